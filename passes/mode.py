@@ -7,7 +7,8 @@ the passes that fill a function ask for it by name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Final, TypeAlias
 
 from irad.ir import types
@@ -24,11 +25,11 @@ class ModeFunction:
 
     Attributes:
         name: how its symbol ends.
-        type_of: its type.
+        type_of: its type; in modes of another width a function has the same name and another type.
     """
 
     name: str
-    type_of: Signed
+    type_of: Signed = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,17 @@ class Mode:
     Attributes:
         name: its name.
         functions: what becomes of a variant, in the order in which they run.
+        width: how many derivatives are computed beside one run of the primal: its lanes.
     """
 
     name: str
     functions: tuple[ModeFunction, ...]
+    width: int = 1
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether tangents are carried along, instead of cotangents back."""
+        return TANGENT in self.functions
 
 
 def _augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
@@ -67,16 +75,18 @@ def _reverse_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -
     return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
 
 
-def _tangent_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
+def _tangent_type(variant: Variant | PointerVariant, shadows: tuple[int, ...], width: int = 1) -> FunctionType:
     """`R' (ptr frame, ptr arena, primal parameters…, shadows…, tangents of the active parameters…)`.
 
-    R' is the primal's result, with its tangent beside it, or the shadow of a pointer. The frame is not used.
+    R' is the primal's result, with its tangent beside it, or the shadow of a pointer. The frame is not used. With
+    several lanes, the shadows of the first are followed by those of the second, and so are tangents and results.
     """
     result, given = variant.function_type.result, variant.function_type.params
     if variant.result_has_shadow or variant.result_active:
-        result = types.struct_type([result, result])
+        result = types.struct_type([result] * (1 + width))
+    beside = [given[i] for i in shadows] * width
     tangents = [type_ for type_, kind in zip(given, variant.kinds, strict=False) if kind is ParameterKind.ACTIVE]
-    return types.function_type(result, [types.PTR, types.PTR, *given, *(given[i] for i in shadows), *tangents])
+    return types.function_type(result, [types.PTR, types.PTR, *given, *beside, *tangents * width])
 
 
 AUGMENTED: Final = ModeFunction("augmented", _augmented_type)
@@ -84,3 +94,11 @@ REVERSE: Final = ModeFunction("reverse", _reverse_type)
 TANGENT: Final = ModeFunction("tangent", _tangent_type)
 REVERSE_MODE: Final = Mode("reverse", (AUGMENTED, REVERSE))
 FORWARD_MODE: Final = Mode("forward", (TANGENT,))
+
+
+@cache
+def forward_mode(width: int) -> Mode:
+    """Forward mode in so many directions at once."""
+    if width == 1:
+        return FORWARD_MODE
+    return Mode(f"forward {width}", (ModeFunction(TANGENT.name, partial(_tangent_type, width=width)),), width)

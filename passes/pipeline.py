@@ -46,7 +46,7 @@ from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import match_signatures
-from irad.passes.mode import AUGMENTED, FORWARD_MODE, REVERSE, REVERSE_MODE
+from irad.passes.mode import AUGMENTED, REVERSE, REVERSE_MODE
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
@@ -161,7 +161,7 @@ def _is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
 
 
 def _is_forward(made: GeneratedPair) -> bool:
-    return made.program.request.mode is FORWARD_MODE
+    return made.program.request.mode.is_forward
 
 
 def _keeps_memory(unit: Unit) -> bool:

@@ -80,7 +80,7 @@ class Program:
     owners: dict[Function, DerivedFunctions] = field(default_factory=dict)
     pending: list[DerivedFunctions] = field(default_factory=list)
     ruled: list[DerivedFunctions] = field(default_factory=list)
-    shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
+    shadow_globals: dict[tuple[GlobalVariable, int], GlobalVariable] = field(default_factory=dict)
     tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     tape_marks: list[TapeMark] = field(default_factory=list)
@@ -152,16 +152,16 @@ class Program:
             self.module.globals["irad.places"] = self._places
         return self._places
 
-    def shadow_global(self, primal: GlobalVariable) -> GlobalVariable:
+    def shadow_global(self, primal: GlobalVariable, lane: int = 0) -> GlobalVariable:
         """Zeroed memory of the size of a global, which takes what flows to it and is never read."""
-        found = self.shadow_globals.get(primal)
+        found = self.shadow_globals.get((primal, lane))
         if found is None:
             value_type = types.array_type(types.size_of(primal.value_type), types.I8)
-            name = f"{primal.name}.shadow"
+            name = f"{primal.name}.shadow{lane or ''}"
             space = [word for word in primal.prefix if word.startswith("addrspace(")]
             prefix = ("internal", *space)
             found = GlobalVariable(primal.type, name, value_type=value_type, prefix=prefix, suffix=("align 16",))
             found.initializer = zero(value_type)
             self.module.globals[name] = found
-            self.shadow_globals[primal] = found
+            self.shadow_globals[primal, lane] = found
         return found

@@ -58,7 +58,7 @@ def _allocation(
 
     def allocate_owned(context: TangentContext, call: CallSite) -> None:
         if context.is_active(call):
-            context.set_shadow(context.allocate_owned(size_of(context, call))[0])
+            context.set_shadow(context.allocate_owned(size_of(context, call)))
 
     rule = shadow_rule(symbols, _FRESH, allocate)
     return replace(rule, tangent=allocate_owned) if is_owned else rule

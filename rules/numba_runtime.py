@@ -46,8 +46,10 @@ def _allocate_owned(context: TangentContext, call: CallSite) -> None:
     if not context.is_active(call):
         return
     size, total = _sizes(context, call)
-    header, free = context.allocate_owned(total)
+    header, free = context.allocate_attached(total)
     _fill_header(context, header, size)
+    if free is None:
+        return
     build = context.after
     made = context.value(call)
     failed = build.icmp("eq", made, ConstantNull(PTR))

@@ -18,7 +18,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.passes.mode import FORWARD_MODE
+from irad.passes.mode import forward_mode
 
 
 @public
@@ -56,9 +56,24 @@ def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opti
         >>> irad.pushforward(squares)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
         (array([ 9., 25.]), array([6., 0.]))
     """
+    return batched_pushforward(f, argnums, 1, options=options)
+
+
+def batched_pushforward(
+    f: Callable[..., Any], argnums: int | Sequence[int], width: int, *, options: Options | None = None
+) -> Any:
+    """As `pushforward`, in ``width`` directions beside one run of the function.
+
+    The result is called as ``(directions, *args)``, with a tuple of as many tangents, each as `pushforward` takes them,
+    and returns ``(value, tuple of tangents)``; for a width of one both are the tangent itself. It can be called in
+    compiled code.
+
+    Raises:
+        SignatureError: as `pushforward`.
+    """
     method = bound_method(f)
     if method is not None:
-        found = pushforward(method.function, method.positions(argnums), options=options)
+        found = batched_pushforward(method.function, method.positions(argnums), width, options=options)
         return BoundDerivative(found, method.instance, leading=1)
     primal = primal_of(f)
     check_options(options)
@@ -70,9 +85,9 @@ def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opti
         single=single,
         lends_shadows=True,
         options=options_or_default(options),
-        mode=FORWARD_MODE,
+        mode=forward_mode(width),
     )
-    rebuild = (pushforward, (f, argnums))
+    rebuild = (pushforward, (f, argnums)) if width == 1 else (batched_pushforward, (f, argnums, width))
     return remembered(primal, ("pushforward", task), lambda: _build(primal, task, rebuild))
 
 
@@ -82,6 +97,10 @@ def _build(primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispa
     call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
     tangents = "tangents" if "tangents" not in names else "irad_tangents"
     given = f"({tangents},)" if task.single else tangents
+    if task.mode.width > 1 and not task.single:  # a tuple for each argument, of what is given for each direction
+        lanes = range(task.mode.width)
+        columns = ("".join(f"{tangents}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
+        given = f"({''.join(f'({column}), ' for column in columns)})"
     wrapper = make_wrapper("pushforward", function, [tangents], f"irad_call({{arguments}}, {given})", call)
     return DerivativeDispatcher(wrapper, call, primal, "pushforward", rebuild, python_type(task), task)
 

@@ -256,6 +256,9 @@ class TangentContext(CopyContext, Protocol):
     when the rule is done, it has to hold that of its memory after the call. What the rule reads of memory that the call
     writes, it therefore has to read, or copy (`allocate`), ``before`` the call. Shadows are assigned, not added to;
     operands may be the same array. A shadow that the call writes and whose new content has no active part is cleared.
+
+    Where there are tangents in several directions, the rule is called for each, with the shadows and tangents of that
+    direction, beside one call.
     """
 
     @property
@@ -275,11 +278,16 @@ class TangentContext(CopyContext, Protocol):
         """Emits, after a call of `realloc`, the same for the shadow of its argument; one that is new is zeroed."""
         ...
 
-    def allocate_owned(self, size: Value) -> tuple[Value, Value]:
-        """Emits, before the call, an allocation of ``size`` (i64) zeroed bytes that the rule has to have freed.
+    def allocate_owned(self, size: Value) -> Value:
+        """Emits, before the call, an allocation of ``size`` (i64) zeroed bytes that the rules have to have freed."""
+        ...
+
+    def allocate_attached(self, size: Value) -> tuple[Value, Value | None]:
+        """The same for memory that ends with what the call allocates.
 
         Returns:
-            The memory, and the function that frees it when it is the last argument: `void (ptr, i64, ptr)`.
+            The memory, and the function that frees it when it is the last argument: `void (ptr, i64, ptr)`; None where
+            what an earlier direction got is freed with it.
         """
         ...
 

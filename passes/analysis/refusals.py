@@ -64,7 +64,6 @@ from irad.passes.analysis.refused_memory import (
 )
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
-from irad.passes.mode import FORWARD_MODE
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule
 from irad.ruleset.python_names import PYTHON_CODE, python_name
@@ -427,6 +426,13 @@ def _lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
                 focus=name,
             )
+        case PairRule(name=name) if unit.program.request.mode.width > 1:
+            return NoRuleError(
+                f"{name} has a rule, which irad cannot use for several directions at once yet",
+                "differentiate in one direction at a time: irad.Duplicated in place of irad.BatchDuplicated",
+                "its rule computes one tangent beside one run of the function",
+                focus=name,
+            )
         case CallRule(tangent=None):
             return no_tangent(call)
         case _:
@@ -434,7 +440,7 @@ def _lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
 
 
 def _is_forward(unit: Unit) -> bool:
-    return unit.program.request.mode is FORWARD_MODE
+    return unit.program.request.mode.is_forward
 
 
 def no_tangent(call: CallSite) -> NoRuleError:

@@ -1,9 +1,10 @@
 """Alias metadata: tells LLVM which accesses of a generated function never touch the same bytes.
 
-A memory object has a scope for its primal memory and one for its shadow; the tape has one. An access carries the scopes
-of all objects it may touch, and as `noalias` those of all that it cannot. Shadows do not overlap primal memory, and the
-tape overlaps neither. An access that may touch unknown memory carries nothing. Where there are many objects, those that
-are accessed in the innermost loops have scopes of their own, the others share one.
+A memory object has a scope for its primal memory and one for its shadow (for that of each lane); the tape has one. An
+access carries the scopes of all objects it may touch, and as `noalias` those of all that it cannot. Shadows overlap
+neither primal memory nor those of other lanes, and the tape overlaps nothing. An access that may touch unknown memory
+carries nothing. Where there are many objects, those that are accessed in the innermost loops have scopes of their own,
+the others share one.
 
 The scopes are declared at the function's head: inlined into a loop of a caller, each iteration gets its own, because
 there the same scope may mean other memory each time.
@@ -36,13 +37,15 @@ class AliasScopes:
 
     Attributes:
         ranked: indices of objects, those first whose scopes matter most; all objects if not given.
-        scopes: by "primal", "shadow" or "tape", and object.
+        lanes: how many shadows an object has; they do not overlap.
+        scopes: by "primal", "shadow" (of a lane) or "tape", and object.
     """
 
     module: Module
     points_to: PointsTo
     enabled: bool = True
     ranked: Sequence[int] | None = None
+    lanes: int = 1
     domain: int = -1
     scopes: dict[tuple[str, int], int] = field(default_factory=dict)
     lists: dict[tuple[int, ...], str] = field(default_factory=dict)
@@ -54,8 +57,8 @@ class AliasScopes:
             return
         self.domain = self._node("distinct", '!{{!{self}, !"irad"}}')
         ranked = self.ranked if self.ranked is not None else range(len(self.points_to.objects))
-        for index in (*ranked[:_MOST_OBJECTS], _REST):
-            for kind in ("primal", "shadow"):
+        for index in (*ranked[: _MOST_OBJECTS // self.lanes], _REST):
+            for kind in ("primal", *map(_shadow_kind, range(self.lanes))):
                 self.scopes[kind, index] = self._scope()
         self.scopes[_TAPE] = self._scope()
 
@@ -76,9 +79,9 @@ class AliasScopes:
         """Of an access of primal memory, to any object of a set."""
         return self._group("primal", mask)
 
-    def shadow(self, mask: int) -> Metadata:
+    def shadow(self, mask: int, lane: int = 0) -> Metadata:
         """Of an access of shadow memory."""
-        return self._group("shadow", mask)
+        return self._group(_shadow_kind(lane), mask)
 
     def _group(self, kind: str, mask: int) -> Metadata:
         if not self.enabled:
@@ -121,6 +124,10 @@ class AliasScopes:
         declare = self.module.declare(_DECLARE, function_type(types.VOID, [types.METADATA]))
         for key in sorted(self.used):
             build.call(declare, [MetadataOperand(types.METADATA, None, self._list([key]))])
+
+
+def _shadow_kind(lane: int) -> str:
+    return f"shadow{lane or ''}"
 
 
 def rank_objects(points_to: PointsTo, cfg: ControlFlow, loops: LoopNest) -> tuple[int, ...]:

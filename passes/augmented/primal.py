@@ -6,6 +6,7 @@ It is the first function of each mode: in reverse mode the forward sweep, in for
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 
 from irad.errors import InternalError
@@ -56,6 +57,9 @@ class AugmentedPrimal:
         kept: allocations that the reverse sweep reads again, as a mask.
         windows: number of the window that a lane has of a parameter's array; windows come first in the frame.
         scopes: alias scopes of the augmented primal.
+        lanes: the same with the shadows and the tangents of each direction, in forward mode; this is the first.
+        lane: its number.
+        shared: what is emitted once beside an instruction, for all lanes.
     """
 
     program: Program
@@ -71,14 +75,22 @@ class AugmentedPrimal:
     kept: int = 0
     windows: dict[Parameter, int] = field(default_factory=dict)
     scopes: AliasScopes = field(init=False)
+    lanes: list[AugmentedPrimal] = field(default_factory=list)
+    lane: int = 0
+    shared: dict[tuple[Value, str], Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        unit = self.unit
+        unit, width = self.unit, self.program.request.mode.width
         ranked = rank_objects(unit.points_to, unit.cfg, unit.loops)
-        self.scopes = AliasScopes(self.program.module, unit.points_to, not unit.everything, ranked)
+        self.scopes = AliasScopes(self.program.module, unit.points_to, not unit.everything, ranked, width)
         for param in self.unit.sharing.shared() if self.unit.sharing is not None else ():
             self.windows[param] = len(self.windows)
             self.frame.region(WINDOW_SIZE, 8)
+        self.lanes.append(self)
+        for lane in range(1, width):
+            other = copy(self)
+            other.shadows, other.tangents, other.lane = {}, {}, lane
+            self.lanes.append(other)
 
     @property
     def function(self) -> Function:
@@ -114,7 +126,7 @@ class AugmentedPrimal:
             return null_shadow(pointer)
         match pointer:
             case GlobalVariable():
-                return self.program.shadow_global(pointer)
+                return self.program.shadow_global(pointer, self.lane)
             case ConstantExpression(opcode="getelementptr" | "addrspacecast" as opcode, operands=(base, *rest)):
                 moved = (self.shadow(base), *rest)
                 return ConstantExpression(pointer.type, None, opcode, moved, pointer.flags, pointer.source_type)

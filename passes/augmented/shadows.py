@@ -12,7 +12,7 @@ Output  `AugmentedPrimal`: the function without its saves yet. Counters, saves a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from irad.errors import IradError, UnsupportedError
@@ -60,7 +60,7 @@ def build_augmented(program: Program, unit: Unit, pair: DerivedFunctions) -> Aug
     augmented = AugmentedPrimal(program, unit, pair)
     copy_primal(augmented)
     phis = shadow_phis(augmented, unit.cfg.order)
-    visit_blocks(augmented, unit.cfg.order, ShadowVisitor)
+    visit_blocks(unit.cfg.order, lambda inst: ShadowVisitor(augmented, inst).visit())
     connect_phis(augmented, phis)
     return augmented
 
@@ -86,12 +86,12 @@ def shadow_phis(augmented: AugmentedPrimal, blocks: Iterable[Block]) -> list[Phi
     return found
 
 
-def visit_blocks(augmented: AugmentedPrimal, blocks: Iterable[Block], visitor: type[ShadowVisitor]) -> None:
+def visit_blocks(blocks: Iterable[Block], visit: Callable[[Instruction], None]) -> None:
     """Adds to the copies of the instructions in some blocks of the primal what they need beside them."""
     for block in blocks:
         for inst in block.instructions:
             try:
-                visitor(augmented, inst).visit()
+                visit(inst)
             except IradError as error:
                 error.instruction = error.instruction or inst
                 raise
@@ -113,9 +113,11 @@ def _name_parameters(augmented: AugmentedPrimal) -> None:
         copy.name, copy.attributes = param.name, param.attributes
         augmented.values[param] = copy
     first, shadows = 2 + len(primal.params), augmented.pair.shadows
-    for index, copy in zip(shadows, params[first : first + len(shadows)], strict=True):
-        copy.name = shadow_name(primal.params[index])
-        augmented.shadows[primal.params[index]] = copy
+    for number, lane in enumerate(augmented.lanes):
+        start = first + number * len(shadows)
+        for index, copy in zip(shadows, params[start : start + len(shadows)], strict=True):
+            copy.name = shadow_name(primal.params[index])
+            lane.shadows[primal.params[index]] = copy
 
 
 @dataclass(eq=False, slots=True)
@@ -169,7 +171,7 @@ class ShadowVisitor(RuleContext):
 
     def shadow_scopes(self, pointer: Value) -> Metadata:
         """Alias metadata of an access of the shadow."""
-        return self.augmented.scopes.shadow(self.unit.points_to.mask(pointer))
+        return self.augmented.scopes.shadow(self.unit.points_to.mask(pointer), self.augmented.lane)
 
     def shadow_of_result(self, inst: Instruction) -> Value:
         """The shadow of the pointer that an instruction computes."""
@@ -243,14 +245,14 @@ class ShadowVisitor(RuleContext):
     def visit_return(self, inst: Ret) -> None:
         """A pointer result takes its shadow along."""
         if self.unit.variant.result_has_shadow:
-            self.pack_result(inst, self.shadow(inst.operands[0]))
+            self.pack_result(inst, [lane.shadow(inst.operands[0]) for lane in self.augmented.lanes])
 
-    def pack_result(self, inst: Ret, beside: Value) -> None:
+    def pack_result(self, inst: Ret, beside: Iterable[Value]) -> None:
         """Returns something together with the result."""
         build = Builder.before(self.copy)
         packed: Value = zero(self.augmented.function.function_type.result)
-        packed = build.insert_value(packed, self.value(inst.operands[0]), 0)
-        packed = build.insert_value(packed, beside, 1)
+        for number, part in enumerate((self.value(inst.operands[0]), *beside)):
+            packed = build.insert_value(packed, part, number)
         self.copy.set_operands([packed])
 
     # -------------------------------------------------------------------------------------------- calls
@@ -317,7 +319,8 @@ class ShadowVisitor(RuleContext):
         """What the augmented callee is given."""
         augmented = self.augmented
         given = [augmented.value(a) for a in call.arguments]
-        return [frame, augmented.arena, *given, *(augmented.shadow(call.arguments[i]) for i in shadows)]
+        beside = (lane.shadow(call.arguments[i]) for lane in augmented.lanes for i in shadows)
+        return [frame, augmented.arena, *given, *beside]
 
     def take_result(self, build: Builder, call: CallSite, packed: Value, variant: Variant | PointerVariant) -> None:
         """Replaces the call by the result of the augmented callee."""
@@ -325,7 +328,8 @@ class ShadowVisitor(RuleContext):
         if packed.type is not call.type:
             result = build.extract_value(packed, 0)
         if variant.result_has_shadow:
-            augmented.shadows[call] = build.extract_value(packed, 1, name=shadow_name(call))
+            for lane in augmented.lanes:
+                lane.shadows[call] = build.extract_value(packed, 1 + lane.lane, name=shadow_name(call))
         replace_uses(copy, result)
         copy.erase()
         augmented.values[call] = result

@@ -12,15 +12,18 @@ Method  shadow pointers as in reverse mode; each instruction on active floats is
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Alloca, CallSite, Load, Phi, Ret, Store
+from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Phi, Ret, Store
+from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
-from irad.passes.analysis.callees import resolve
+from irad.passes.analysis.callees import Pointer, resolve
 from irad.passes.analysis.refusals import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
 from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, shadow_phis, visit_blocks
@@ -32,7 +35,8 @@ from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
-_NO_FRAME = ConstantNull(types.PTR)
+_NO_FRAME: Final = ConstantNull(types.PTR)
+_ALIGNMENT: Final = 64
 
 
 def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> AugmentedPrimal:
@@ -41,20 +45,38 @@ def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> 
     copy_primal(augmented)
     _name_tangents(augmented)
     live = [block for block in unit.cfg.order if block in unit.live]
-    pointers = shadow_phis(augmented, live)
     active = [phi for block in live for phi in block.phis() if phi in unit.activity.active]
-    for phi in active:
-        twin = augmented.values[phi]
-        assert isinstance(twin, Phi)
-        augmented.tangents[phi] = Builder.before(twin).phi(phi.type, name=_tangent_name(phi))
-    visit_blocks(augmented, live, TangentVisitor)
-    connect_phis(augmented, pointers)
-    for phi in active:
-        tangent = augmented.tangents[phi]
-        assert isinstance(tangent, Phi)
-        for value, block in phi.incoming():
-            tangent.add_incoming(_tangent(augmented, value) or zero_of(phi.type), augmented.block(block))
+    for lane in augmented.lanes:
+        pointers = shadow_phis(lane, live)
+        for phi in active:
+            twin = augmented.values[phi]
+            assert isinstance(twin, Phi)
+            lane.tangents[phi] = Builder.before(twin).phi(phi.type, name=_tangent_name(phi))
+    visit_blocks(live, lambda inst: _visit(augmented, inst))
+    for lane in augmented.lanes:
+        connect_phis(lane, pointers)
+        for phi in active:
+            tangent = lane.tangents[phi]
+            assert isinstance(tangent, Phi)
+            for value, block in phi.incoming():
+                tangent.add_incoming(_tangent(lane, value) or zero_of(phi.type), augmented.block(block))
     return augmented
+
+
+def _visit(augmented: AugmentedPrimal, inst: Instruction) -> None:
+    """Adds the tangents of one primal instruction, lane after lane."""
+    visitor = TangentVisitor(augmented, inst)
+    visitor.visit()
+    if not _is_for_all_lanes(augmented.unit, inst):
+        for lane in augmented.lanes[1:]:
+            visitor = visitor.in_lane(lane)
+            visitor.visit()
+
+
+def _is_for_all_lanes(unit: Unit, inst: Instruction) -> bool:
+    """Whether an instruction is repeated once with what all lanes have."""
+    is_call = isinstance(inst, CallSite) and isinstance(resolve(inst, unit.registry), Function | Pointer)
+    return is_call or isinstance(inst, Ret)
 
 
 def _tangent_name(value: Value) -> str | None:
@@ -63,14 +85,16 @@ def _tangent_name(value: Value) -> str | None:
 
 def _name_tangents(augmented: AugmentedPrimal) -> None:
     """The tangents of the active parameters follow the shadows; those of constant ones are zero, also to the oracle."""
-    augmented.tangents.update(dict.fromkeys(augmented.unit.function.params))
     unit, functions = augmented.unit, augmented.pair
     params = unit.function.params
     active = [p for p, kind in zip(params, functions.variant.kinds, strict=True) if kind is ParameterKind.ACTIVE]
-    given = augmented.function.params[2 + len(params) + len(functions.shadows) :]
-    for param, tangent in zip(active, given, strict=True):
-        tangent.name = _tangent_name(param)
-        augmented.tangents[param] = tangent
+    given = iter(augmented.function.params[2 + len(params) + len(functions.shadows) * len(augmented.lanes) :])
+    for lane in augmented.lanes:
+        lane.tangents.update(dict.fromkeys(params))
+        for param in active:
+            tangent = next(given)
+            tangent.name = _tangent_name(param)
+            lane.tangents[param] = tangent
 
 
 def _tangent(augmented: AugmentedPrimal, value: Value) -> Value | None:
@@ -84,7 +108,17 @@ def _tangent(augmented: AugmentedPrimal, value: Value) -> Value | None:
 
 @dataclass(eq=False, slots=True)
 class TangentVisitor(ShadowVisitor):
-    """Adds the tangent of one primal instruction. It is also the `TangentContext` of rules."""
+    """Adds the tangent of one primal instruction, in a lane. It is also the `TangentContext` of rules."""
+
+    def in_lane(self, lane: AugmentedPrimal) -> TangentVisitor:
+        """The same for the next lane."""
+        return TangentVisitor(lane, self.inst, self._after)
+
+    def once(self, what: str, make: Callable[[], Value]) -> Value:
+        """What is the same in all lanes: the first emits it."""
+        if self.augmented.lane == 0:
+            self.augmented.shared[self.inst, what] = make()
+        return self.augmented.shared[self.inst, what]
 
     def visit(self) -> None:
         """Adds it."""
@@ -133,7 +167,8 @@ class TangentVisitor(ShadowVisitor):
     def visit_return(self, inst: Ret) -> None:
         """A result takes its shadow, or its tangent, along."""
         if self.unit.variant.result_active:
-            self.pack_result(inst, self.tangent(inst.operands[0]))
+            [result] = inst.operands
+            self.pack_result(inst, self._in_all_lanes([result]))
         else:
             ShadowVisitor.visit_return(self, inst)
 
@@ -165,12 +200,17 @@ class TangentVisitor(ShadowVisitor):
         """Tangents follow the shadows."""
         known = ShadowVisitor.augmented_arguments(self, call, frame, variant, shadows)
         active = [a for a, k in zip(call.arguments, variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
-        return [*known, *map(self.tangent, active)]
+        return [*known, *self._in_all_lanes(active)]
+
+    def _in_all_lanes(self, values: Sequence[Value]) -> Iterator[Value]:
+        """The tangents of values in one lane after the other."""
+        return (_tangent(lane, value) or zero_of(value.type) for lane in self.augmented.lanes for value in values)
 
     def take_result(self, build: Builder, call: CallSite, packed: Value, variant: Variant | PointerVariant) -> None:
         """The tangent of a result comes with it."""
         if variant.result_active:
-            self.set_tangent(build.extract_value(packed, 1, name=_tangent_name(call)))
+            for lane in self.augmented.lanes:
+                lane.tangents[call] = build.extract_value(packed, 1 + lane.lane, name=_tangent_name(call))
         ShadowVisitor.take_result(self, build, call, packed, variant)
 
     # -------------------------------------------------------------------------------------------- tangents
@@ -181,15 +221,27 @@ class TangentVisitor(ShadowVisitor):
 
     def mark(self) -> Value:
         """The top of the arena."""
-        return self.before.call(self.runtime(ARENA_TOP), [self.augmented.arena], name="top")
+        return self.once("top", lambda: self.before.call(self.runtime(ARENA_TOP), [self.augmented.arena], name="top"))
 
     def release(self, mark: Value) -> None:
-        """Goes back to it."""
-        self.after.call(self.runtime(ARENA_REWIND), [self.augmented.arena, mark])
+        """Goes back to it, when all lanes are done."""
+        if self.augmented is self.augmented.lanes[-1]:
+            self.after.call(self.runtime(ARENA_REWIND), [self.augmented.arena, mark])
 
-    def allocate_owned(self, size: Value) -> tuple[Value, Value]:
-        """Memory outside the arena, and what frees it."""
-        return self.before.call(self.runtime(SHADOW_ALLOC), [self.augmented.arena, size]), self.runtime(SHADOW_FREE)
+    def allocate_owned(self, size: Value) -> Value:
+        """Memory outside the arena."""
+        return self.before.call(self.runtime(SHADOW_ALLOC), [self.augmented.arena, size])
+
+    def allocate_attached(self, size: Value) -> tuple[Value, Value | None]:
+        """The same of all lanes in one piece, and what frees it."""
+        lane, count, build = self.augmented.lane, len(self.augmented.lanes), self.before
+        if count == 1:
+            return self.allocate_owned(size), self.runtime(SHADOW_FREE)
+        raised = build.add(size, const_int(types.I64, _ALIGNMENT - 1))
+        each = build.and_(raised, const_int(types.I64, -_ALIGNMENT))
+        whole = self.once("attached", lambda: self.allocate_owned(build.mul(each, const_int(types.I64, count))))
+        mine = build.byte_offset(whole, build.mul(each, const_int(types.I64, lane)))
+        return mine, None if lane else self.runtime(SHADOW_FREE)
 
     def reallocate_owned(self, size: Value) -> Value:
         """The same for memory whose size changes, after the call that changes it."""

@@ -34,7 +34,7 @@ from irad.ir.values import Constant, ConstantFloat, Value
 from irad.passes import products
 from irad.passes.analysis.refusals import unsupported
 from irad.passes.products import zero_of
-from irad.ruleset.expr import emit, symbols_of
+from irad.ruleset.expr import Expr, emit, symbols_of
 from irad.ruleset.interface import Elementwise
 
 
@@ -49,6 +49,10 @@ class Tangents(Protocol):
     @property
     def zero_wins(self) -> bool:
         """Whether a zero partial makes zero of an infinite tangent."""
+        ...
+
+    def once(self, what: str, make: Callable[[], Value]) -> Value:
+        """What is the same for the tangents of all directions: emitted for the first."""
         ...
 
     def value(self, primal: Value) -> Value:
@@ -86,14 +90,19 @@ def tangent_of(here: Tangents, inst: Instruction) -> Value | None:
 
 def elementwise_tangent(here: Tangents, call: CallSite, rule: Elementwise) -> Value | None:
     """The tangent of a scalar function: its partial derivatives times the tangents of the arguments."""
-    assert isinstance(call.type, FloatType)
+    number_type = call.type
+    assert isinstance(number_type, FloatType)
     total: Value | None = None
-    for argument, partial in zip(call.arguments, rule.partials, strict=False):
+    for number, (argument, partial) in enumerate(zip(call.arguments, rule.partials, strict=False)):
         tangent = here.known_tangent(argument) if partial is not None else None
         if partial is None or tangent is None:
             continue
-        values = {name: here.value(_named(call, name)) for name in sorted(symbols_of(partial))}
-        factor = emit(partial, here.after, values, call.type)
+
+        def emitted(partial: Expr = partial) -> Value:
+            values = {name: here.value(_named(call, name)) for name in sorted(symbols_of(partial))}
+            return emit(partial, here.after, values, number_type)
+
+        factor = here.once(f"partial {number}", emitted)
         total = _added(here, total, products.product_or_zero(here.after, tangent, factor))
     return total
 

@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass, field
 
 from irad.options import Options
-from irad.passes.mode import FORWARD_MODE, REVERSE_MODE, Mode
+from irad.passes.mode import REVERSE_MODE, Mode
 
 
 class AutodiffAnnotation:
@@ -89,7 +89,7 @@ class Task:
     @property
     def is_forward(self) -> bool:
         """Whether tangents are carried along, instead of cotangents back."""
-        return self.mode is FORWARD_MODE
+        return self.mode.is_forward
 
     def role_of(self, position: int) -> Role:
         """The role of the argument at a position."""

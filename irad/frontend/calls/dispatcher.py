@@ -23,6 +23,7 @@ from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.forward_call import check_forward, emit_forward_call
+from irad.frontend.calls.lanes import types_of_lanes
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
@@ -217,7 +218,9 @@ def intrinsic_call(
             role = task.role_of(position)
             leaves = derivation.arguments[position].leaves
             written = {leaf.path for leaf in leaves if leaf.data_index in derivation.compiled.written}
-            check_destination(primal, derivation.caller_arguments[position], role, target_type, written)
+            argument = derivation.caller_arguments[position]
+            for each in types_of_lanes(primal, argument, target_type, task):
+                check_destination(primal, argument, role, each, written)
         if seed_type is not None:
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
         if task.is_forward:

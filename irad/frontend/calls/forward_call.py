@@ -7,7 +7,8 @@ raises, all that was allocated is released and Numba's own protocol carries the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from llvmlite.ir import Constant, IRBuilder
@@ -17,6 +18,7 @@ from numba.core.base import BaseContext
 from irad.errors import UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.failure import Failure
+from irad.frontend.calls.lanes import targets_of_lanes
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.derivation import Derivation
@@ -74,10 +76,15 @@ def emit_forward_call(
 ) -> Any:
     """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
     returns = derivation.task.returns
+    first, *others = targets_of_lanes(builder, extras.targets, derivation.task.mode.width)
+    extras = replace(extras, targets=first)
     sweeps = Sweeps(context, builder, derivation, arguments, extras, returns is not Returns.GRADIENT)
+    for targets in others:
+        sweeps.add_lane(targets)
     arena = sweeps.open_arena("irad.arena_open")
     no_frame = Constant(_VOID_POINTER, None)
-    status = sweeps.run_augmented(no_frame, arena, list(_tangents_of_numbers(sweeps, extras)))
+    tangents = [number for targets in (first, *others) for number in _tangents_of_numbers(sweeps, targets)]
+    status = sweeps.run_augmented(no_frame, arena, tangents)
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, _CLOSE):
         failure = Failure.of(context, builder, arena)
@@ -86,7 +93,7 @@ def emit_forward_call(
             sweeps.drop_value()
             sweeps.references.release()
             failure.raise_it(context, builder)
-        tangent = _TangentOfValue(sweeps, arena).build(status)
+        tangent = _tangent_of_value(sweeps, arena, status)
         sweeps.close_arena(_CLOSE, arena)
         items = {
             Returns.GRADIENT: [tangent],
@@ -101,11 +108,20 @@ def emit_forward_call(
     return builder.load(result)
 
 
-def _tangents_of_numbers(sweeps: Sweeps, extras: Extras) -> Iterator[Any]:
+def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:
+    """The tangent of what was returned; of several lanes a tuple."""
+    found = [_TangentOfValue(sweeps, arena, lane.return_shadow).build(status) for lane in sweeps.lanes]
+    if len(found) == 1:
+        return found[0]
+    tangent_type = gradients.tangent_type(sweeps.derivation.return_type)
+    return sweeps.context.make_tuple(sweeps.builder, types.UniTuple(tangent_type, len(found)), found)
+
+
+def _tangents_of_numbers(sweeps: Sweeps, targets: Mapping[int, tuple[Any, Any]]) -> Iterator[Any]:
     """The tangents of all floats passed by value, in the order of the LLVM parameters."""
     context, builder = sweeps.context, sweeps.builder
     for argument, leaf in sweeps.derivation.active_numbers():
-        value, given = extras.targets[argument.position]
+        value, given = targets[argument.position]
         for step in leaf.path:
             if given == types.none:
                 break
@@ -129,10 +145,12 @@ class _TangentOfValue:
     Args:
         sweeps: of the call.
         arena: holds shadows until it is closed.
+        shadow: of the memory that the value was returned through.
     """
 
-    def __init__(self, sweeps: Sweeps, arena: Any) -> None:
+    def __init__(self, sweeps: Sweeps, arena: Any, shadow: Any) -> None:
         self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
+        self.shadow = shadow
         self.tangents = ReturnedTangents(self.context, self.builder, self.fail)
 
     def build(self, status: Any) -> Any:
@@ -153,7 +171,7 @@ class _TangentOfValue:
             flag = place_of(self.builder, self.sweeps.return_pointer, (*content.path, FLAG_OF_OPTIONAL))
             is_there = cgutils.as_bool_bit(self.builder, self.builder.load(flag))
             return self._optional(content.type, is_there, content.inside)
-        pointers = (self.sweeps.return_pointer, self.sweeps.return_shadow)
+        pointers = (self.sweeps.return_pointer, self.shadow)
         places = (self.builder.bitcast(place_of(self.builder, each, content.path), _VOID_POINTER) for each in pointers)
         return self.sweeps.references.keep(wanted, self.tangents.tangent(content, *places))
 

@@ -31,7 +31,9 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
     if task.returns is Returns.VALUE:
         return value_type
     if task.is_forward:
-        return _with_value(task, gradients.tangent_type(derivation.return_type), value_type)
+        tangent = gradients.tangent_type(derivation.return_type)
+        width = task.mode.width
+        return _with_value(task, tangent if width == 1 else types.UniTuple(tangent, width), value_type)
     found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
     if task.returns is Returns.GRADIENT and task.has_aux:

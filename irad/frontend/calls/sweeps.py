@@ -24,6 +24,7 @@ from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import call_python, raise_kept, raise_status
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory
+from irad.frontend.memory.references import References
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
@@ -104,6 +105,14 @@ class Cotangents:
         return self._context.cast(self._builder, value, its_type, wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The shadows of one direction: of the arguments, and of the memory for the returned value."""
+
+    memory: ArgumentMemory
+    return_shadow: Any
+
+
 class Sweeps:
     """The two sweeps of one derivative call: frame, arena, shadows, cotangents of numbers.
 
@@ -133,13 +142,22 @@ class Sweeps:
         self.return_pointer, self.return_shadow = extras.places or (self.zeroed(return_type), self.zeroed(return_type))
         self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
-        self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, extras.held)
-        self.references = self.memory.references
+        self.references = References(context, builder, derivation.compiled.clear, extras.held)
+        self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, self.references)
+        self.lanes = [Lane(self.memory, self.return_shadow)]
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
         self._record = self.memory.new_record(derivation.return_type) if is_copied else None
         self.cotangents = Cotangents(context, builder, derivation, self.flat)
         self.watched: WatchedCall | None = None
         derivation.compiled.library.link_into(context.active_code_library)
+
+    def add_lane(self, targets: Mapping[int, tuple[Any, Any]]) -> None:
+        """Makes the shadows of another direction."""
+        known = [tracked for lane in self.lanes for tracked in lane.memory.tracked]
+        memory = ArgumentMemory(
+            self.context, self.builder, self.derivation, self.flat, targets, self.references, other_lanes=known
+        )
+        self.lanes.append(Lane(memory, self.zeroed(abi.return_llvm_type(self.derivation.return_type))))
 
     def zeroed(self, llvm_type: Any) -> Any:
         """A zeroed place on the stack."""
@@ -189,7 +207,7 @@ class Sweeps:
     def run_augmented(self, frame: Value, arena: Value, tangents: Sequence[Value] = ()) -> Any:
         """Calls the function of the mode that runs the primal; the result is Numba's status."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
-        shadows = [self._shadow_of(index) for index in derivative.shadows]
+        shadows = [self._shadow_of(lane, index) for lane in self.lanes for index in derivative.shadows]
         values = [frame, arena, *self.flat, *shadows, *tangents]
         callee = self.declare(library.symbols[derivative.first], _STATUS, [value.type for value in values])
         code = self.builder.call(callee, values)
@@ -197,10 +215,10 @@ class Sweeps:
         self._status = self.context.call_conv._get_return_status(self.builder, code, excinfo)
         return self._status
 
-    def _shadow_of(self, index: int) -> Any:
+    def _shadow_of(self, lane: Lane, index: int) -> Any:
         if index == abi.RETURN_INDEX:
-            return self.builder.bitcast(self.return_shadow, _VOID_POINTER)
-        return self.memory.shadow_of(index)
+            return self.builder.bitcast(lane.return_shadow, _VOID_POINTER)
+        return lane.memory.shadow_of(index)
 
     def run_reverse(self, frame: Value, arena: Value) -> None:
         """Calls the reverse sweep, which fills ``cotangents``."""

@@ -21,7 +21,7 @@ from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import parse
 from irad.frontend.values import abi, layouts
-from irad.passes.mode import FORWARD_MODE, Mode
+from irad.passes.mode import Mode
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 
@@ -52,7 +52,7 @@ def _rules(ruled: tuple[Outlined, ...], mode: Mode) -> Iterator[Rule]:
 
 
 def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -> Iterator[Rule]:
-    is_forward = mode is FORWARD_MODE
+    is_forward = mode.is_forward
     has_tangent = is_forward and rule.is_for_forward
     is_replaced = has_tangent or (rule.is_for_reverse and not (is_forward and rule.forward_from_body))
     if rule.inactive is not None:

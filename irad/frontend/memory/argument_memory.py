@@ -58,8 +58,8 @@ class ArgumentMemory:
         derivation: what is called.
         flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
         targets: for positions with a destination the caller's value and its type.
-        held: values with their types on which the surrounding function holds a reference that it drops after the call,
-            but not when the call raises.
+        references: of the call.
+        other_lanes: what has shadows in the directions before this one.
     """
 
     def __init__(
@@ -69,11 +69,12 @@ class ArgumentMemory:
         derivation: Derivation,
         flat: list[Any],
         targets: Mapping[int, tuple[Any, Any]],
-        held: Sequence[tuple[Any, Any]],
+        references: References,
+        other_lanes: Sequence[Tracked] = (),
     ) -> None:
         self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
-        self.references = References(context, builder, derivation.compiled.clear, held)
-        self._targets = targets
+        self.references = references
+        self._targets, self._is_first = targets, not other_lanes
         self._scratch: dict[int, Any] = {}
         self._objects: ObjectMemory | None = None
         workspace = derivation.workspace()
@@ -85,7 +86,7 @@ class ArgumentMemory:
             *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
         ]
         refusals = Refusals(context, builder, self.references.release)
-        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse).run()
+        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse, other_lanes).run()
         refusals.finish()
         self._allocate()
         self._lists = {leaf.data_index: self._list_block(a, leaf) for a, leaf in derivation.active_lists()}
@@ -94,7 +95,7 @@ class ArgumentMemory:
 
     def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_apart = role in (Role.GRADIENT, Role.INTO, Role.TANGENT)
-        if is_apart and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
+        if is_apart and self._is_first and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
             self._separate(leaf)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from llvmlite import ir
@@ -138,6 +138,7 @@ class MemoryChecks:
         flat: all LLVM arguments of the primal.
         tracked: the arrays and records that are differentiated.
         refuse: `Refusals.refuse`.
+        other_lanes: the arrays and records in the directions before this one.
     """
 
     builder: IRBuilder
@@ -145,6 +146,7 @@ class MemoryChecks:
     flat: Sequence[Any]
     tracked: Sequence[Tracked]
     refuse: Callable[..., None]
+    other_lanes: Sequence[Tracked] = ()
 
     def run(self) -> None:
         """Emits all of them."""
@@ -161,6 +163,10 @@ class MemoryChecks:
                 continue
             if left.target_extent is not None and right.target_extent is not None:
                 self._check_pair(left, left.target_extent, right, right.target_extent)
+        for mine, other in product(given, self.other_lanes):
+            self._check_lanes(mine, other)
+        if self.other_lanes:
+            return  # the rest concerns the arguments alone
         self._check_constants()
         self._check_workspace()
         self._check_lists()
@@ -245,6 +251,16 @@ class MemoryChecks:
                 "the function may write to that memory, and an element seen through both arguments has only one "
                 "derivative",
             )
+
+    def _check_lanes(self, mine: Tracked, other: Tracked) -> None:
+        if mine.target_extent is None or other.target_extent is None or self._is_only_read(mine):
+            return
+        self.refuse(
+            overlap(self.builder, mine.target_extent, other.target_extent),
+            f"{_name(mine)} in one direction shares memory with that of {other.argument} in another",
+            "pass a separate array for each direction",
+            "the function writes to its arguments, and one tangent would overwrite the other",
+        )
 
     def _may_be_written(self, *leaves: Content) -> bool:
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)

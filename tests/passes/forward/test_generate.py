@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from irad.errors import NoRuleError
-from irad.ir.instructions import Call, Store
-from irad.passes.mode import FORWARD_MODE, TANGENT
+from irad.ir.instructions import Call, Load, Store
+from irad.ir.module import Function
+from irad.passes.mode import FORWARD_MODE, TANGENT, forward_mode
 from irad.rules import ALL
 from irad.ruleset.interface import CallRule
 from irad.ruleset.registry import Registry
@@ -205,3 +206,20 @@ declare i32 @numba_ez_geqrf(i8, i64, i64, ptr, i64, ptr)
 """
     with pytest.raises(NoRuleError, match="no tangent"):
         directional(text, [3.0, 4.0], [1.0, 0.0])
+
+
+def test_lanes_share_the_primal_and_its_slopes():
+    text = """
+declare double @llvm.sin.f64(double)
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {
+  %x = load double, ptr %a
+  %s = call double @llvm.sin.f64(double %x)
+  store double %s, ptr %r
+  ret i32 0
+}
+"""
+    made = derivative(text, "scs", [DOUBLES, POINTERS, DOUBLES], mode=forward_mode(3))
+    built = list(made.pairs[0].pair[TANGENT].instructions())
+    slopes = [i.callee.name for i in built if isinstance(i, Call) and isinstance(i.callee, Function)]
+    assert [name for name in slopes if name.endswith(("sin.f64", "cos.f64"))] == ["llvm.sin.f64", "llvm.cos.f64"]
+    assert sum(isinstance(i, Load) for i in built) == sum(isinstance(i, Store) for i in built) == 4

@@ -1,0 +1,49 @@
+"""Derivatives in several directions at once: what the caller gives for each of them, its lane.
+
+For an argument with a tangent the caller gives a tuple with one for each lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from llvmlite.ir import IRBuilder
+from numba.core import types
+
+from irad.errors import SignatureError
+from irad.frontend.calls.annotations import Task
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.values.abi import Argument
+
+
+def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) -> tuple[Any, ...]:
+    """The types of what is given for an argument, lane by lane.
+
+    Raises:
+        SignatureError: there is not one for each lane.
+    """
+    width = task.mode.width
+    if width == 1:
+        return (given,)
+    if isinstance(given, types.BaseTuple) and len(given.types) == width:
+        return tuple(given.types)
+    raise SignatureError(
+        f"the tangents of {argument} of {dispatcher.py_func.__qualname__} in {width} directions are {described(given)}",
+        f"pass a tuple of {width} tangents, one for each direction",
+        "all arguments have tangents in the same directions",
+        location_of(dispatcher.py_func),
+        focus=argument.name,
+    )
+
+
+def targets_of_lanes(
+    builder: IRBuilder, targets: Mapping[int, tuple[Any, Any]], width: int
+) -> Iterator[Mapping[int, tuple[Any, Any]]]:
+    """What is given for each argument, by position, lane by lane."""
+    if width == 1:
+        yield targets
+        return
+    for lane in range(width):
+        yield {p: (builder.extract_value(value, lane), kind.types[lane]) for p, (value, kind) in targets.items()}
