@@ -6,6 +6,8 @@ from irad import (
 )
 from irad.api.annotate import (
     Active as Active,
+    BatchDuplicated as BatchDuplicated,
+    BatchDuplicatedNoNeed as BatchDuplicatedNoNeed,
     Const as Const,
     Duplicated as Duplicated,
     DuplicatedNoNeed as DuplicatedNoNeed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from irad.frontend.calls.annotations import AutodiffAnnotation, Role
 
@@ -125,7 +125,54 @@ class MixedDuplicated(AutodiffAnnotation):
     shadow: Any
 
 
-Annotation = Const | Active | Duplicated | DuplicatedNoNeed | MixedDuplicated
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchDuplicated(AutodiffAnnotation):
+    """As `Duplicated`, with a tuple of shadows: tangents in several directions, for one run of the function.
+
+    All arguments that are not constant have as many. It is for forward mode.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def area(sides):
+        ...     return sides[0] * sides[1]
+        >>> sides = np.array([2.0, 3.0])
+        >>> directions = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        >>> irad.autodiff(irad.Forward, area, irad.BatchDuplicated(sides, directions))
+        (3.0, 2.0)
+    """
+
+    value: Any
+    shadow: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchDuplicatedNoNeed(AutodiffAnnotation):
+    """Like `BatchDuplicated`, for an array whose contents the caller does not need afterwards.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def squares(x, out):
+        ...     out[:] = x * x
+        >>> x, out = np.array([1.0, 2.0]), np.empty(2)
+        >>> first, second = np.zeros(2), np.zeros(2)
+        >>> read = irad.BatchDuplicated(x, (np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+        >>> irad.autodiff(irad.Forward, squares, read, irad.BatchDuplicatedNoNeed(out, (first, second)))
+        (None, None)
+        >>> first, second
+        (array([2., 0.]), array([0., 4.]))
+    """
+
+    value: Any
+    shadow: Any
+
+
+Annotation = Const | Active | Duplicated | DuplicatedNoNeed | MixedDuplicated | BatchDuplicated | BatchDuplicatedNoNeed
 
 ROLES: dict[type, Role] = {
     Const: Role.CONST,
@@ -139,7 +186,19 @@ FORWARD_ROLES: dict[type, Role] = {
     Duplicated: Role.TANGENT,
     DuplicatedNoNeed: Role.TANGENT,
     MixedDuplicated: Role.TANGENT,
+    BatchDuplicated: Role.TANGENT,
+    BatchDuplicatedNoNeed: Role.TANGENT,
 }
+BATCHES: Final = (BatchDuplicated, BatchDuplicatedNoNeed)
+
+
+def width_of(arguments: tuple[Any, ...]) -> int | None:
+    """How many directions the annotations of a call have, 0 where that cannot be told; None where none is a batch."""
+    for argument in arguments:
+        if isinstance(argument, BATCHES):
+            shadows = getattr(argument.shadow, "types", argument.shadow)  # in compiled code their types are known
+            return len(shadows) if isinstance(shadows, tuple) else 0
+    return None
 
 
 class AutodiffMode(enum.Enum):

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from irad.api.annotate import FORWARD_ROLES, ROLES, Active, Annotation, AutodiffMode, Const, DuplicatedNoNeed
+from irad.api.annotate import (
+    BATCHES,
+    FORWARD_ROLES,
+    ROLES,
+    Active,
+    Annotation,
+    AutodiffMode,
+    BatchDuplicatedNoNeed,
+    Const,
+    DuplicatedNoNeed,
+    width_of,
+)
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.errors import SignatureError
@@ -15,7 +26,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.passes.mode import FORWARD_MODE, REVERSE_MODE
+from irad.passes.mode import REVERSE_MODE, forward_mode
 
 
 class _Default:
@@ -27,6 +38,7 @@ class _Default:
 
 _DEFAULT: Final = _Default()
 _LONGEST_REPR: Final = 30
+_NO_NEED: Final = (DuplicatedNoNeed, BatchDuplicatedNoNeed)
 
 
 @public
@@ -43,7 +55,8 @@ def autodiff(
         mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``, ``irad.Forward`` or ``irad.ForwardWithPrimal``.
         f: the function, as in `irad.grad`; it may return anything.
         arguments: one of ``Const(x)``, ``Active(x)``, ``Duplicated(a, da)``, ``DuplicatedNoNeed(a, da)`` and
-            ``MixedDuplicated(x, dx)`` for each argument.
+            ``MixedDuplicated(x, dx)`` for each argument; in forward mode also ``BatchDuplicated(x, (dx1, …, dxN))`` and
+            ``BatchDuplicatedNoNeed``, for several directions at once.
         seed: in reverse mode the cotangent of the return value, with the same structure; None where a part has none.
             The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
         options: how the derivative is created; see `irad.Options`.
@@ -52,7 +65,8 @@ def autodiff(
         A tuple with one entry per argument: the derivative for ``Active`` and ``MixedDuplicated``, None for the others.
         ``ReverseWithPrimal`` gives ``(that tuple, value)``. ``Forward`` gives the tangent of the value, with None for
         parts without a derivative, ``ForwardWithPrimal`` ``(tangent, value)``; the direction is what ``Duplicated`` and
-        its relatives hold beside the arguments, numbers as well as arrays.
+        its relatives hold beside the arguments, numbers as well as arrays. With ``BatchDuplicated`` the tangent is a
+        tuple with one for each direction.
 
     Raises:
         SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
@@ -76,7 +90,7 @@ def autodiff(
     check_options(options)
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
-    key = (mode, kinds, source, options)
+    key = (mode, kinds, source, options, width_of(arguments))
     derivative = remembered(primal, key, lambda: autodiff_of(primal, mode, arguments, source, options))
     extras = [a.shadow for a in arguments if not isinstance(a, Const | Active)]
     if source is Seed.GIVEN:
@@ -118,7 +132,7 @@ def autodiff_of(
         SignatureError: an argument has no annotation, or one that does not go with the mode.
     """
     for position, argument in enumerate(arguments):
-        if type(argument) not in ROLES:
+        if type(argument) not in FORWARD_ROLES.keys() | ROLES.keys():
             raise SignatureError(
                 f"argument {position} of {primal.py_func.__qualname__} has no annotation: {_shortened(argument)}",
                 "(a) irad.Const(x), for a constant, or (b) irad.Active(x), for a number, or (c) irad.Duplicated(a, "
@@ -127,8 +141,16 @@ def autodiff_of(
                 "the annotation of an argument says whether it has a derivative, and where that goes",
                 location_of(primal.py_func),
             )
+    width = width_of(arguments)
     if mode.is_forward:
         _check_forward(primal, arguments, seed)
+    elif width is not None:
+        raise SignatureError(
+            f"an argument of {primal.py_func.__qualname__} is irad.BatchDuplicated, which is for forward mode",
+            "(a) irad.autodiff(irad.Forward, …) or (b) irad.Duplicated, once for each cotangent",
+            "reverse mode takes one cotangent back at a time",
+            location_of(primal.py_func),
+        )
     kinds = FORWARD_ROLES if mode.is_forward else ROLES
     roles = [(position, kinds[type(argument)]) for position, argument in enumerate(arguments)]
     task = Task(
@@ -136,8 +158,9 @@ def autodiff_of(
         seed=Seed.NONE if mode.is_forward else seed,
         returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
         options=options_or_default(options),
-        mode=FORWARD_MODE if mode.is_forward else REVERSE_MODE,
-        unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, DuplicatedNoNeed)),
+        mode=forward_mode(width or 1) if mode.is_forward else REVERSE_MODE,
+        is_batched=width is not None,
+        unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, _NO_NEED)),
     )
     function = primal.py_func
     has_seed = seed is Seed.GIVEN
@@ -163,6 +186,21 @@ def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
                 "in forward mode the derivative is that of the value, in the direction that the tangents give",
                 location_of(primal.py_func),
             )
+    width = width_of(arguments)
+    if width == 0:
+        raise SignatureError(
+            f"the directions of an irad.BatchDuplicated argument of {name} are not a tuple, or an empty one",
+            "pass a tuple of tangents: irad.BatchDuplicated(x, (first, second))",
+            "how many there are is decided when the derivative is compiled",
+            location_of(primal.py_func),
+        )
+    if width is not None and not all(isinstance(argument, (Const, *BATCHES)) for argument in arguments):
+        raise SignatureError(
+            f"some arguments of {name} have tangents in several directions, others in one",
+            "use irad.BatchDuplicated for each of them, with zeros where a direction leaves an argument as it is",
+            "a direction consists of the tangents of all arguments",
+            location_of(primal.py_func),
+        )
     if seed is not Seed.ONE:
         raise SignatureError(
             f"{name} is given a seed in forward mode",

@@ -56,7 +56,7 @@ def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opti
         >>> irad.pushforward(squares)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
         (array([ 9., 25.]), array([6., 0.]))
     """
-    return batched_pushforward(f, argnums, 1, options=options)
+    return _pushforward(f, argnums, None, options)
 
 
 def batched_pushforward(
@@ -65,15 +65,20 @@ def batched_pushforward(
     """As `pushforward`, in ``width`` directions beside one run of the function.
 
     The result is called as ``(directions, *args)``, with a tuple of as many tangents, each as `pushforward` takes them,
-    and returns ``(value, tuple of tangents)``; for a width of one both are the tangent itself. It can be called in
-    compiled code.
+    and returns ``(value, tuple of tangents)``. It can be called in compiled code.
 
     Raises:
         SignatureError: as `pushforward`.
     """
+    return _pushforward(f, argnums, width, options)
+
+
+def _pushforward(
+    f: Callable[..., Any], argnums: int | Sequence[int], width: int | None, options: Options | None
+) -> Any:
     method = bound_method(f)
     if method is not None:
-        found = batched_pushforward(method.function, method.positions(argnums), width, options=options)
+        found = _pushforward(method.function, method.positions(argnums), width, options)
         return BoundDerivative(found, method.instance, leading=1)
     primal = primal_of(f)
     check_options(options)
@@ -85,9 +90,10 @@ def batched_pushforward(
         single=single,
         lends_shadows=True,
         options=options_or_default(options),
-        mode=forward_mode(width),
+        mode=forward_mode(width or 1),
+        is_batched=width is not None,
     )
-    rebuild = (pushforward, (f, argnums)) if width == 1 else (batched_pushforward, (f, argnums, width))
+    rebuild = (pushforward, (f, argnums)) if width is None else (batched_pushforward, (f, argnums, width))
     return remembered(primal, ("pushforward", task), lambda: _build(primal, task, rebuild))
 
 
@@ -97,7 +103,7 @@ def _build(primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispa
     call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
     tangents = "tangents" if "tangents" not in names else "irad_tangents"
     given = f"({tangents},)" if task.single else tangents
-    if task.mode.width > 1 and not task.single:  # a tuple for each argument, of what is given for each direction
+    if task.is_batched and not task.single:  # a tuple for each argument, of what is given for each direction
         lanes = range(task.mode.width)
         columns = ("".join(f"{tangents}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
         given = f"({''.join(f'({column}), ' for column in columns)})"

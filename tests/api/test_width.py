@@ -71,7 +71,7 @@ def test_lanes_of_parallel_loops():
         assert total == pytest.approx(dy @ X + X[0] * np.exp(X) @ dx, rel=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore:First-class function type feature is experimental")
+@pytest.mark.filterwarnings("ignore:.*First-class function type feature is experimental")
 def test_pointers_that_are_stored_and_called():
     @njit("float64(float64)")
     def double(x):
@@ -156,3 +156,52 @@ def test_inside_compiled_code():
 
     value, (first, second) = slopes(X)
     assert (first, second) == pytest.approx((10.0 / value, value), rel=1e-15)
+
+
+@njit
+def scaled(x, out, factor):
+    out[:] = x * x * factor
+    return factor * x[0]
+
+
+def batch(call: Any, x: np.ndarray) -> tuple[Any, list[np.ndarray]]:
+    tangents, shadows = directions(2, 4), [np.ones(4), np.ones(4)]
+    return call(x, (tangents[0], tangents[1]), np.empty(4), (shadows[0], shadows[1])), shadows
+
+
+def from_python(x, tangents, out, shadows):
+    read, written = irad.BatchDuplicated(x, tangents), irad.BatchDuplicatedNoNeed(out, shadows)
+    both = irad.autodiff(irad.ForwardWithPrimal, scaled, read, written, irad.BatchDuplicated(3.0, (0.0, 1.0)))
+    one = irad.autodiff(irad.Forward, power, irad.BatchDuplicated(3.0, (1.0,)), irad.Const(2))
+    return both, one
+
+
+@pytest.mark.parametrize("call", [from_python, njit(from_python)], ids=["Python", "compiled"])
+def test_batches(call):
+    ((slopes, value), one), shadows = batch(call, X)
+    expected = [6.0 * X * dx + rate * X**2 for dx, rate in zip(directions(2, 4), (0.0, 1.0), strict=True)]
+    np.testing.assert_allclose(shadows, expected, rtol=1e-15)
+    assert slopes == pytest.approx([3.0 * dx[0] + rate for dx, rate in zip(directions(2, 4), (0.0, 1.0), strict=True)])
+    assert (value, one) == (3.0, (6.0,))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ([irad.BatchDuplicated(X, X), irad.Const(X), irad.Const(2.0)], "not a tuple, or an empty one"),
+        ([irad.BatchDuplicated(X, (X,)), irad.Duplicated(X, X), irad.Const(2.0)], "in several directions, others in"),
+        ([irad.BatchDuplicated(X, (X,)), irad.Active(2.0), irad.Const(2.0)], "Active, which is for reverse mode"),
+        (
+            [*[irad.BatchDuplicated(X, (X, X))] * 2, irad.BatchDuplicated(1.0, (1.0,))],
+            "tangents of argument 2 .factor. of scaled in 2 directions are",
+        ),
+    ],
+)
+def test_batches_that_do_not_fit(annotations, message):
+    with pytest.raises(irad.SignatureError, match=message):
+        irad.autodiff(irad.Forward, scaled, *annotations)
+
+
+def test_batches_are_for_forward_mode():
+    with pytest.raises(irad.SignatureError, match="which is for forward mode"):
+        irad.autodiff(irad.Reverse, scaled, irad.BatchDuplicated(X, (X,)), irad.Const(X), irad.Const(2.0))

@@ -10,10 +10,19 @@ from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
 from numba.extending import overload, register_model, typeof_impl
 
-from irad.api.annotate import Active, Annotation, AutodiffMode, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated
+from irad.api.annotate import (
+    BATCHES,
+    Active,
+    Annotation,
+    AutodiffMode,
+    Const,
+    Duplicated,
+    DuplicatedNoNeed,
+    MixedDuplicated,
+)
 
 _ALONE: Final = (Const, Active)
-_WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated)
+_WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)
 _HELD: Final[dict[type, Any]] = {
     **{kind: namedtuple(kind.__name__, ["value"]) for kind in _ALONE},
     **{kind: namedtuple(kind.__name__, ["value", "shadow"]) for kind in _WITH_SHADOW},
@@ -43,9 +52,9 @@ def _type_of_mode(mode: AutodiffMode, _: Any) -> ModeType:
 
 
 def annotation_of(numba_type: Any) -> Annotation | None:
-    """An annotation, without what it annotates, for the type of one; None for any other type."""
+    """An annotation with types in place of what it annotates, for the type of one; None for any other type."""
     kind = _KINDS.get(getattr(numba_type, "instance_class", None))
-    return None if kind is None else object.__new__(kind)
+    return None if kind is None else kind(*numba_type.types)
 
 
 def _register(kind: type) -> None:

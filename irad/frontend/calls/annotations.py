@@ -74,6 +74,7 @@ class Task:
         single: return the only gradient itself, not a tuple of one.
         options: how the derivative is made.
         mode: the functions that are made; in forward mode there is no seed.
+        is_batched: tangents are given and returned in tuples, with one for each of the mode's lanes.
     """
 
     roles: tuple[tuple[int, Role], ...]
@@ -85,6 +86,7 @@ class Task:
     unneeded: frozenset[int] = frozenset()
     options: Options = field(default_factory=Options)
     mode: Mode = REVERSE_MODE
+    is_batched: bool = False
 
     @property
     def is_forward(self) -> bool:

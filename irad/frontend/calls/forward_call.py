@@ -76,7 +76,7 @@ def emit_forward_call(
 ) -> Any:
     """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
     returns = derivation.task.returns
-    first, *others = targets_of_lanes(builder, extras.targets, derivation.task.mode.width)
+    first, *others = targets_of_lanes(builder, extras.targets, derivation.task)
     extras = replace(extras, targets=first)
     sweeps = Sweeps(context, builder, derivation, arguments, extras, returns is not Returns.GRADIENT)
     for targets in others:
@@ -111,7 +111,7 @@ def emit_forward_call(
 def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:
     """The tangent of what was returned; of several lanes a tuple."""
     found = [_TangentOfValue(sweeps, arena, lane.return_shadow).build(status) for lane in sweeps.lanes]
-    if len(found) == 1:
+    if not sweeps.derivation.task.is_batched:
         return found[0]
     tangent_type = gradients.tangent_type(sweeps.derivation.return_type)
     return sweeps.context.make_tuple(sweeps.builder, types.UniTuple(tangent_type, len(found)), found)

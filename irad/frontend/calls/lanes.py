@@ -25,7 +25,7 @@ def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) 
         SignatureError: there is not one for each lane.
     """
     width = task.mode.width
-    if width == 1:
+    if not task.is_batched:
         return (given,)
     if isinstance(given, types.BaseTuple) and len(given.types) == width:
         return tuple(given.types)
@@ -39,11 +39,11 @@ def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) 
 
 
 def targets_of_lanes(
-    builder: IRBuilder, targets: Mapping[int, tuple[Any, Any]], width: int
+    builder: IRBuilder, targets: Mapping[int, tuple[Any, Any]], task: Task
 ) -> Iterator[Mapping[int, tuple[Any, Any]]]:
     """What is given for each argument, by position, lane by lane."""
-    if width == 1:
+    if not task.is_batched:
         yield targets
         return
-    for lane in range(width):
+    for lane in range(task.mode.width):
         yield {p: (builder.extract_value(value, lane), kind.types[lane]) for p, (value, kind) in targets.items()}

@@ -32,8 +32,7 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
         return value_type
     if task.is_forward:
         tangent = gradients.tangent_type(derivation.return_type)
-        width = task.mode.width
-        return _with_value(task, tangent if width == 1 else types.UniTuple(tangent, width), value_type)
+        return _with_value(task, types.UniTuple(tangent, task.mode.width) if task.is_batched else tangent, value_type)
     found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
     if task.returns is Returns.GRADIENT and task.has_aux:
