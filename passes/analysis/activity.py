@@ -164,7 +164,7 @@ class _Solver:
                 self.varied[param] = None
             elif kind is ParameterKind.SHADOW:
                 seeds |= self.points_to.mask(param)
-        self.varied_objects = self.useful_objects = self.points_to.reachable(seeds)
+        self.varied_objects = self.useful_objects = self.points_to.reachable(seeds) & ~self.constant
         instructions = list(self.function.instructions())
         self.run(instructions, self.vary)
         self.run(instructions[::-1], self.use)

@@ -54,6 +54,7 @@ from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, meets_numbers, reinterpreted
 from irad.passes.analysis.refused_memory import (
+    broken_promise,
     describe_memory,
     is_header,
     may_be_anything,
@@ -76,17 +77,21 @@ _NUMPY_NAMES = {"double": "float64", "float": "float32"}
 
 def check_unit(unit: Unit) -> None:
     """Raises what is wrong with a function: one error as it is, several as `UnsupportedProgram`."""
-    errors = _without_consequences(list(_errors(unit)))
+    errors = _without_consequences(unit, list(_errors(unit)))
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise UnsupportedProgram(errors)
 
 
-def _without_consequences(errors: list[IradError]) -> list[IradError]:
-    """Leaves out what reads from constant memory, if it is known where active values were stored there."""
+def _without_consequences(unit: Unit, errors: list[IradError]) -> list[IradError]:
+    """Leaves out what reads from constant memory, if it is known where active values were stored there.
+
+    If it is not, a callee stores them.
+    """
     stored = {error.memory for error in errors if isinstance(error, ActivityError)}
-    return [error for error in errors if isinstance(error, ActivityError) or error.memory not in stored - {None}]
+    kept = [error for error in errors if isinstance(error, ActivityError) or error.memory not in stored - {None}]
+    return [error if isinstance(error, ActivityError) else broken_promise(unit, error) for error in kept]
 
 
 def _errors(unit: Unit) -> Iterator[IradError]:

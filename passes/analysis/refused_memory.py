@@ -52,7 +52,7 @@ def written_error(unit: Unit, call: CallSite) -> IradError | None:
 
 def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
     for item in unit.points_to.of(pointer) if not unit.everything else ():
-        if _is_constant_container(unit, item):
+        if is_constant_container(unit, item):
             return stored_in_constant(item)
         if _is_constant_memory(unit, item):
             return stored_in_constant(item)
@@ -69,7 +69,7 @@ def move_error(unit: Unit, call: CallSite) -> IradError | None:
         if not origin & activity.varied_objects:
             continue
         for item in points_to.members(to):
-            if _is_constant_container(unit, item):
+            if is_constant_container(unit, item):
                 return stored_in_constant(item)
             lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
             if lost and not is_header(unit, item):
@@ -83,13 +83,29 @@ def move_error(unit: Unit, call: CallSite) -> IradError | None:
 
 def stored_in_constant(item: MemoryObject) -> IradError:
     """The refusal of active values in memory that was passed as constant."""
+    return _in_constant("an active value is stored in", item)
+
+
+def broken_promise(unit: Unit, error: IradError) -> IradError:
+    """What `no_shadow` refused, as a refusal of active values in constant memory if that is what it is."""
+    item = error.memory
+    if not isinstance(item, MemoryObject) or not unit.variant.is_entry:
+        return error
+    if not is_constant_container(unit, item) and not is_promised(unit, item):
+        return error
+    found = _in_constant("active values pass through", item)
+    found.instruction = error.instruction
+    return found
+
+
+def _in_constant(problem: str, item: MemoryObject) -> IradError:
     is_array = item.kind is ObjectKind.ARGUMENT and item.holds is not None
     remedy = ARRAY_REMEDY if is_array else CONTAINER_REMEDY
-    problem = f"an active value is stored in {describe_memory(item)}, which was passed as constant"
-    return _about(item, ActivityError(problem, remedy, _LOST))
+    error = ActivityError(f"{problem} {describe_memory(item)}, which was passed as constant", remedy, _LOST)
+    return _about(item, error)
 
 
-def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:
+def is_constant_container(unit: Unit, item: MemoryObject) -> bool:
     """Whether elements are those of a container that the caller passed as constant."""
     if item.kind is not ObjectKind.REACHABLE or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
         return False

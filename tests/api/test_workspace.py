@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import float64, int64, njit, prange
 from numba.experimental import jitclass
-from numba.typed import List
+from numba.typed import Dict, List
 
 import irad
 from irad.testing.allocations import allocations
@@ -297,6 +297,105 @@ def test_a_constant_may_be_written_with_constants(plan: Any) -> None:
     np.testing.assert_array_equal(dx, 2 * X)
     assert counts.tolist() == [1.0, 1.0, 1.0]
     assert flags.tolist() == [False, True, True]
+
+
+REFUSED = (irad.ActivityError, irad.UnsupportedProgram)  # at several places
+
+
+@jitclass([("array", float64[::1]), ("number", float64)])
+class Buffers:
+    def __init__(self, n: int) -> None:
+        self.array = np.zeros(n)
+        self.number = 0.0
+
+
+def buffers() -> Any:
+    return Buffers(3)
+
+
+def arrays() -> Any:
+    return List([np.zeros(3)])
+
+
+def numbers() -> Any:
+    made = Dict()
+    made[0] = 0.0
+    return made
+
+
+@njit(parallel=True)
+def array_of_an_instance_in_threads(x, held):
+    work = held.array
+    for i in prange(x.size):
+        work[i] = x[i] * x[i]
+    return (work * x).sum()
+
+
+@njit(parallel=True)
+def array_of_a_list_in_threads(x, held):
+    work = held[0]
+    for i in prange(x.size):
+        work[i] = x[i] * x[i]
+    return (work * x).sum()
+
+
+@irad.rules.noinline
+@njit
+def _into_instance(x, held):
+    held.number = x[0] * x[1]
+    for i in range(x.size):
+        held.array[i] = x[i] * x[i]
+
+
+@njit
+def instance_in_a_callee(x, held):
+    _into_instance(x, held)
+    return (held.array * x).sum() * held.number
+
+
+@irad.rules.noinline
+@njit
+def _into_parts(x, parts):
+    parts[0][:] = x * x
+
+
+@njit
+def arrays_in_a_new_list(x, held):
+    _into_parts(x, [held[0]])
+    return (held[0] * x).sum()
+
+
+@irad.rules.noinline
+@njit
+def _into_dictionary(x, held):
+    held[0] = x[0] * x[1]
+
+
+@njit
+def dictionary_in_a_callee(x, held):
+    _into_dictionary(x, held)
+    return held[0] * x[2]
+
+
+@pytest.mark.parametrize(
+    ("f", "make"),
+    [
+        (array_of_an_instance_in_threads, buffers),
+        (array_of_a_list_in_threads, arrays),
+        (instance_in_a_callee, buffers),
+        (arrays_in_a_new_list, arrays),
+        (dictionary_in_a_callee, numbers),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_objects_filled_elsewhere(f: Any, make: Any) -> None:
+    """In a parallel loop or a callee: an object is workspace as in serial code, and `Const` the same promise."""
+    expected = slope(f, lambda: (X.copy(), make()))
+    np.testing.assert_allclose(irad.grad(f)(X.copy(), make()), expected, rtol=1e-7)
+    np.testing.assert_allclose(irad.jvp(f, (X.copy(), make()), (X.copy(), None))[1], expected @ X, rtol=1e-7)
+    for mode in (irad.Reverse, irad.Forward):
+        with pytest.raises(REFUSED, match="the memory of argument 'held', which was passed as constant"):
+            irad.autodiff(mode, f, irad.Duplicated(X.copy(), np.zeros(3)), irad.Const(make()))
 
 
 def test_a_parameter_called_out() -> None:
