@@ -8,6 +8,7 @@ from irad.testing.gradcheck import gradcheck
 from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict
 from irad.testing.rules.custom_rule import unchecked_rules
 from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.forward_rule import test_forward
 from irad.testing.rules.reverse_rule import test_reverse
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "check_gradient",
     "check_rule",
     "gradcheck",
+    "test_forward",
     "test_reverse",
     "unchecked_rules",
 ]

@@ -20,7 +20,7 @@ from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
 from irad.testing.gradients.objective import Objective
-from irad.testing.rules.custom_rule import _combinations
+from irad.testing.rules.activities import activities
 from irad.testing.rules.programs import Passed, call_once
 from irad.testing.rules.reverse_rule import Checker, _passed
 from irad.testing.rules.trial import Trial
@@ -341,17 +341,17 @@ def test_a_constant_value_that_was_forgotten():
 
 
 def test_the_combinations_of_many_arguments():
-    chosen = list(_combinations((1.0, 2, A, 3.0, 4.0, 5.0)))
+    chosen = list(activities((True, False, True, True, True, True)))
     assert chosen[0] == (True, False, True, True, True, True)
-    assert set(_combinations((1.0, 2.0))) == {(True, True), (True, False), (False, True)}
-    assert list(_combinations((1.0, 2))) == [(True, False)]
+    assert set(activities((True, True))) == {(True, True), (True, False), (False, True)}
+    assert list(activities((True, False))) == [(True, False)]
 
 
 @pytest.mark.parametrize(
     ("size", "most"), [(3, 4), (4, 5), (5, 6), (6, 6), (10, 6), (11, 7), (15, 7), (30, 8), (40, 9)]
 )
 def test_each_two_arguments_are_seen_in_all_ways(size: int, most: int):
-    chosen = list(_combinations((1.0,) * size))
+    chosen = list(activities((True,) * size))
     assert chosen[0] == (True,) * size
     assert all(map(any, chosen))
     assert len(chosen) == len(set(chosen)) <= most

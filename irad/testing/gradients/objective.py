@@ -72,14 +72,23 @@ class Objective:
 
     def along(self, directions: Mapping[int, Vector]) -> Callable[[float], float]:
         """The number on a line through the arguments; NaN where the function raises as it does outside its domain."""
-        start = {position: read_floats(self.values[position]) for position in directions}
+        called = self.calls_along(directions)
 
         def value_at(t: float) -> float:
-            arguments = self._arguments({position: start[position] + t * d for position, d in directions.items()})
-            try:
-                value = self.program(*arguments)
-            except (ArithmeticError, ValueError):
-                return nan
-            return self.of(value, arguments)
+            found = called(t)
+            return nan if found is None else self.of(*found)
 
         return value_at
+
+    def calls_along(self, directions: Mapping[int, Vector]) -> Callable[[float], tuple[Any, list[Any]] | None]:
+        """Value and arguments after the call, on a line; None where the function raises as outside its domain."""
+        start = {position: read_floats(self.values[position]) for position in directions}
+
+        def call_at(t: float) -> tuple[Any, list[Any]] | None:
+            arguments = self._arguments({position: start[position] + t * d for position, d in directions.items()})
+            try:
+                return self.program(*arguments), arguments
+            except (ArithmeticError, ValueError):
+                return None
+
+        return call_at

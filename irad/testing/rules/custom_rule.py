@@ -1,10 +1,12 @@
-"""``check_custom_rule``: what `test_reverse` checks, for all ways in which arguments take part and both precisions."""
+"""``check_custom_rule``: what `test_reverse` and `test_forward` check of a rule, in both precisions.
+
+For all ways in which arguments take part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import combinations, count
-from math import comb
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from numba import typeof
@@ -14,10 +16,12 @@ from irad.data.floats import Vector, has_floats
 from irad.data.precision import in_precision
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
-from irad.frontend.custom.catalogue import Key
+from irad.frontend.custom.catalogue import CustomRule, Key
 from irad.frontend.custom.pair import remembering
 from irad.testing.optimisation import optimisation_limited
+from irad.testing.rules.activities import activities
 from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.forward_rule import ForwardChecker, check_some_constant
 from irad.testing.rules.programs import call_once
 from irad.testing.rules.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rules.trial import Trial
@@ -57,10 +61,10 @@ def check_custom_rule(
     """
     packs.load()
     rule = catalogue.find(f, tuple(map(typeof, arguments)))
-    if rule is None or not rule.is_for_reverse:
+    if rule is None or not (rule.is_for_reverse or rule.is_for_forward):
         raise RuleError(
-            f"{catalogue.name_of(f)} has no rule for reverse mode",
-            "register one: irad.rules.augmented_primal and irad.rules.reverse",
+            f"{catalogue.name_of(f)} has no rule",
+            "register one: irad.rules.augmented_primal and irad.rules.reverse, or irad.rules.forward",
             "there is nothing to check",
             catalogue.place_of(f),
         )
@@ -73,31 +77,24 @@ def check_custom_rule(
     function = callable_in_compiled_code(f)
     program = call_once(function, len(arguments))
     values = tuple(in_precision(value, single=False) for value in arguments)
-    narrow = tuple(in_precision(value, single=True) for value in values)
+    everything = tuple(map(has_floats, values))
     slopes: dict[object, Vector] = {}
     with remembering(), collection_paused():
-        for active in _combinations(values):
+        for active in activities(everything):
             trial = Trial(program, values, active, False, rtol, atol, slopes=slopes)
-            if active == tuple(map(has_floats, values)):
-                Checker(f, trial).basics()
-                if single:
-                    everything = Trial(program, narrow, active, False, rtol, atol)
-                    Checker(f, everything, Property.PRECISION).basics()
-                with optimisation_limited():
-                    _check_all_active(f, function, trial, aliasing)
-            else:
-                with optimisation_limited():
-                    _check_some_constant(f, trial)
-            if has_floats(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
-                with optimisation_limited():
-                    _check_some_constant(f, Trial(program, values, active, True, rtol, atol, slopes=slopes))
+            narrow = replace(trial, values=tuple(in_precision(each, single=True) for each in values), slopes={})
+            in_single = narrow if single and active == everything else None
+            if rule.is_for_reverse:
+                _check_in_reverse(f, function, trial, in_single, aliasing)
+            if _has_forward(rule, trial):
+                _check_in_forward(f, trial, in_single, reverse=rule.is_for_reverse, aliasing=aliasing)
     for each in catalogue.entries_of(f):
-        if each.pattern == rule.pattern and each.is_for_reverse:
+        if each.pattern == rule.pattern and _is_checked(each):
             _passed[each.key] = each.version
 
 
 def unchecked_rules() -> tuple[str, ...]:
-    """The functions with rules for reverse mode, those of packages included, that have passed no check in this process.
+    """The functions with rules, those of packages included, that have passed no check in this process.
 
     A rule that was changed after its check has passed none.
 
@@ -116,25 +113,47 @@ def unchecked_rules() -> tuple[str, ...]:
         False
     """
     packs.load()
-    return tuple(
-        rule.name for rule in catalogue.rules() if rule.is_for_reverse and _passed.get(rule.key) != rule.version
-    )
+    return tuple(rule.name for rule in catalogue.rules() if _is_checked(rule) and _passed.get(rule.key) != rule.version)
 
 
-def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:
-    """What may take part: all at first, then the fewest subsets with each two arguments in all four ways.
+def _is_checked(rule: CustomRule) -> bool:
+    return rule.is_for_reverse or rule.is_for_forward
 
-    After the first row, each argument takes part in equally many rows, fewer than half of them, and no two in the same
-    ones: so there is a row with either of two alone, and one with neither. Two arguments have no row with neither.
 
-    Source:
-        Kleitman and Spencer 1973, "Families of k-independent sets".
-    """
-    positions = [i for i, value in enumerate(values) if has_floats(value)]
-    rows = next(n for n in count(4) if comb(n - 1, n // 2 - 1) >= len(positions))
-    chosen = dict(zip(positions, combinations(range(1, rows), rows // 2 - 1), strict=False))
-    table = [tuple(i in chosen and row in (0, *chosen[i]) for i in range(len(values))) for row in range(rows)]
-    yield from dict.fromkeys(row for row in table if any(row))
+def _has_forward(rule: CustomRule, trial: Trial) -> bool:
+    """Whether there is a form for forward mode: what builds rules says so in the rule for the types of a trial."""
+    build = rule.parts.get("build_rule")
+    if build is None or "forward" in rule.parts:
+        return rule.is_for_forward
+    _ = trial.plain  # compiles the program
+    return callable(getattr(build(trial.program.nopython_signatures[0]), "forward", None))  # type: ignore[attr-defined]
+
+
+def _check_in_reverse(f: Any, function: Any, trial: Trial, in_single: Trial | None, aliasing: bool) -> None:
+    """Checks one combination in reverse mode; where all arguments take part, all that must hold, in both precisions."""
+    if all(trial.active[i] for i, value in enumerate(trial.values) if has_floats(value)):
+        Checker(f, trial).basics()
+        if in_single is not None:
+            Checker(f, in_single, Property.PRECISION).basics()
+        with optimisation_limited():
+            _check_all_active(f, function, trial, aliasing)
+    else:
+        with optimisation_limited():
+            _check_some_constant(f, trial)
+    if has_floats(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, trial.active, strict=True)):
+        with optimisation_limited():
+            _check_some_constant(f, replace(trial, constant_return=True))
+
+
+def _check_in_forward(f: Any, trial: Trial, in_single: Trial | None, *, reverse: bool, aliasing: bool) -> None:
+    """The same in forward mode."""
+    with optimisation_limited():
+        if in_single is not None:
+            ForwardChecker(f, in_single, Property.PRECISION).basics()
+        if all(trial.active[i] for i, value in enumerate(trial.values) if has_floats(value)):
+            ForwardChecker(f, trial).everything(reverse=reverse, aliasing=aliasing)
+        else:
+            check_some_constant(f, trial, reverse=reverse)
 
 
 def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool) -> None:

@@ -39,6 +39,8 @@ class Property(enum.Enum):
     LIVE_CALLS = "several live calls"
     ALIASING = "aliasing"
     ALLOCATION = "allocation balance"
+    LINEARITY = "linearity in the tangents"
+    MODES = "agreement of forward and reverse mode"
 
 
 _REMEDIES: Final = {
@@ -55,8 +57,16 @@ _REMEDIES: Final = {
     Property.LIVE_CALLS: "put what the reverse needs on the tape: memory outside it is shared by all calls",
     Property.ALIASING: "take into account that two arguments may be one array: add into shadows, read before writing",
     Property.ALLOCATION: "release what the rule allocates by other means than Numba's objects",
+    Property.LINEARITY: "compute tangents that are linear in those of the arguments, in the same way in each call",
+    Property.MODES: "correct the form that is less precise: both have to agree to rounding",
 }
-_OF_FORWARD: Final = (Property.VALUE, Property.MUTATION, Property.CHANGED)
+_REMEDIES_IN_FORWARD: Final = {
+    Property.VALUE: "return from the forward what the function returns, with its tangent",
+    Property.DERIVATIVE: "correct the forward: the tangent that it returns, and those that it leaves in arguments",
+    Property.ACTIVITY: "ask is_active(x) for each argument before its tangent is read",
+    Property.ALIASING: "take into account that two arguments may be one array: read before writing",
+}
+_OF_AUGMENTED: Final = (Property.VALUE, Property.MUTATION, Property.CHANGED)
 
 
 class RuleFault(RuleError):
@@ -76,20 +86,22 @@ class RuleFault(RuleError):
         expected: object,
         got: object,
         case: str,
-        in_reverse: bool | None = None,
+        part: str | None = None,
     ) -> None:
         self.property, self.expected, self.got = fault, expected, got
+        if part is None:
+            part = "augmented_primal" if fault in _OF_AUGMENTED else "reverse"
         super().__init__(
             f"the rule of {catalogue.name_of(f)} fails in {fault.value}: {what}: expected {expected}, got {got}",
-            _REMEDIES[fault],
-            location=catalogue.place_of(_culprit(f, fault not in _OF_FORWARD if in_reverse is None else in_reverse)),
+            (_REMEDIES | _REMEDIES_IN_FORWARD if part == "forward" else _REMEDIES)[fault],
+            location=catalogue.place_of(_culprit(f, part)),
             detail=case,
         )
 
 
-def _culprit(f: Any, in_reverse: bool) -> Any:
+def _culprit(f: Any, part: str) -> Any:
     """The function of the rule in which a fault shows."""
     rule = next((each for each in catalogue.entries_of(f) if each.parts), None)
     if rule is None:
         return f
-    return rule.parts.get("reverse" if in_reverse else "augmented_primal") or next(iter(rule.parts.values()))
+    return rule.parts.get(part) or next(iter(rule.parts.values()))

@@ -18,6 +18,7 @@ from irad.data.precision import in_types_of
 from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
+from irad.testing.rules.activities import unwrapped
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.programs import (
     LIVE_CALLS,
@@ -78,7 +79,7 @@ def check_reverse(
         raise SignatureError(
             f"{f!r} is not a function", "pass the function that has the rule", "rules belong to functions"
         )
-    values, active = _unwrap(arguments)
+    values, active = unwrapped(arguments)
     function = callable_in_compiled_code(f)
     trial = Trial(call_once(function, len(values)), values, active, constant_return, rtol, atol)
     checker = Checker(f, trial)
@@ -98,21 +99,6 @@ test_reverse.__test__ = False  # type: ignore[attr-defined]  # not a test, despi
 def callable_in_compiled_code(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function as programs call it: as it is where Numba knows it, else compiled."""
     return irad.jit(f) if isinstance(f, FunctionType) and not is_known(f) else f
-
-
-def _unwrap(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ...]]:
-    annotations = (irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed, irad.MixedDuplicated)
-    values = tuple(each.value if isinstance(each, annotations) else each for each in arguments)
-    active = [
-        not isinstance(each, irad.Const) and has_floats(value) for each, value in zip(arguments, values, strict=True)
-    ]
-    if not any(active):
-        raise SignatureError(
-            "no argument is active",
-            "leave at least one argument of floats without irad.Const",
-            "a rule gives derivatives with respect to the arguments that are active",
-        )
-    return values, tuple(active)
 
 
 class Checker:
@@ -139,8 +125,8 @@ class Checker:
             self._fail(Property.VALUE, f"the value{when}", plain_value, value)
         for position, (got, wanted) in enumerate(zip(after, plain_after, strict=True)):
             if not trial.same(got, wanted):
-                in_reverse = self._forward_leaves(position, wanted)
-                self._fail(Property.MUTATION, f"argument {position} afterwards{when}", wanted, got, in_reverse)
+                part = "reverse" if self._forward_leaves(position, wanted) else "augmented_primal"
+                self._fail(Property.MUTATION, f"argument {position} afterwards{when}", wanted, got, part)
 
     def _forward_leaves(self, position: int, wanted: Any) -> bool:
         """Whether an argument is as it should be before the reverse runs; what returns nothing is not run apart."""
@@ -253,7 +239,7 @@ class Checker:
     def aliases(self) -> None:
         """One array as two arguments, with one shadow, for each two of the same type."""
         trial = self._trial
-        for first, second in _twins(trial.values):
+        for first, second in twins(trial.values):
 
             def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
                 return (*fewer[:second], fewer[first], *fewer[second:])
@@ -305,8 +291,8 @@ class Checker:
             what = f"what {_ROUNDS} derivatives release"
             self._fail(Property.ALLOCATION, what, f"{counted.made} allocations", f"{counted.released} released")
 
-    def _fail(self, fault: Property, what: str, expected: object, got: object, in_reverse: bool | None = None) -> None:
-        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, in_reverse)
+    def _fail(self, fault: Property, what: str, expected: object, got: object, part: str | None = None) -> None:
+        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, part)
 
 
 def shrunk(values: tuple[Any, ...], number: int) -> tuple[Any, ...]:
@@ -329,7 +315,7 @@ def _rows(values: Sequence[Any]) -> Any:
     return np.ascontiguousarray(np.stack(values))
 
 
-def _twins(values: tuple[Any, ...]) -> list[tuple[int, int]]:
+def twins(values: tuple[Any, ...]) -> list[tuple[int, int]]:
     """Pairs of arguments that one array can stand for."""
     arrays = [i for i, x in enumerate(values) if isinstance(x, np.ndarray) and has_floats(x)]
     kinds = {i: (values[i].dtype, values[i].shape, values[i].strides, values[i].flags.writeable) for i in arrays}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -127,7 +127,7 @@ class Trial:
         made = copied(self.values)
         generator = np.random.default_rng(7 + self.draw)
         for each, random in zip(made, filled, strict=True):
-            fill(each, generator if random else None)
+            fill(each, partial(generator.uniform, 0.5, 1.5) if random else None)
         return made
 
     def expected(self, shadows: tuple[Any, ...]) -> tuple[Vector | None, ...]:
@@ -237,27 +237,27 @@ def only_memory(value: Any, shadow: Any) -> Vector:
     return np.concatenate([np.zeros(0), *(read_floats(s) * isinstance(v, _MEMORY) for v, s in pairs)])
 
 
-def fill(value: Any, generator: np.random.Generator | None) -> None:
-    """Makes the floats of all arrays in a value random, or zero."""
+def fill(value: Any, draw: Callable[[Any], Any] | None) -> None:
+    """Overwrites the floats of all arrays in a value, with numbers drawn in a shape or with zeros."""
     for each in flattened(value, tuple):
         if isinstance(each, _MEMORY) and each.dtype.names is not None:
-            _fill_fields(each, generator)
+            _fill_fields(each, draw)
         elif isinstance(each, np.ndarray) and has_floats(each):
             each.flags.writeable = True
-            each[...] = 0.0 if generator is None else generator.uniform(0.5, 1.5, each.shape)
-            if generator is not None and each.dtype.kind == "c":
-                each.imag[...] = generator.uniform(0.5, 1.5, each.shape)
+            each[...] = 0.0 if draw is None else draw(each.shape)
+            if draw is not None and each.dtype.kind == "c":
+                each.imag[...] = draw(each.shape)
 
 
-def _fill_fields(value: Any, generator: np.random.Generator | None) -> None:
+def _fill_fields(value: Any, draw: Callable[[Any], Any] | None) -> None:
     if isinstance(value, np.ndarray):
         value.flags.writeable = True
     for name in value.dtype.names:
         part = value[name]
         if isinstance(part, _MEMORY):
-            fill(part, generator)
+            fill(part, draw)
         elif has_floats(part):
-            value[name] = 0.0 if generator is None else generator.uniform(0.5, 1.5)
+            value[name] = 0.0 if draw is None else draw(())
 
 
 def nudge(value: Any) -> Any:

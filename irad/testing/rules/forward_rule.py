@@ -1,0 +1,317 @@
+"""``test_forward``: all that must hold for a function in forward mode, for all ways in which arguments take part.
+
+The tangents of the value and of what is left in the arguments are compared with differences of the plain function along
+the direction, and by dot product with reverse mode: ⟨cotangent, J·direction⟩ = ⟨Jᵀ·cotangent, direction⟩.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from math import nan
+from typing import Any, Final
+
+import numpy as np
+
+import irad
+from irad.data.copies import copied
+from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_floats
+from irad.data.precision import in_types_of
+from irad.data.structure import rebuilt
+from irad.errors import ActivityError, RuleError, SignatureError
+from irad.testing.allocations import allocations
+from irad.testing.gradients.finite_difference import derivative
+from irad.testing.gradients.objective import Objective
+from irad.testing.optimisation import optimisation_limited
+from irad.testing.rules.activities import activities, unwrapped
+from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.programs import call_once
+from irad.testing.rules.reverse_rule import callable_in_compiled_code, twins
+from irad.testing.rules.trial import RTOL, RTOL_SINGLE, Trial, fill, holds, only_memory
+
+_MODES_RTOL: Final = 1e-10
+_ROUNDS: Final = 3
+
+
+def check_forward(
+    f: Callable[..., Any],
+    *arguments: Any,
+    reverse: bool = True,
+    aliasing: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> None:
+    """Checks forward mode of a function against finite differences of the plain function and against reverse mode.
+
+    First all arguments that hold floats have tangents; then so many combinations of arguments with and without tangents
+    are tried that each two of them are seen in all four ways. Checked are the primal's value, what happens to the
+    arguments, the tangents of the value and of what is left in the arguments, that opposite directions have opposite
+    tangents, the dot product with reverse mode, one array as two arguments, and that allocations are released.
+
+    Args:
+        f: the function: of Python, of Numba, or of a library that Numba knows, with a rule or without.
+        arguments: the point; ``irad.Const(x)`` for what never has a tangent.
+        reverse: whether to compare with reverse mode, which the function then has to have.
+        aliasing: whether one array may stand for two arguments of the same type.
+        rtol: relative tolerance; by default as the narrowest argument allows.
+        atol: absolute tolerance.
+
+    Raises:
+        RuleFault: a property does not hold.
+        RuleError: the rule of the function cannot be compiled.
+        AssertionError: the function is not smooth there.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad.testing import test_forward
+        >>> from numba import njit
+        >>> @njit
+        ... def normalise(x, scale):
+        ...     x *= scale / np.sqrt((x * x).sum())
+        ...     return x[0] / scale
+        >>> test_forward(normalise, np.array([3.0, 4.0]), 2.0)
+    """
+    if not callable(f):
+        raise SignatureError(f"{f!r} is not a function", "pass a function", "only functions have derivatives")
+    values, active = unwrapped(arguments)
+    program = call_once(callable_in_compiled_code(f), len(values))
+    aliasing = aliasing and active == tuple(map(has_floats, values))
+    for pattern in activities(active):
+        trial = Trial(program, values, pattern, False, rtol, atol)
+        if pattern == active:
+            ForwardChecker(f, trial).everything(reverse=reverse, aliasing=aliasing)
+        else:
+            with optimisation_limited():
+                check_some_constant(f, trial, reverse=reverse)
+
+
+test_forward = check_forward
+test_forward.__test__ = False  # type: ignore[attr-defined]  # not a test, despite its name
+
+
+def check_some_constant(f: Any, trial: Trial, *, reverse: bool) -> None:
+    """Checks one combination of arguments with and without tangents, if irad does not refuse it."""
+    checker = ForwardChecker(f, trial, Property.ACTIVITY)
+    try:
+        checker.everything(reverse=reverse, aliasing=False)
+    except ActivityError:  # active values would be stored in a constant array
+        return
+    except RuleFault:
+        raise
+    except RuleError as error:
+        what = "a tangent with these arguments"
+        raise RuleFault(Property.ACTIVITY, f, what, "one", error.problem, trial.description, "forward") from error
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one run in forward mode gave.
+
+    Attributes:
+        value: of the primal.
+        after: the arguments afterwards.
+        tangents: of the value and of the memory of each argument afterwards; None for a constant one.
+    """
+
+    value: Any
+    after: tuple[Any, ...]
+    tangents: tuple[Vector | None, ...]
+
+
+class ForwardChecker:
+    """The checks of one function at one point in forward mode."""
+
+    def __init__(self, f: Any, trial: Trial, wrong_tangent: Property = Property.DERIVATIVE) -> None:
+        self._f, self._trial, self._wrong_tangent = f, trial, wrong_tangent
+
+    def everything(self, *, reverse: bool, aliasing: bool) -> None:
+        """All checks, those asked for included."""
+        self.basics()
+        if reverse:
+            self.modes_agree()
+        if aliasing:
+            self.aliases()
+        self.allocation()
+
+    def basics(self) -> None:
+        """Value, arguments, tangents, and that the tangents are linear."""
+        trial = self._trial
+        tangents = _tangents(trial, 1.0)
+        directions = _directions(trial, tangents)
+        run = _run(trial, tangents)
+        plain_value, plain_after = trial.plain
+        if not trial.same(run.value, plain_value):
+            self._fail(Property.VALUE, "the value", plain_value, run.value)
+        for position, (got, wanted) in enumerate(zip(run.after, plain_after, strict=True)):
+            if not trial.same(got, wanted):
+                self._fail(Property.MUTATION, f"argument {position} afterwards", wanted, got)
+        self._compare(run, directions)
+        opposite = _run(trial, _tangents(trial, -1.0))
+        for what, got, wanted in zip(self._outputs(), opposite.tangents, run.tangents, strict=True):
+            if got is not None and wanted is not None and not trial.agree(-got, wanted):
+                self._fail(Property.LINEARITY, f"the tangent of {what} in the opposite direction", -wanted, got)
+
+    def _outputs(self) -> list[str]:
+        return ["the value", *(f"argument {i} afterwards" for i in range(len(self._trial.values)))]
+
+    def _compare(self, run: _Run, directions: Mapping[int, Vector]) -> None:
+        """Compares tangents with differences; where they are wrong, finds an argument in whose direction they are."""
+        wrong = self._first_wrong(run, directions)
+        if wrong is None:
+            return
+        for position in directions if len(directions) > 1 else ():
+            alone = _tangents(self._trial, 1.0, only=position)
+            direction = _directions(self._trial, alone)
+            found = self._first_wrong(_run(self._trial, alone), {position: direction[position]})
+            if found is not None:
+                what, wanted, got = found
+                self._fail(
+                    self._wrong_tangent, f"the tangent of {what} in a direction of argument {position}", wanted, got
+                )
+        what, wanted, got = wrong
+        towards = f" in a direction of argument {next(iter(directions))}" if len(directions) == 1 else ""
+        self._fail(self._wrong_tangent, f"the tangent of {what}{towards}", wanted, got)
+
+    def _first_wrong(self, run: _Run, directions: Mapping[int, Vector]) -> tuple[str, Vector, Vector] | None:
+        expected = _differences(self._trial, directions)
+        for what, got, wanted in zip(self._outputs(), run.tangents, expected, strict=True):
+            if got is not None and not self._trial.agree(got, wanted):
+                return what, wanted, got
+        return None
+
+    def modes_agree(self) -> None:
+        """The dot product with reverse mode, in the direction of each argument."""
+        trial = self._trial
+        shadows, before = (trial.shadows(trial.modified) for _ in range(2))
+        if trial.seed is None and not any(m and a for m, a in zip(trial.modified, trial.active, strict=True)):
+            return
+        cotangents = trial.run(shadows).cotangents
+        seeds = [np.zeros(0) if trial.seed is None else read_floats(trial.seed)]
+        seeds += [only_memory(value, shadow) for value, shadow in zip(trial.values, before, strict=True)]
+        rtol = trial.rtol or (RTOL_SINGLE if trial.is_single else _MODES_RTOL)
+        for position, cotangent in enumerate(cotangents):
+            if cotangent is None:
+                continue
+            tangents = _tangents(trial, 1.0, only=position)
+            direction = _directions(trial, tangents)[position]
+            pairs = [
+                (s, t) for s, t in zip(seeds, _run(trial, tangents).tangents, strict=True) if t is not None and s.size
+            ]
+            forward, backward = float(sum(s @ t for s, t in pairs)), float(cotangent @ direction)
+            size = max(
+                float(np.abs(cotangent) @ np.abs(direction)), sum(float(np.abs(s) @ np.abs(t)) for s, t in pairs)
+            )
+            if not abs(forward - backward) <= max(rtol * size, trial.atol or 0.0):
+                what = f"the derivative of a weighed sum of all results in a direction of argument {position}"
+                self._fail(Property.MODES, f"{what} by forward mode", backward, forward)
+
+    def aliases(self) -> None:
+        """One array as two arguments, with one tangent, for each two of the same type."""
+        trial = self._trial
+        for first, second in twins(trial.values):
+
+            def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
+                return (*fewer[:second], fewer[first], *fewer[second:])
+
+            def plain(*fewer: Any, spread: Callable[..., Any] = spread) -> Any:
+                return trial.program(*spread(fewer))
+
+            values = (*trial.values[:second], *trial.values[second + 1 :])
+            alone = Trial(plain, values, tuple(map(has_floats, values)), False, trial.rtol, trial.atol)
+            tangents = _tangents(alone, 1.0)
+            directions = _directions(alone, tangents)
+            run = _run(replace(trial, values=spread(alone.values)), spread(tangents))
+            where = f" with arguments {first} and {second} one array"
+            if not alone.same(run.value, alone.plain[0]):
+                self._fail(Property.ALIASING, f"the value{where}", alone.plain[0], run.value)
+            value, *after = _differences(alone, directions)
+            expected = (value, *spread(after))
+            for what, got, wanted in zip(self._outputs(), run.tangents, expected, strict=True):
+                if got is not None and not trial.agree(got, wanted):
+                    self._fail(Property.ALIASING, f"the tangent of {what}{where}", wanted, got)
+
+    def allocation(self) -> None:
+        """What Numba's runtime allocates is released."""
+        with allocations() as count:
+            for _ in range(_ROUNDS):
+                _run(self._trial, _tangents(self._trial, 1.0))
+            counted = count()
+        if counted.kept:
+            what = f"what {_ROUNDS} derivatives release"
+            self._fail(Property.ALLOCATION, what, f"{counted.made} allocations", f"{counted.released} released")
+
+    def _fail(self, fault: Property, what: str, expected: object, got: object) -> None:
+        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, "forward")
+
+
+def _tangents(trial: Trial, sign: float, only: int | None = None) -> tuple[Any, ...]:
+    """Random tangents for the arguments that take part; zeros for all but one, if ``only`` that is to vary."""
+    generator = np.random.default_rng(11 + trial.draw)
+
+    def draw(factor: float, shape: Any) -> Any:
+        return factor * generator.uniform(0.5, 1.5, shape)
+
+    factors = (sign if only in (None, position) else 0.0 for position in range(len(trial.values)))
+    return tuple(
+        _tangent(*each) for each in zip(copied(trial.values), (partial(draw, f) for f in factors), strict=True)
+    )
+
+
+def _tangent(value: Any, draw: Callable[[Any], Any]) -> Any:
+    """A tangent: the arrays of a value, overwritten, and other numbers."""
+    if isinstance(value, tuple):
+        return rebuilt(value, [_tangent(each, draw) for each in value])
+    if holds(value)[1]:
+        fill(value, draw)
+        return value
+    count = read_floats(value).size
+    return floats_only(in_types_of(with_floats(value, np.asarray(draw(count))), value)) if count else value
+
+
+def _directions(trial: Trial, tangents: tuple[Any, ...]) -> dict[int, Vector]:
+    """The tangents of the arguments that take part as vectors, before a run overwrites them."""
+    return {i: read_floats(each) for i, each in enumerate(tangents) if trial.active[i]}
+
+
+def _run(trial: Trial, tangents: tuple[Any, ...]) -> _Run:
+    """Runs forward mode, overwriting tangents of memory."""
+    arguments = copied(trial.values)
+    triples = list(zip(arguments, tangents, trial.active, strict=True))
+    annotated = [irad.Duplicated(value, tangent) if active else irad.Const(value) for value, tangent, active in triples]
+    found, value = irad.autodiff(irad.ForwardWithPrimal, trial.program, *annotated, options=trial.options)
+    after = (only_memory(value, tangent) if active else None for value, tangent, active in triples)
+    return _Run(value, arguments, (read_floats(found), *after))
+
+
+def _differences(trial: Trial, directions: Mapping[int, Vector]) -> tuple[Vector, ...]:
+    """What the tangents have to be, from values of the plain function on a line through the point.
+
+    Raises:
+        AssertionError: the differences do not converge.
+    """
+    called = Objective(trial.plainly, trial.values, np.zeros(0), {}).calls_along(directions)
+
+    @cache
+    def outputs(t: float) -> tuple[Vector, ...] | None:
+        found = called(t)
+        if found is None:
+            return None
+        value, arguments = found
+        return read_floats(value), *map(only_memory, trial.values, arguments)
+
+    def component(output: int, number: int, t: float) -> float:
+        found = outputs(t)
+        return nan if found is None else float(found[output][number])
+
+    here, limit, expected = outputs(0.0), trial.rtol or RTOL, []
+    assert here is not None, "the plain function raises"
+    for output, floats in enumerate(here):
+        estimates = [derivative(partial(component, output, number), 0.0) for number in range(floats.size)]
+        largest = max((abs(each.value) for each in estimates), default=0.0)
+        worst = max((each.error for each in estimates), default=0.0)
+        assert worst <= limit * max(1.0, largest), (
+            f"finite differences of the plain function do not converge, errors up to {worst}: is it smooth there?"
+        )
+        expected.append(np.array([each.value for each in estimates]))
+    return tuple(expected)
