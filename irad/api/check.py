@@ -11,7 +11,7 @@ from numba import typeof
 from numba.core import types
 from numba.core.errors import ForceLiteralArg
 
-from irad.api.functions import check_options, check_positions, options_or_default, primal_of
+from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of
 from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.calls.dispatcher import refuse_inside_primal
 from irad.frontend.calls.problems import default_positions, problems_of
@@ -88,7 +88,11 @@ class CheckReport:
 
 @public
 def check(
-    f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None
+    f: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> CheckReport:
     """Reports everything that prevents a function from being differentiated, without running it.
 
@@ -96,6 +100,7 @@ def check(
         f: the function, as in `irad.grad`; it may return anything that `irad.vjp` takes, or write to its arrays.
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
         argnums: positions to differentiate with respect to; by default all arguments that hold floats.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative would be created.
 
     Returns:
@@ -116,6 +121,7 @@ def check(
     primal = primal_of(f)
     check_options(options)
     refuse_inside_primal(primal)
+    argnums = chosen(f, argnums, argnames, None)
     given = None if argnums is None else check_positions(primal, argnums)
     values = _bound(primal, args)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.api.bound import BoundDerivative, bound_method
-from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
+from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -22,7 +22,14 @@ from irad.passes.mode import forward_mode
 
 
 @public
-def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None) -> Any:
+def pushforward(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
     """The value of a function together with its derivative in a direction.
 
     The result is called as ``(tangents, *args)`` and returns ``(value, tangent)``. ``tangents`` has the structure of
@@ -38,10 +45,12 @@ def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opti
     Args:
         f: the function, as in `irad.grad`; it may return anything, or nothing.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` has a tangent; the result is ``(value, tangent, aux)``.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable ``(tangents, *args) -> (value, tangent)``.
+        A callable ``(tangents, *args) -> (value, tangent)``, or ``-> (value, tangent, aux)`` with ``has_aux``.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
@@ -56,7 +65,7 @@ def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opti
         >>> irad.pushforward(squares)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
         (array([ 9., 25.]), array([6., 0.]))
     """
-    return _pushforward(f, argnums, None, options)
+    return _pushforward(f, chosen(f, argnums, argnames), None, options, has_aux=bool(has_aux))
 
 
 def batched_pushforward(
@@ -74,11 +83,16 @@ def batched_pushforward(
 
 
 def _pushforward(
-    f: Callable[..., Any], argnums: int | Sequence[int], width: int | None, options: Options | None
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    width: int | None,
+    options: Options | None,
+    *,
+    has_aux: bool = False,
 ) -> Any:
     method = bound_method(f)
     if method is not None:
-        found = _pushforward(method.function, method.positions(argnums), width, options)
+        found = _pushforward(method.function, method.positions(argnums), width, options, has_aux=has_aux)
         return BoundDerivative(found, method.instance, leading=1)
     primal = primal_of(f)
     check_options(options)
@@ -87,13 +101,14 @@ def _pushforward(
         roles=tuple((position, Role.TANGENT) for position in positions),
         seed=Seed.NONE,
         returns=Returns.VALUE_AND_GRADIENT,
+        has_aux=has_aux,
         single=single,
         lends_shadows=True,
         options=options_or_default(options),
         mode=forward_mode(width or 1),
         is_batched=width is not None,
     )
-    rebuild = (pushforward, (f, argnums)) if width is None else (batched_pushforward, (f, argnums, width))
+    rebuild = (pushforward, (f, argnums, has_aux)) if width is None else (batched_pushforward, (f, argnums, width))
     return remembered(primal, ("pushforward", task), lambda: _build(primal, task, rebuild))
 
 
@@ -113,18 +128,24 @@ def _build(primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispa
 
 @public
 def jvp(
-    f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], *, options: Options | None = None
-) -> tuple[Any, Any]:
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    *,
+    options: Options | None = None,
+) -> Any:
     """The value of a function and its derivative in a direction: a product of the Jacobian and a vector.
 
     Args:
         f: the function, as in `irad.pushforward`.
         args: its arguments.
         tangents: the direction: for each argument its tangent, None for a constant.
+        has_aux: ``f`` returns ``(value, aux)``, and only ``value`` has a tangent.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        ``(value, tangent)``.
+        ``(value, tangent)``; with ``has_aux``, ``(value, tangent, aux)``.
 
     Raises:
         SignatureError: there are not as many tangents as arguments, all are None, or one does not fit its argument.
@@ -141,9 +162,8 @@ def jvp(
         (12.0, 3.0)
     """
     argnums = directions(f, len(args), tangents)
-    push = pushforward(f, argnums, options=options)
-    found: tuple[Any, Any] = push(tuple(tangents[i] for i in argnums), *args)
-    return found
+    push = pushforward(f, argnums, has_aux, options=options)
+    return push(tuple(tangents[i] for i in argnums), *args)
 
 
 def directions(f: Callable[..., Any], count: int, tangents: Sequence[Any]) -> tuple[int, ...]:

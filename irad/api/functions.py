@@ -119,6 +119,45 @@ def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...
     return found
 
 
+_Argnums = TypeVar("_Argnums", bound="int | Sequence[int] | None")
+
+
+def chosen(
+    f: Any, argnums: _Argnums, argnames: str | Sequence[str] | None, default: object = 0
+) -> _Argnums | int | tuple[int, ...]:
+    """What is differentiated: ``argnums``, or the positions that ``argnames`` names.
+
+    Args:
+        f: the function, which may be a bound method.
+        argnums: as the user gave it.
+        argnames: a name or several; None where there are no names.
+        default: ``argnums`` where the user gave none.
+
+    Raises:
+        SignatureError: the function has no such parameters, or both are given.
+    """
+    if argnames is None:
+        return argnums
+    function = f if inspect.ismethod(f) else primal_of(f).py_func
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    parameters = inspect.signature(function).parameters
+    known = [name for name, each in parameters.items() if each.kind is not each.VAR_POSITIONAL]
+    unknown = [name for name in names if name not in known]
+    if argnums == default and not unknown and len(set(names)) == len(names) > 0:
+        positions = tuple(map(known.index, names))
+        return positions[0] if isinstance(argnames, str) else positions
+    listed = ", ".join(known) or "none"
+    if argnums != default:
+        problem, remedy = f"argnums={argnums} and argnames={argnames!r} are both given", "give one of them"
+    elif unknown:
+        problem = f"argnames names {unknown[0]!r}, but {function.__qualname__} has no such parameter"
+        remedy = f"use its names: {listed}" + (", and argnums for star arguments" if unknown[0] in parameters else "")
+    else:
+        problem, remedy = f"argnames={argnames!r} is empty or names a parameter twice", f"name some of {listed}, once"
+    reason = "argnames says by name what argnums says by position: with respect to what is differentiated"
+    raise SignatureError(problem, remedy, reason, location_of(function))
+
+
 def _position(primal: Any, number: Any) -> int:
     name = primal.py_func.__qualname__
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
 from irad.api.bound import BoundDerivative, bound_method
-from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
+from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.api.typed import A, CompiledFunction, P, R
 from irad.frontend.calls.annotations import Returns, Role, Task
@@ -27,6 +27,7 @@ def grad(
     argnums: Literal[0] = 0,
     has_aux: Literal[False] = False,
     *,
+    argnames: None = None,
     options: Options | None = None,
 ) -> CompiledFunction[Concatenate[A, P], A]: ...
 
@@ -37,19 +38,30 @@ def grad(
     argnums: int | Sequence[int] = 0,
     *,
     has_aux: Literal[True],
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> CompiledFunction[P, tuple[Any, R]]: ...
 
 
 @overload
 def grad(
-    f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+    f: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> CompiledFunction[P, Any]: ...
 
 
 @public
 def grad(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> Any:
     """The gradient of a function that returns a float.
 
@@ -64,11 +76,12 @@ def grad(
         f: a function compiled by ``numba.njit`` or ``irad.jit``; a plain Python function, which is compiled like that;
             or a method of a jitclass instance, whose derivative keeps the instance and treats it as a constant.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(gradient, aux)``.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable; for a tuple of ``argnums`` it returns a tuple of gradients.
+        A callable; for a tuple of ``argnums`` or ``argnames`` it returns a tuple of gradients.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
@@ -86,8 +99,10 @@ def grad(
         4.0
         >>> irad.grad(area, argnums=(0, 1))(3.0, 4.0)
         (4.0, 3.0)
+        >>> irad.grad(area, argnames="height")(3.0, 4.0)
+        3.0
     """
-    return _derivative("grad", f, argnums, has_aux, options, Returns.GRADIENT)
+    return _derivative("grad", f, chosen(f, argnums, argnames), has_aux, options, Returns.GRADIENT)
 
 
 @overload
@@ -96,6 +111,7 @@ def value_and_grad(
     argnums: Literal[0] = 0,
     has_aux: Literal[False] = False,
     *,
+    argnames: None = None,
     options: Options | None = None,
 ) -> CompiledFunction[Concatenate[A, P], tuple[R, A]]: ...
 
@@ -106,19 +122,30 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     *,
     has_aux: Literal[True],
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> CompiledFunction[P, tuple[tuple[Any, R], Any]]: ...
 
 
 @overload
 def value_and_grad(
-    f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+    f: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> CompiledFunction[P, Any]: ...
 
 
 @public
 def value_and_grad(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> Any:
     """The value and the gradient of a function that returns a float; see `grad`.
 
@@ -134,12 +161,17 @@ def value_and_grad(
         >>> irad.value_and_grad(area)(3.0, 4.0)
         (12.0, 4.0)
     """
-    return _derivative("value_and_grad", f, argnums, has_aux, options, Returns.VALUE_AND_GRADIENT)
+    return _derivative("value_and_grad", f, chosen(f, argnums, argnames), has_aux, options, Returns.VALUE_AND_GRADIENT)
 
 
 @public
 def value_and_grad_into(
-    f: Callable[P, R], argnums: int | Sequence[int] = 0, *, options: Options | None = None
+    f: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> CompiledFunction[Concatenate[Any, P], R]:
     """Like `value_and_grad`, but writes the gradient to arrays that are passed in.
 
@@ -149,7 +181,7 @@ def value_and_grad_into(
     with the arguments; its previous contents do not matter.
 
     Returns:
-        A callable ``(out, *args) -> value``.
+        A callable ``(out, *args) -> value``; with ``has_aux`` it returns ``(value, aux)``.
 
     Examples:
         >>> import irad
@@ -164,7 +196,7 @@ def value_and_grad_into(
         >>> gradient
         array([2., 4.])
     """
-    found: Any = _derivative("value_and_grad_into", f, argnums, False, options, Returns.VALUE)
+    found: Any = _derivative("value_and_grad_into", f, chosen(f, argnums, argnames), has_aux, options, Returns.VALUE)
     compiled: CompiledFunction[Concatenate[Any, P], R] = found
     return compiled
 

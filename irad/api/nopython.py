@@ -29,6 +29,8 @@ def _literal(value: Any, name: str) -> Any:
     """
     if isinstance(value, types.Omitted):
         return value.value
+    if value == types.none:
+        return None
     if isinstance(value, types.Literal):
         return value.literal_value
     if isinstance(value, types.BaseTuple):
@@ -55,27 +57,18 @@ def function_behind(f: Any) -> Any:
     )
 
 
-def _with_aux(derive: Callable[..., Any]) -> Callable[..., Any]:
-    """How Numba types a call of `grad` or `value_and_grad`."""
+def _chosen(derive: Callable[..., Any]) -> Callable[..., Any]:
+    """How Numba types a call of `grad` and the like."""
 
-    def typed(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
-        derivative = derive(function_behind(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
-        return lambda f, argnums=0, has_aux=False: derivative
+    def typed(f: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:
+        numbers, aux = _literal(argnums, "argnums"), _literal(has_aux, "has_aux")
+        derivative = derive(function_behind(f), numbers, aux, argnames=_literal(argnames, "argnames"))
+        return lambda f, argnums=0, has_aux=False, argnames=None: derivative
 
     return typed
 
 
-def _value_and_grad_into(f: Any, argnums: Any = 0) -> Callable[..., Any]:
-    derivative = value_and_grad_into(function_behind(f), _literal(argnums, "argnums"))
-    return lambda f, argnums=0: derivative
-
-
-def _pushforward(f: Any, argnums: Any = 0) -> Callable[..., Any]:
-    derivative = pushforward(function_behind(f), _literal(argnums, "argnums"))
-    return lambda f, argnums=0: derivative
-
-
-def _jvp(f: Any, args: Any, tangents: Any) -> Callable[..., Any]:
+def _jvp(f: Any, args: Any, tangents: Any, has_aux: Any = False) -> Callable[..., Any]:
     """How Numba types a call of `jvp`: which tangents are None is known then."""
     for name, value in (("args", args), ("tangents", tangents)):
         if not isinstance(value, types.BaseTuple):
@@ -88,8 +81,9 @@ def _jvp(f: Any, args: Any, tangents: Any) -> Callable[..., Any]:
     function = function_behind(f)
     argnums = directions(function, len(args.types), [None if each == types.none else each for each in tangents.types])
     chosen = "".join(f"tangents[{i}], " for i in argnums)
-    body = f"def jvp(f, args, tangents):\n    return push(({chosen}), *args)\n"
-    return function_from("jvp", body, "irad.jvp", {"push": pushforward(function, argnums)})
+    body = f"def jvp(f, args, tangents, has_aux=False):\n    return push(({chosen}), *args)\n"
+    push = pushforward(function, argnums, _literal(has_aux, "has_aux"))
+    return function_from("jvp", body, "irad.jvp", {"push": push})
 
 
 def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:
@@ -114,8 +108,6 @@ _of_python_alone(
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
 )
 
-for function in (grad, value_and_grad):
-    overload(function, prefer_literal=True, strict=False)(_with_aux(function))
-overload(pushforward, prefer_literal=True, strict=False)(_pushforward)
-overload(jvp, strict=False)(_jvp)
-overload(value_and_grad_into, prefer_literal=True, strict=False)(_value_and_grad_into)
+for function in (grad, value_and_grad, value_and_grad_into, pushforward):
+    overload(function, prefer_literal=True, strict=False)(_chosen(function))
+overload(jvp, prefer_literal=True, strict=False)(_jvp)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irad.api.functions import check_options, options_or_default, primal_of
+from irad.api.functions import check_options, chosen, options_or_default, primal_of
 from irad.api.grad import grad
 from irad.api.vjp import vjp
 from irad.debug.hooks import measured
@@ -96,6 +96,7 @@ def tape_report(
     f: Callable[..., Any],
     *args: Any,
     argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> TapeReport:
     """Calls a derivative and measures its tape.
@@ -105,6 +106,7 @@ def tape_report(
         args: its arguments; arrays that ``f`` writes to are written.
         argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
             is measured, which saves more, since arguments may change before the pullback runs.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created.
 
     Returns:
@@ -126,6 +128,7 @@ def tape_report(
     check_options(options)
     measuring = replace(options_or_default(options), measure_tape=True)
     primal = primal_of(f)
+    argnums = chosen(f, argnums, argnames, None)
     if argnums is None:
         vjp(f, *args, options=measuring)
     else:

@@ -6,15 +6,18 @@ import inspect
 import weakref
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, overload
+
+from numba import typeof
 
 from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
-from irad.api.typed import R
+from irad.api.typed import A, R
 from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
 from irad.frontend.calls.pullback import ForwardDispatcher
 from irad.frontend.calls.raising import leaving, public
+from irad.frontend.calls.signature import without_aux
 from irad.frontend.calls.state import close_state
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
@@ -27,14 +30,25 @@ class Pullback:
     It keeps the memory that the forward sweep saved until it is garbage-collected.
     """
 
-    __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_seal", "_shadows", "_skipped", "_state")
+    __slots__ = (
+        "__weakref__",
+        "_alive",
+        "_has_aux",
+        "_lock",
+        "_name",
+        "_reverse",
+        "_seal",
+        "_shadows",
+        "_skipped",
+        "_state",
+    )
 
     def __init__(
         self, name: str, reverse: Callable[..., Any], state: Any, shadows: Any, alive: Any, seal: Seal | None = None
     ) -> None:
         self._name, self._reverse, self._state, self._shadows, self._alive = name, reverse, state, shadows, alive
         self._seal = seal
-        self._lock, self._skipped = Lock(), 0
+        self._lock, self._skipped, self._has_aux = Lock(), 0, False
         weakref.finalize(self, close_state, state).atexit = False
 
     def __call__(self, cotangent: Any) -> Any:
@@ -51,6 +65,7 @@ class Pullback:
             NonFiniteError: in debug mode, a cotangent is NaN or infinite.
             ChangedBufferError: in debug mode, a rule reads memory that was changed since.
         """
+        cotangent = (cotangent, None) if self._has_aux else cotangent
         try:
             with self._lock:
                 if self._seal is None:
@@ -61,6 +76,11 @@ class Pullback:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
         return found[self._skipped :] if self._skipped else found
+
+    def without_aux(self) -> Pullback:
+        """The same pullback, which from now on takes the cotangent of the first of the two values only."""
+        self._has_aux = True
+        return self
 
     def without_first(self) -> Pullback:
         """The same pullback, which from now on leaves out the first argument: the instance of a method."""
@@ -74,8 +94,32 @@ class Pullback:
 without_source(Pullback.__call__, "pullback")
 
 
+@overload
+def vjp(
+    f: Callable[..., R],
+    /,
+    *args: Any,
+    has_aux: Literal[False] = False,
+    options: Options | None = None,
+    **keywords: Any,
+) -> tuple[R, Pullback]: ...
+
+
+@overload
+def vjp(
+    f: Callable[..., tuple[R, A]],
+    /,
+    *args: Any,
+    has_aux: Literal[True],
+    options: Options | None = None,
+    **keywords: Any,
+) -> tuple[R, Pullback, A]: ...
+
+
 @public
-def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **keywords: Any) -> tuple[R, Pullback]:
+def vjp(
+    f: Callable[..., Any], /, *args: Any, has_aux: bool = False, options: Options | None = None, **keywords: Any
+) -> Any:
     """Runs a function and saves what its reverse sweep needs.
 
     All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
@@ -86,11 +130,13 @@ def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **ke
     Args:
         f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these, or nothing.
         args: its arguments.
+        has_aux: ``f`` returns ``(value, aux)``; the pullback takes the cotangent of ``value``. In compiled code, leave
+            it out and give the pullback ``(cotangent, None)``.
         options: how the derivative is created; see `irad.Options`.
         keywords: further arguments of the function, by name.
 
     Returns:
-        ``(value, pullback)``.
+        ``(value, pullback)``; with ``has_aux``, ``(value, pullback, aux)``.
 
     Raises:
         SignatureError: no argument has a derivative, or the function has no such arguments.
@@ -113,9 +159,15 @@ def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **ke
     check_options(options)
     method = bound_method(f)
     if method is None:
-        return _run(forward_of(f, options), args, keywords)
-    value, pullback = _run(forward_of(method.function, options), (method.instance, *args), keywords)
-    return value, pullback.without_first()
+        value, pullback = _run(forward_of(f, options), args, keywords)
+    else:
+        value, pullback = _run(forward_of(method.function, options), (method.instance, *args), keywords)
+        pullback = pullback.without_first()
+    if not has_aux:
+        return value, pullback
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise without_aux(primal_of(f if method is None else method.function), typeof(value))
+    return value[0], pullback.without_aux(), value[1]
 
 
 def _run(forward: ForwardDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Pullback]:

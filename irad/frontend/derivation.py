@@ -93,6 +93,14 @@ class Derivation:
     function: Callable[..., Any]
 
     @property
+    def differentiated_type(self) -> Type:
+        """Numba type of what is differentiated of the primal's value."""
+        if not self.task.has_aux:
+            return self.return_type
+        assert isinstance(self.return_type, types.BaseTuple)
+        return self.return_type.types[0]
+
+    @property
     def may_lack_value(self) -> bool:
         """Whether the primal may return None instead of the value that is differentiated."""
         return bool(self.return_type != self.compiled.program.signature.return_type)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from irad.api.functions import chosen
 from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options
@@ -154,6 +155,7 @@ def inspect(
     f: Callable[..., Any],
     *args: Any,
     argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Inspection:
     """Shows what irad does with a function, and why.
@@ -164,6 +166,7 @@ def inspect(
             with arguments, the derivative is called once, on copies of them, to measure its tape, when the facts are
             first asked for.
         argnums: positions to differentiate with respect to; by default all arguments that hold floats.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created.
 
     Raises:
@@ -179,7 +182,7 @@ def inspect(
         >>> "fmul" in irad.inspect(cube, float64).stage("adjoint")
         True
     """
-    return Inspection(Collector(subject_of(f, args, argnums, options), args))
+    return Inspection(Collector(subject_of(f, args, chosen(f, argnums, argnames, None), options), args))
 
 
 def _stage(name: str) -> Stage:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from irad.api.check import types_of
-from irad.api.functions import check_positions, primal_of
+from irad.api.functions import check_positions, chosen, primal_of
 from irad.data.floats import has_floats, read_floats, with_floats
 from irad.data.precision import in_types_of
 from irad.errors import SignatureError
@@ -50,6 +50,7 @@ def gradcheck(
     f: Callable[..., Any],
     *args: Any,
     argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     modes: Sequence[str] = ("autodiff",),
     rtol: float | None = None,
     atol: float = 0.0,
@@ -82,6 +83,7 @@ def gradcheck(
         f: a Numba function, or a plain one, which is compiled.
         args: where to check; copied for every call.
         argnums: positions to differentiate with respect to; by default all that hold floats. The others are constants.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         modes: "autodiff" (both sweeps in one), "vjp" (the sweeps apart: a pullback).
         rtol: a relative tolerance, in addition to the error of the reference; 1e-9 for double precision, 2e-4 for
             single.
@@ -121,7 +123,7 @@ def gradcheck(
     settings = Settings(
         tuple(modes), Tolerances(rtol, atol), points, cotangents, max_partials, directions, seed, complex_step, options
     )
-    subject = CheckedFunction(f, args, argnums, domain or {})
+    subject = CheckedFunction(f, args, chosen(f, argnums, argnames, None), domain or {})
     report = _Run(subject, settings, progress).report()
     if raises and not report.right:
         raise GradcheckError(report)

@@ -47,7 +47,7 @@ def check_forward(derivation: Derivation) -> None:
         UnsupportedError: it cannot.
     """
     function = derivation.function
-    for leaf in build.returned_leaves(derivation.return_type):
+    for leaf in build.returned_leaves(derivation.differentiated_type):
         if leaf.kind is LeafKind.INERT and may_hold_floats(leaf):
             part = unknown_part(leaf)
             raise UnsupportedError(
@@ -102,6 +102,9 @@ def emit_forward_call(
         }[returns]
         if returns is Returns.GRADIENT:
             sweeps.drop_value()
+        if derivation.task.has_aux:
+            value, aux = cgutils.unpack_tuple(builder, items[0])
+            items = [value, tangent, aux]
         made = items[0] if len(items) == 1 else context.make_tuple(builder, result_type, items)
         builder.store(made, result)
         sweeps.references.release_transient()
@@ -113,7 +116,7 @@ def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:
     found = [_TangentOfValue(sweeps, arena, lane.return_shadow).build(status) for lane in sweeps.lanes]
     if not sweeps.derivation.task.is_batched:
         return found[0]
-    tangent_type = gradients.tangent_type(sweeps.derivation.return_type)
+    tangent_type = gradients.tangent_type(sweeps.derivation.differentiated_type)
     return sweeps.context.make_tuple(sweeps.builder, types.UniTuple(tangent_type, len(found)), found)
 
 
@@ -158,7 +161,11 @@ class _TangentOfValue:
         return_type = self.sweeps.derivation.return_type
         if isinstance(return_type, types.Optional):
             return self._optional(return_type, self.builder.not_(status.is_none), build.content_of(return_type.type))
-        return self._part(build.content_of(return_type))
+        content = build.content_of(return_type)
+        if self.sweeps.derivation.task.has_aux:
+            assert isinstance(content, TupleContent)
+            content = content.parts[0]
+        return self._part(content)
 
     def _part(self, content: Content) -> Any:
         """Of a part of the value."""

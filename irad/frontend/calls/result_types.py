@@ -31,8 +31,12 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
     if task.returns is Returns.VALUE:
         return value_type
     if task.is_forward:
-        tangent = gradients.tangent_type(derivation.return_type)
-        return _with_value(task, types.UniTuple(tangent, task.mode.width) if task.is_batched else tangent, value_type)
+        tangent = gradients.tangent_type(derivation.differentiated_type)
+        tangents = types.UniTuple(tangent, task.mode.width) if task.is_batched else tangent
+        if task.has_aux:
+            value, aux = value_type.types
+            return types.BaseTuple.from_types((value, tangents, aux))
+        return _with_value(task, tangents, value_type)
     found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
     if task.returns is Returns.GRADIENT and task.has_aux:

@@ -195,18 +195,23 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
     if task.has_aux:
         is_pair = isinstance(return_type, types.BaseTuple) and len(return_type.types) == 2
         if not is_pair:
-            raise SignatureError(
-                f"{_name(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
-                "(a) return a tuple of the value to differentiate and anything else or (b) omit has_aux=True",
-                "has_aux=True means that the function returns something besides the value to differentiate",
-                location_of(dispatcher.py_func),
-            )
+            raise without_aux(dispatcher, return_type)
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
     without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT)
     if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in build.returned_leaves(return_type)):
         raise _not_a_float(dispatcher, return_type)
+
+
+def without_aux(dispatcher: Any, return_type: Any) -> SignatureError:
+    """The error of ``has_aux=True`` for a function that does not return a pair."""
+    return SignatureError(
+        f"{_name(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
+        "(a) return a tuple of the value to differentiate and anything else or (b) omit has_aux=True",
+        "has_aux=True means that the function returns something besides the value to differentiate",
+        location_of(dispatcher.py_func),
+    )
 
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
