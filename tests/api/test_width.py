@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit, prange
+from numba.core import config
 from numba.typed import List
 
 import irad
@@ -205,3 +206,20 @@ def test_batches_that_do_not_fit(annotations, message):
 def test_batches_are_for_forward_mode():
     with pytest.raises(irad.SignatureError, match="which is for forward mode"):
         irad.autodiff(irad.Reverse, scaled, irad.BatchDuplicated(X, (X,)), irad.Const(X), irad.Const(2.0))
+
+
+def test_lanes_of_scalar_code_are_vectors():
+    @njit
+    def horner(x, c):
+        value = 0.0
+        for each in c:
+            value = value * x + each
+        return value
+
+    push = batched_pushforward(horner, (0, 1), 4)
+    before = config.SLP_VECTORIZE
+    value, slopes = push(tuple((float(k), X) for k in range(4)), 3.0, X)
+    assert value == horner(3.0, X)
+    assert slopes == pytest.approx([k * (3 * 9.0 + 4 * 3.0 + 3.0) + value for k in range(4)], rel=1e-14)
+    assert any("<4 x double>" in text for text in push.inspect_llvm().values())
+    assert config.SLP_VECTORIZE == before

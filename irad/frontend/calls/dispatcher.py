@@ -84,7 +84,9 @@ class DerivativeDispatcher(CPUDispatcher):
         self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
         nogil = bool(primal.targetoptions.get("nogil"))
         options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
-        super().__init__(wrapper, targetoptions=options, pipeline_class=compiler_boxing(python_type))
+        has_lanes = task is not None and task.mode.width > 1
+        compiler = compiler_boxing(python_type, has_lanes=has_lanes)
+        super().__init__(wrapper, targetoptions=options, pipeline_class=compiler)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the derivative; specialises it first for new types.

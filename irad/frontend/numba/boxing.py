@@ -18,7 +18,7 @@ from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.datamodel.models import ArrayModel
 from numba.core.lowering import Lower
@@ -29,9 +29,11 @@ from numba.extending import box, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
+from irad.frontend.numba.code_libraries import vectorise_lanes
 from irad.frontend.values.layouts import mapped
 
 _PYTHON_TYPE = "irad_python_type"
+_HAS_LANES = "irad_has_lanes"
 
 
 class NumPyNumber(types.Type):
@@ -90,19 +92,25 @@ class _Lowering(NativeLowering):
     def lowering_class(self) -> type[Lower]:
         return _Lower
 
+    def run_pass(self, state: StateDict) -> bool:
+        if state.metadata[_HAS_LANES]:
+            vectorise_lanes(state)
+        return bool(super().run_pass(state))
 
-def compiler_boxing(python_type: Callable[[Type], Type]) -> type[CompilerBase]:
+
+def compiler_boxing(python_type: Callable[[Type], Type], *, has_lanes: bool = False) -> type[CompilerBase]:
     """A compiler for functions whose result Python is given as another type.
 
     Args:
         python_type: from the type of a result to one with the same representation, which says how it is boxed.
+        has_lanes: whether the code does the same to several numbers at a time.
     """
 
     class Compiler(CompilerBase):
         """Numba's compiler with its last step replaced."""
 
         def define_pipelines(self) -> list[PassManager]:
-            self.state.metadata[_PYTHON_TYPE] = python_type
+            self.state.metadata[_PYTHON_TYPE], self.state.metadata[_HAS_LANES] = python_type, has_lanes
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             manager.passes = [
                 (_Lowering if each is NativeLowering else each, description) for each, description in manager.passes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import llvmlite.binding as llvm
-from numba.core import codegen
+from numba.core import codegen, config
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler import StateDict
 from numba.core.dispatcher import Dispatcher
@@ -56,6 +56,25 @@ class LinkedLibrary(codegen.JITCodeLibrary):
             symbol = f"irad.loaded.{name}"
             llvm.add_symbol(symbol, library.get_pointer_to_function(name))
             self._final_module.get_function(name).name = symbol
+
+
+class LaneLibrary(codegen.JITCodeLibrary):
+    """Code that does the same to several numbers side by side: LLVM makes vectors of it, which Numba prevents."""
+
+    def _optimize_final_module(self) -> None:
+        before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+        try:
+            super()._optimize_final_module()
+        finally:
+            config.SLP_VECTORIZE = before
+
+
+def vectorise_lanes(state: StateDict) -> None:
+    """Has a compilation, before its lowering, make a `LaneLibrary`; not where its code is read, not run."""
+    made_by = state.targetctx.codegen()
+    if made_by._library_class is codegen.JITCodeLibrary:
+        state.library = LaneLibrary(made_by, state.func_id.func_qualname)
+        state.library.enable_object_caching()
 
 
 def _stays_call(function: llvm.ValueRef) -> bool:
