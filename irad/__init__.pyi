@@ -31,6 +31,10 @@ from irad.api.grad import (
     value_and_grad as value_and_grad,
     value_and_grad_into as value_and_grad_into,
 )
+from irad.api.jacobians.jacobian import (
+    jacobian as jacobian,
+    value_and_jacobian as value_and_jacobian,
+)
 from irad.api.jit import jit as jit
 from irad.api.shadow import shadow_like as shadow_like
 from irad.api.tape import (

@@ -14,6 +14,7 @@ from numba.extending import overload
 from irad.api.check import check
 from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
+from irad.api.jacobians.jacobian import jacobian, value_and_jacobian
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
@@ -68,6 +69,32 @@ def _chosen(derive: Callable[..., Any]) -> Callable[..., Any]:
     return typed
 
 
+def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
+    """How Numba types a call of `jacobian` or `value_and_jacobian`."""
+
+    def typed(
+        f: Any,
+        argnums: Any = 0,
+        mode: Any = None,
+        chunk: Any = None,
+        outputs: Any = None,
+        holomorphic: Any = None,
+        argnames: Any = None,
+    ) -> Any:
+        derivative = derive(
+            function_behind(f),
+            _literal(argnums, "argnums"),
+            mode=_literal(mode, "mode"),
+            chunk=_literal(chunk, "chunk"),
+            outputs=_literal(outputs, "outputs"),
+            holomorphic=_literal(holomorphic, "holomorphic"),
+            argnames=_literal(argnames, "argnames"),
+        )
+        return lambda f, argnums=0, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None: derivative
+
+    return typed
+
+
 def _jvp(f: Any, args: Any, tangents: Any, has_aux: Any = False) -> Callable[..., Any]:
     """How Numba types a call of `jvp`: which tangents are None is known then."""
     for name, value in (("args", args), ("tangents", tangents)):
@@ -110,4 +137,6 @@ _of_python_alone(
 
 for function in (grad, value_and_grad, value_and_grad_into, pushforward):
     overload(function, prefer_literal=True, strict=False)(_chosen(function))
+for each in (jacobian, value_and_jacobian):
+    overload(each, prefer_literal=True, strict=False)(_jacobian(each))
 overload(jvp, prefer_literal=True, strict=False)(_jvp)

@@ -180,11 +180,13 @@ def _run(forward: ForwardDispatcher, args: tuple[Any, ...], keywords: dict[str, 
     return value, Pullback(name, forward.pullbacks[index], state, shadows, (given, value), seal)
 
 
-def forward_of(f: Callable[..., Any], options: Options | None) -> ForwardDispatcher:
-    """The compiled forward sweep behind `vjp`."""
+def forward_of(
+    f: Callable[..., Any], options: Options | None, argnums: tuple[int, ...] | None = None
+) -> ForwardDispatcher:
+    """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives."""
     primal = primal_of(f)
 
     def build() -> ForwardDispatcher:
-        return ForwardDispatcher(primal, options_or_default(options), (forward_of, (f, options)))
+        return ForwardDispatcher(primal, options_or_default(options), (forward_of, (f, options, argnums)), argnums)
 
-    return remembered(primal, ("vjp", options), build)
+    return remembered(primal, ("vjp", options, argnums), build)

@@ -41,7 +41,7 @@ from irad.ir.module import Module
 from irad.ir.types import PointerType
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
-from irad.passes.memory.objects import ObjectKind
+from irad.passes.memory.objects import SEPARATE, ObjectKind
 from irad.passes.unit import Unit
 from irad.ruleset.registry import Registry
 
@@ -55,12 +55,14 @@ class Compiled:
         derivative: the engine's result.
         library: what Numba links.
         written: LLVM parameters of the primal whose memory it may write.
+        writes_elsewhere: whether it may write to memory that is neither its own nor that of its parameters.
     """
 
     program: NumbaProgram
     derivative: Derivative
     library: Linkable
     written: frozenset[int]
+    writes_elsewhere: bool
 
     @property
     def clear(self) -> str | None:
@@ -393,10 +395,12 @@ def _kind_of(leaf: Content, offset: int) -> ParameterKind:
 
 def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
     written: set[int] = set()
+    elsewhere: list[bool] = []
 
     def observe(name: str, record: Any) -> None:
         if name == "analysis.refusals" and record.variant.is_entry:
             written.update(written_parameters(record))
+            elsewhere.append(writes_elsewhere(record))
 
     registry = registry_of(program.ruled, _registry(), request.mode)
     with step(f"differentiating {program.source.function}") as details:
@@ -409,7 +413,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
     exports = (*derivative.symbols.values(), *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
-    return Compiled(program, derivative, library, frozenset(written))
+    return Compiled(program, derivative, library, frozenset(written), any(elsewhere))
 
 
 def _lines(text: str) -> str:
@@ -432,6 +436,13 @@ def written_parameters(entry: Unit) -> Iterator[int]:
         reached = points_to.reachable(points_to.mask(param))  # parameters may share the memory that they lead to
         if isinstance(param.type, PointerType) and (unknown or reached & written):
             yield index
+
+
+def writes_elsewhere(entry: Unit) -> bool:
+    """Whether the program may write to memory that is neither its own nor that of its parameters."""
+    written = entry.effects.written
+    kinds = {item.kind for item in entry.points_to.objects if written >> item.index & 1}
+    return not kinds <= {*SEPARATE, ObjectKind.ARGUMENT}
 
 
 @cache

@@ -16,7 +16,7 @@ from numba.core.base import BaseContext
 
 from irad.debug.calls import WatchedCall
 from irad.debug.outputs import output_names
-from irad.errors import SignatureError
+from irad.errors import ActivityError, IradError, SignatureError, UnsupportedProgram
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.definition import Definition
@@ -62,16 +62,24 @@ class ForwardDispatcher(DerivativeDispatcher):
         has_rules: for each number whether rules that users wrote take part in it.
         options: how the derivative is made.
         numbers: the number for each tuple of argument types.
+
+    Args:
+        primal: the dispatcher of the function.
+        options: as above.
+        rebuild: how pickle makes it again.
+        argnums: the arguments whose cotangents are wanted; None for all.
     """
 
-    def __init__(self, primal: Any, options: Options, rebuild: tuple[Any, ...]) -> None:
+    def __init__(
+        self, primal: Any, options: Options, rebuild: tuple[Any, ...], argnums: tuple[int, ...] | None = None
+    ) -> None:
         self.pullbacks: list[DerivativeDispatcher] = []
         self.options, self.numbers = options, dict[tuple[Any, ...], int]()
         self.has_rules: list[bool] = []
         names = parameter_names(primal.py_func)
 
         def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-            derivation = derivation_for(primal, argument_types, options)
+            derivation = derivation_for(primal, argument_types, options, argnums)
             number = self.numbers[argument_types] = len(self.pullbacks)
             self.pullbacks.append(_pullback(primal, derivation))
             self.has_rules.append(bool(derivation.compiled.derivative.ruled))
@@ -88,7 +96,9 @@ class ForwardDispatcher(DerivativeDispatcher):
         super().__init__(wrapper, call, primal, "vjp", rebuild, lambda result: result)
 
 
-def task_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Task:
+def task_for(
+    primal: Any, argument_types: tuple[Any, ...], options: Options, argnums: tuple[int, ...] | None = None
+) -> Task:
     """What `irad.vjp` does with arguments of some types; they may change before the pullback runs.
 
     Raises:
@@ -96,7 +106,8 @@ def task_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> 
     """
     check_representable(primal.py_func, argument_types)
     arguments = abi.arguments_of(primal.py_func, argument_types)
-    roles = tuple((a.position, Role.GRADIENT) for a in arguments if may_have_derivative(a))
+    wanted = [a for a in arguments if (may_have_derivative(a) if argnums is None else a.position in argnums)]
+    roles = tuple((a.position, Role.GRADIENT) for a in wanted)
     if not roles:
         raise without_derivative(primal, arguments)
     writes_only = returns_nothing(primal, argument_types, options) and any(
@@ -108,21 +119,43 @@ def task_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> 
 
 def returns_nothing(primal: Any, argument_types: tuple[Any, ...], options: Options) -> bool:
     """Whether a function returns no value, so that its results are what it writes to its arrays."""
+    return bool(returned_type(primal, argument_types, options) == types.none)
+
+
+def returned_type(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Any:
+    """The type of what a function returns."""
     with compiler_lock():
         packs.load()
         program = load_program(
             entry.caller_of(primal), argument_types, peels=not options.debug, checks=options.boundscheck
         )
-    return bool(program.signature.return_type == types.none)
+    return program.signature.return_type
 
 
-def derivation_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
+def derivation_for(
+    primal: Any, argument_types: tuple[Any, ...], options: Options, argnums: tuple[int, ...] | None = None
+) -> Derivation:
     """The derivation behind `irad.vjp` for some types.
+
+    Where active values are stored in an argument that is not one of ``argnums``, all have cotangents.
 
     Raises:
         IradError: there is none.
     """
-    task = task_for(primal, argument_types, options)
+    if argnums is not None:
+        try:
+            return _derivation_for(primal, argument_types, options, argnums)
+        except IradError as error:
+            several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
+            if not any(isinstance(each, ActivityError) for each in several):
+                raise
+    return _derivation_for(primal, argument_types, options, None)
+
+
+def _derivation_for(
+    primal: Any, argument_types: tuple[Any, ...], options: Options, argnums: tuple[int, ...] | None
+) -> Derivation:
+    task = task_for(primal, argument_types, options, argnums)
     return derivation_of(primal, argument_types, task, arguments_may_change=True)
 
 

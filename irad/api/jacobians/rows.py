@@ -1,0 +1,114 @@
+"""Code for Jacobians by reverse mode: one augmented run, and a reverse sweep for each row.
+
+The code of f(x: float64[:]) -> float64[:], without what is there for other types:
+
+    value, pullback = vjp of f at x
+    for row in range(value.size):
+        cotangent[row] = 1.0
+        matrix[row, :] = pullback(cotangent)[0]
+        cotangent[row] = 0.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irad.api.jacobians import writing
+from irad.api.jacobians.structure import Block, Part, Structure
+from irad.api.jacobians.writing import indented, is_in, when
+
+
+class Rows:
+    """Writes the code.
+
+    Args:
+        structure: of the Jacobian.
+        arguments: an expression for each argument, by position.
+        is_flagged: return that the Jacobian is complete, too.
+        returns_value: as well.
+    """
+
+    def __init__(
+        self, structure: Structure, arguments: Mapping[int, str], *, is_flagged: bool, returns_value: bool
+    ) -> None:
+        self.structure, self.is_flagged, self.returns_value = structure, is_flagged, returns_value
+        self.inputs = [part.of(arguments[part.position]) for part in structure.inputs]
+
+    def lines(self, call: str, parameters: str) -> Iterator[str]:
+        """The body of a function whose parameters are those of the differentiated one.
+
+        Args:
+            call: its arguments, as it is called.
+            parameters: its parameters.
+        """
+        parts, blocks = self.structure.outputs, self.structure.blocks()
+        yield f"irad_n, irad_value, irad_state, irad_shadows = irad_augmented({call})"
+        yield f"irad_pullback = irad_make(irad_state, irad_shadows, (({parameters}, ), irad_value))"
+        sizes = [writing.size_of(p, p.of("irad_value"), self._directions(p)) for p in parts]
+        yield from writing.starts("start", parts, sizes)
+        for part in parts:
+            if part.is_array:
+                shape = f"{part.of('irad_value')}.shape"
+                yield f"irad_cotangent{part.number} = irad_np.zeros({shape}, irad_np.{part.dtype})"
+        yield from writing.placeholders(blocks)
+        yield from writing.allocations(blocks, "irad_value", self.inputs)
+        yield f"for irad_direction in range(irad_start{len(parts)}):"
+        yield from indented(line for part in parts for line in self._seeded(part))
+        yield f"    irad_found = irad_pullback({self.structure.of_value(self._cotangent)})"
+        yield from indented(line for part in parts for line in self._taken(part))
+        yield f"return {writing.returned(self.structure, self.returns_value, True if self.is_flagged else None)}"
+
+    def _directions(self, part: Part) -> int:
+        return self.structure.output_directions(part)
+
+    def _place(self, part: Part) -> Iterator[str]:
+        yield f"irad_row = irad_direction - irad_start{part.number}"
+        if self._directions(part) == 2:
+            yield "irad_is_second = irad_row % 2 == 1"
+            yield "irad_row //= 2"
+
+    def _seeded(self, part: Part) -> Iterator[str]:
+        if not part.is_array:
+            return
+        one = writing.unit(part, "irad_is_second" if self._directions(part) == 2 else None)
+        given = f"irad_cotangent{part.number}.flat[irad_row] = {one}"
+        yield from when(is_in("irad_direction", "start", part), [*self._place(part), given])
+
+    def _cotangent(self, part: Part) -> str:
+        if part.is_array:
+            return f"irad_cotangent{part.number}"
+        return writing.number(part, f"irad_direction - irad_start{part.number}", self._directions(part))
+
+    def _taken(self, part: Part) -> Iterator[str]:
+        """Stores a row."""
+        yield from when(is_in("irad_direction", "start", part), [*self._place(part), *self._row(part)])
+
+    def _row(self, part: Part) -> Iterator[str]:
+        if self._directions(part) == 2:
+            yield "irad_weight = 1j if irad_is_second else 1 + 0j"
+        for known in self.structure.inputs:
+            block = Block(part, known, self.structure.holomorphic)
+            at = known.of(f"irad_found[{known.position}]")
+            if not known.is_array:
+                yield from self._stored(block, "irad_row, 0", at)
+                continue
+            yield "irad_column = 0"
+            yield f"for irad_number in {at}.flat:"
+            yield from indented(self._stored(block, "irad_row, irad_column", "irad_number"))
+            yield "    irad_column += 1"
+        if part.is_array:
+            yield f"irad_cotangent{part.number}.flat[irad_row] = 0"
+
+    def _stored(self, block: Block, place: str, found: str) -> Iterator[str]:
+        """With g the gradient of Re(c̄·f): g(1) = conj(∂f/∂z) + ∂f/∂z̄, and g(i) = i·(conj(∂f/∂z) - ∂f/∂z̄)."""
+        two = self._directions(block.output) == 2
+        if block.is_pair:
+            conjugate = f"OLD + 0.5 * irad_weight * {found}.conjugate()"
+            yield from writing.stored(block, place, [conjugate, f"OLD + 0.5 * irad_weight * {found}"])
+        elif block.is_complex_function:
+            lines = writing.stored(block, place, [f"{found}.conjugate()"])
+            yield from when("not irad_is_second", lines) if two else lines
+        elif two:
+            yield from writing.stored(block, place, [f"OLD + irad_weight * {found}"])
+        else:
+            yield from writing.stored(block, place, [found])

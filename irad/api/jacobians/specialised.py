@@ -1,0 +1,65 @@
+"""Functions whose Python code depends on the types of their arguments: written for each combination, and inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from llvmlite.ir import IRBuilder
+from numba import njit
+from numba.core import types
+from numba.core.base import BaseContext
+from numba.extending import intrinsic
+
+from irad.frontend.calls.definition import Definition
+from irad.frontend.generated import function_from
+from irad.frontend.memory.shadows import array_at, clear, extent_of_array, shadow_pointer
+from irad.frontend.numba.target import typing_context
+from numba.core import cgutils
+
+Written = tuple[str, Mapping[str, object]]
+"""The body of a function as text, and its global names."""
+
+
+def specialised(name: str, parameters: Sequence[str], write: Callable[[tuple[Any, ...]], Written]) -> Definition:
+    """What a wrapper calls: Python code for the types of the arguments, compiled by Numba.
+
+    Args:
+        name: of the functions.
+        parameters: their parameters.
+        write: from the types of the arguments to the code.
+    """
+
+    def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        body, scope = write(argument_types)
+        source = f"def {name}({', '.join(parameters)}):\n{body}"
+        compiled = njit(error_model="numpy", boundscheck=False)(function_from(name, source, f"irad.{name}", scope))
+        signature = typing_context().resolve_function_type(types.Dispatcher(compiled), argument_types, {})
+
+        def lower(context: BaseContext, builder: IRBuilder, _: Any, values: Sequence[Any]) -> Any:
+            implementation = context.get_function(types.Dispatcher(compiled), signature)  # its type refers to it weakly
+            for library in getattr(implementation, "libs", ()):
+                context.active_code_library.add_linking_library(library)
+            return implementation(builder, values)
+
+        return signature.return_type(*argument_types), lower
+
+    return Definition(parameters, define)
+
+
+@intrinsic
+def shadow_like(typing: Any, array: Any) -> Any:
+    """`irad.shadow_like` in compiled code."""
+
+    def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+        (kind,) = signature.args
+        given = context.make_array(kind)(context, builder, values[0])
+        extent = extent_of_array(context, builder, given, kind)
+        size = extent.size(builder)
+        meminfo = context.nrt.meminfo_alloc(builder, size)
+        clear(builder, context.nrt.meminfo_data(builder, meminfo), size, None)
+        data = shadow_pointer(context, builder, meminfo, extent)
+        shape, strides = (cgutils.unpack_tuple(builder, each) for each in (given.shape, given.strides))
+        return array_at(context, builder, signature.return_type, data, shape, strides, meminfo)
+
+    return types.Array(array.dtype, array.ndim, array.layout)(array), lower

@@ -1,0 +1,237 @@
+"""What a Jacobian consists of: a block for each number or array returned and each one that is differentiated.
+
+The blocks are arranged as the value is, and in each place of the value as the arguments are:
+
+    f(x: float64[:], t: float64) -> (float64[:, :], float64)        ((float64[:, :, :], float64[:, :]),
+    with respect to both                                             (float64[:], float64))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.np.numpy_support import as_dtype
+
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.values import build, layouts
+from irad.frontend.values.tree import LeafKind
+
+
+@dataclass(frozen=True)
+class Part:
+    """A number or array that is returned or differentiated.
+
+    Attributes:
+        number: counts them.
+        position: the argument that it is a part of; 0 for what is returned.
+        path: the way to it through tuples.
+        type: its Numba type.
+    """
+
+    number: int
+    position: int
+    path: tuple[int, ...]
+    type: Any
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it has a shape."""
+        return isinstance(self.type, types.Array)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its numbers."""
+        return np.dtype(as_dtype(self.type.dtype if self.is_array else self.type))
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether its numbers are complex."""
+        return self.dtype.kind == "c"
+
+    def of(self, whole: str) -> str:
+        """The expression for it in that for the whole value."""
+        return whole + "".join(f"[{step}]" for step in self.path)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The derivatives of a part of the value with respect to a part of the arguments.
+
+    Attributes:
+        output: what is differentiated.
+        input: with respect to what.
+        holomorphic: the convention for complex functions of complex numbers.
+    """
+
+    output: Part
+    input: Part
+    holomorphic: bool | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its variables; two for the derivatives with respect to z and to its conjugate."""
+        name = f"{self.output.number}_{self.input.number}"
+        return (name, f"{name}c") if self.is_pair else (name,)
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether there are two derivatives, with respect to z and to its conjugate."""
+        return self.is_complex_function and not self.holomorphic
+
+    @property
+    def is_complex_function(self) -> bool:
+        """Whether it is a complex function of complex numbers."""
+        return self.output.is_complex and self.input.is_complex
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it has no shape."""
+        return not (self.output.is_array or self.input.is_array)
+
+    @property
+    def dtype(self) -> str:
+        """The name of its dtype."""
+        return str(np.result_type(self.output.dtype, self.input.dtype))
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return sum(part.type.ndim for part in (self.output, self.input) if part.is_array)
+
+
+class Structure:
+    """The blocks of one Jacobian.
+
+    Args:
+        function: that is differentiated, for messages.
+        return_type: its Numba type.
+        argument_types: Numba types of the arguments by position.
+        argnums: the positions that are differentiated.
+        single: one of them stands for itself, not for a tuple of one.
+        holomorphic: the convention.
+
+    Attributes:
+        outputs: what is returned.
+        inputs: what is differentiated.
+        scope: classes of named tuples by the names that expressions have for them.
+
+    Raises:
+        SignatureError: nothing is returned that has a derivative, or a convention is missing.
+        UnsupportedError: some part is neither a number nor an array.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        return_type: Any,
+        argument_types: dict[int, Any],
+        argnums: tuple[int, ...],
+        single: bool,
+        holomorphic: bool | None,
+    ) -> None:
+        self._function, self._types, self._single = function, argument_types, single
+        self.return_type, self.argnums, self.holomorphic = return_type, argnums, holomorphic
+        self.scope: dict[str, Any] = {}
+        self.outputs = self._parts(return_type, 0, 0, "returns")
+        self.inputs: list[Part] = []
+        for position in argnums:
+            kind = argument_types[position]
+            self.inputs += self._parts(kind, position, len(self.inputs), f"takes as argument {position}")
+        if not self.outputs:
+            raise self._without_derivative()
+        self._check_convention()
+
+    def _parts(self, numba_type: Any, position: int, first: int, what: str) -> list[Part]:
+        found: list[Part] = []
+        for leaf in build.returned_leaves(numba_type):
+            if leaf.kind is LeafKind.INERT:
+                continue
+            dtype = leaf.type.dtype if leaf.kind is LeafKind.ARRAY else leaf.type
+            if dtype not in layouts.FLOATS and dtype not in layouts.COMPLEX:
+                raise UnsupportedError(
+                    f"{self._function.__qualname__} {what} {described(leaf.type)}, which is a part of no Jacobian",
+                    "(a) numbers, arrays of numbers and tuples of these or (b) irad.vjp and irad.pushforward",
+                    "a Jacobian has an index for each number",
+                    location_of(self._function),
+                )
+            found.append(Part(first + len(found), position, leaf.path, leaf.type))
+        return found
+
+    def _without_derivative(self) -> SignatureError:
+        name, nothing = self._function.__qualname__, self.return_type == types.none
+        return SignatureError(
+            f"{name} returns {'nothing' if nothing else described(self.return_type) + ', which has no derivative'}",
+            "(a) return floats or arrays of floats or (b) name the arrays that the function writes its results to: "
+            "outputs=0",
+            "a Jacobian has the derivatives of the results",
+            location_of(self._function),
+        )
+
+    def _check_convention(self) -> None:
+        name = self._function.__qualname__
+        if self.holomorphic is None and any(block.is_complex_function for block in self.blocks()):
+            raise SignatureError(
+                f"{name} is a complex function of complex numbers, whose Jacobian depends on a convention",
+                "(a) holomorphic=True, which gives df/dz of a function that is complex differentiable or "
+                "(b) holomorphic=False, which gives the pair df/dz, df/dz̄ of any function",
+                "a complex function is differentiable as two real functions of two real numbers each",
+                location_of(self._function),
+            )
+        if self.holomorphic and any(b.input.is_complex and not b.output.is_complex for b in self.blocks()):
+            raise SignatureError(
+                f"{name} returns a real number where holomorphic=True was given",
+                "leave holomorphic out: the derivative of a real number is d/dRe + i·d/dIm, as that of irad.grad",
+                "a function with real values is complex differentiable only where it is constant",
+                location_of(self._function),
+            )
+
+    def blocks(self) -> list[Block]:
+        """All of them, by output, then by input."""
+        return [Block(o, i, self.holomorphic) for o in self.outputs for i in self.inputs]
+
+    def input_directions(self, part: Part) -> int:
+        """How many directions a number among the inputs has."""
+        return 2 if part.is_complex and not self.holomorphic else 1
+
+    def output_directions(self, part: Part) -> int:
+        """How many cotangents a number among the outputs has."""
+        is_one = self.holomorphic and all(other.is_complex for other in self.inputs)
+        return 2 if part.is_complex and not is_one else 1
+
+    # ------------------------------------------------------------------------------------------------ expressions
+
+    def of_value(self, leaf: Callable[[Part], str]) -> str:
+        """An expression with the structure of the value."""
+        return self._expression(self.return_type, iter(self.outputs), leaf)
+
+    def of_arguments(self, leaf: Callable[[Part], str], *, always_tuple: bool = False) -> str:
+        """An expression with the structure of the arguments that are differentiated."""
+        parts = iter(self.inputs)
+        found = [self._expression(self._types[position], parts, leaf) for position in self.argnums]
+        return found[0] if self._single and not always_tuple else _tuple(found)
+
+    def result(self, block: Callable[[Block], str]) -> str:
+        """An expression with the structure of the Jacobian."""
+        return self.of_value(lambda o: self.of_arguments(lambda i: block(Block(o, i, self.holomorphic))))
+
+    def _expression(self, numba_type: Any, parts: Any, leaf: Callable[[Part], str]) -> str:
+        if isinstance(numba_type, types.BaseTuple):
+            items = [self._expression(item, parts, leaf) for item in numba_type.types]
+            made = getattr(numba_type, "instance_class", None)
+            if made is None:
+                return _tuple(items)
+            name = f"irad_class_{made.__name__}"
+            self.scope[name] = made
+            return f"{name}({', '.join(items)})"
+        return "None" if build.kind_of(numba_type) is LeafKind.INERT else leaf(next(parts))
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({''.join(item + ', ' for item in items)})"
