@@ -1,4 +1,4 @@
-"""Code for Jacobians by forward mode: a run for each column.
+"""Code for Jacobians by forward mode: some columns in each run.
 
 The code of f(x: float64[:]) -> float64[:], without what is there for other types:
 
@@ -89,8 +89,9 @@ class Columns:
         total = f"irad_start{len(self.structure.inputs)}"
         yield from when("irad_first > 0", self._restored())
         yield from self._lanes(self._seeded)
-        tangents = self.structure.of_arguments(self._tangent, always_tuple=True)
-        yield f"irad_value, irad_found = irad_push({tangents}, {call})"
+        lanes = [self.structure.of_arguments(self._tangents_of(lane), always_tuple=True) for lane in range(self.width)]
+        directions = lanes[0] if self.width == 1 else f"({', '.join(lanes)})"
+        yield f"irad_value, irad_found = irad_push({directions}, {call})"
         yield "irad_columns = irad_found" if self.width > 1 else "irad_columns = (irad_found, )"
         yield from when("irad_first == 0", self._begun(blocks, total))
         yield from self._lanes(self._taken)
@@ -123,15 +124,15 @@ class Columns:
             one = writing.unit(part, "irad_is_second" if self._directions(part) == 2 else None)
             yield f"irad_tangent{part.number}[irad_lane].flat[irad_column] = {one}"
 
-    def _tangent(self, part: Part) -> str:
-        """The tangent of a part, of several directions a tuple."""
-        lanes = [
-            f"irad_tangent{part.number}[{lane}]"
-            if part.is_array
-            else writing.number(part, f"irad_first + {lane} - irad_start{part.number}", self._directions(part))
-            for lane in range(self.width)
-        ]
-        return lanes[0]
+    def _tangents_of(self, lane: int) -> Callable[[Part], str]:
+        """The tangent of each part in a direction of a run."""
+
+        def tangent(part: Part) -> str:
+            if part.is_array:
+                return f"irad_tangent{part.number}[{lane}]"
+            return writing.number(part, f"irad_first + {lane} - irad_start{part.number}", self._directions(part))
+
+        return tangent
 
     def _begun(self, blocks: list[Block], total: str) -> Iterator[str]:
         """After the first run: how many results there are."""

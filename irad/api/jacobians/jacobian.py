@@ -17,7 +17,7 @@ from numba import njit
 from numba.core import types
 
 from irad.api.bound import BoundDerivative, bound_method
-from irad.api.forward import pushforward
+from irad.api.forward import batched_pushforward
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
 from irad.api.inside.pullback_value import PullbackType, pullback_maker
 from irad.api.jacobians.columns import Columns
@@ -40,7 +40,7 @@ from irad.options import Options
 
 Mode: TypeAlias = Literal["forward", "reverse"]
 
-_WIDTH: Final = 1
+_WIDTH: Final = 8
 
 
 @public
@@ -49,32 +49,34 @@ def jacobian(
     argnums: int | Sequence[int] = 0,
     *,
     mode: Mode | None = None,
+    chunk: int | None = None,
     outputs: int | Sequence[int] | None = None,
     holomorphic: bool | None = None,
     options: Options | None = None,
 ) -> Any:
     """All partial derivatives of what a function returns.
 
-    The result takes the arguments of ``f``. For an array that ``f`` returns, and an array ``argnums``, it is an array of
-    the shape ``(*value.shape, *argument.shape)``; numbers have the shape ``()``. Tuples have a Jacobian for each entry,
-    first those of the value, then those of the arguments; None stands for what has no derivative. dtypes are those of
-    NumPy's arithmetic for value and argument.
+    The result takes the arguments of ``f``. For an array that ``f`` returns, and an array ``argnums``, it is an array
+    of the shape ``(*value.shape, *argument.shape)``; numbers have the shape ``()``. Tuples have a Jacobian for each
+    entry, first those of the value, then those of the arguments; None stands for what has no derivative. dtypes are
+    those of NumPy's arithmetic for value and argument.
 
-    Columns are computed by forward mode, with a run of the function for each number that is differentiated; rows by
-    reverse mode, with one run, and a reverse sweep for each number that is returned.
+    Columns are computed by forward mode, with a run of the function for each ``chunk`` of the numbers that are
+    differentiated; rows by reverse mode, with one run, and a reverse sweep for each number that is returned.
 
-    Complex numbers: the derivative of a complex number with respect to a real one is complex; that of a real number with
-    respect to a complex one is d/dRe + i·d/dIm, as that of `irad.grad`. For complex functions of complex numbers a
+    Complex numbers: the derivative of a complex number with respect to a real one is complex; that of a real number
+    with respect to a complex one is d/dRe + i·d/dIm, as that of `irad.grad`. For complex functions of complex numbers a
     convention has to be chosen: ``holomorphic=True`` gives df/dz; it is up to you that ``f`` is complex differentiable.
     ``holomorphic=False`` gives a pair: the derivatives with respect to z and to its conjugate.
 
     Args:
         f: the function, as in `irad.grad`; it may return numbers, arrays and tuples of these.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
-        mode: "forward" or "reverse"; None: forward, unless there are fewer numbers in the value than in the arguments, or
-            the function has side effects: it draws random numbers, changes lists or objects.
-        outputs: the position, or positions, of arrays that ``f`` writes its results to: it is their final content that is
-            differentiated, and not what ``f`` returns.
+        mode: "forward" or "reverse"; None: forward, unless there are fewer numbers in the value than in the arguments,
+            or the function has side effects: it draws random numbers, changes lists or objects.
+        chunk: how many columns forward mode computes in each run of the function, 8 unless given.
+        outputs: the position, or positions, of arrays that ``f`` writes its results to: it is their final content that
+            is differentiated, and not what ``f`` returns.
         holomorphic: as above.
         options: how the derivative is created; see `irad.Options`.
 
@@ -102,7 +104,7 @@ def jacobian(
         array([[-1.,  1.,  0.],
                [ 0., -1.,  1.]])
     """
-    return _derivative("jacobian", f, argnums, mode, outputs, holomorphic, options)
+    return _derivative("jacobian", f, argnums, mode, chunk, outputs, holomorphic, options)
 
 
 @public
@@ -111,6 +113,7 @@ def value_and_jacobian(
     argnums: int | Sequence[int] = 0,
     *,
     mode: Mode | None = None,
+    chunk: int | None = None,
     outputs: int | Sequence[int] | None = None,
     holomorphic: bool | None = None,
     options: Options | None = None,
@@ -131,7 +134,7 @@ def value_and_jacobian(
         (array([1., 9.]), array([[2., 0.],
                [0., 6.]]))
     """
-    return _derivative("value_and_jacobian", f, argnums, mode, outputs, holomorphic, options)
+    return _derivative("value_and_jacobian", f, argnums, mode, chunk, outputs, holomorphic, options)
 
 
 def _derivative(
@@ -139,6 +142,7 @@ def _derivative(
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     mode: Mode | None,
+    chunk: int | None,
     outputs: int | Sequence[int] | None,
     holomorphic: bool | None,
     options: Options | None,
@@ -146,24 +150,33 @@ def _derivative(
     method = bound_method(f)
     if method is not None:
         shifted = None if outputs is None else method.positions(outputs)
-        found = _derivative(kind, method.function, method.positions(argnums), mode, shifted, holomorphic, options)
+        found = _derivative(
+            kind, method.function, method.positions(argnums), mode, chunk, shifted, holomorphic, options
+        )
         return BoundDerivative(found, method.instance)
     primal = primal_of(f)
     check_options(options)
-    _check_mode(primal, mode)
-    positions = check_positions(primal, argnums)
-    task = JacobianTask(kind, positions, not isinstance(argnums, Sequence), holomorphic, options_or_default(options))
+    _check_mode(primal, mode, chunk)
+    positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
+    task = JacobianTask(kind, positions, single, chunk, holomorphic, options_or_default(options))
     target = primal if outputs is None else _returning(primal, outputs)
     rebuild = (_derivative, (kind, f, argnums, mode, outputs, holomorphic, task.options))
     return remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
 
 
-def _check_mode(primal: Any, mode: Any) -> None:
+def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:
     if mode is not None and mode not in get_args(Mode):
         raise SignatureError(
             f"mode={mode!r} is not a mode of irad.jacobian",
             '(a) mode="forward" or (b) mode="reverse" or (c) leave it out',
             "forward mode computes columns of the Jacobian, reverse mode rows",
+            location_of(primal.py_func),
+        )
+    if chunk is not None and (type(chunk) is not int or chunk < 1):
+        raise SignatureError(
+            f"chunk={chunk!r} is not a number of columns",
+            "pass a positive int, or leave it out",
+            "forward mode computes as many columns in each run of the function",
             location_of(primal.py_func),
         )
 
@@ -179,7 +192,9 @@ def _returning(primal: Any, outputs: int | Sequence[int]) -> Any:
         call = ", ".join(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in _parameters(function))
         given = names[positions[0]] if single else f"({''.join(names[p] + ', ' for p in positions)})"
         source = f"def {function.__name__}({listing}):\n    irad_f({call})\n    return {given}\n"
-        made = function_from(function.__name__, source, f"irad.jacobian of {function.__qualname__}", {"irad_f": primal})
+        made: Any = function_from(
+            function.__name__, source, f"irad.jacobian of {function.__qualname__}", {"irad_f": primal}
+        )
         made.__qualname__, made.__defaults__, made.__wrapped__ = function.__qualname__, function.__defaults__, function
         return njit(nogil=bool(primal.targetoptions.get("nogil")))(made)
 
@@ -197,6 +212,7 @@ class JacobianTask:
     kind: str
     argnums: tuple[int, ...]
     single: bool
+    chunk: int | None
     holomorphic: bool | None
     options: Options
 
@@ -278,9 +294,18 @@ class _Call:
         return Structure(self.function, return_type, kinds, task.argnums, task.single, task.holomorphic)
 
     @cached_property
+    def width(self) -> int:
+        """How many columns forward mode computes in each run."""
+        wanted, parts = self.task.chunk or _WIDTH, self.structure.inputs
+        if any(part.is_array for part in parts):
+            return wanted
+        return max(1, min(wanted, sum(map(self.structure.input_directions, parts))))
+
+    @cached_property
     def push(self) -> DerivativeDispatcher:
         """The pushforward."""
-        found: DerivativeDispatcher = pushforward(self.primal, self.task.argnums, options=self.task.options)
+        options, argnums = self.task.options, self.task.argnums
+        found: DerivativeDispatcher = batched_pushforward(self.primal, argnums, self.width, options=options)
         return found
 
     @cached_property
@@ -325,7 +350,7 @@ class _Call:
             decides=decides,
             is_flagged=is_flagged,
             returns_value=self.task.returns_value,
-            width=_WIDTH,
+            width=self.width,
         )
         return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
 
@@ -333,7 +358,9 @@ class _Call:
         """Code for reverse mode."""
         structure = self.structure
         forward = forward_of(self.primal, self.task.options, self.task.argnums)
-        signature = typing_context().resolve_function_type(types.Dispatcher(forward), self.argument_types, {})
+        given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
+        signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
+        assert isinstance(signature.return_type, types.BaseTuple)
         _, value, _, shadows = signature.return_type.types
         pullback = forward.pullbacks[forward.numbers[tuple(signature.args)]]
         alive = types.BaseTuple.from_types((types.BaseTuple.from_types(tuple(self.argument_types)), value))

@@ -7,15 +7,15 @@ from typing import Any
 
 from llvmlite.ir import IRBuilder
 from numba import njit
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
 from irad.frontend.calls.definition import Definition
 from irad.frontend.generated import function_from
-from irad.frontend.memory.shadows import array_at, clear, extent_of_array, shadow_pointer
+from irad.frontend.memory.references import References
+from irad.frontend.memory.shadows import array_at, extent_of_array, shadow_pointer
 from irad.frontend.numba.target import typing_context
-from numba.core import cgutils
 
 Written = tuple[str, Mapping[str, object]]
 """The body of a function as text, and its global names."""
@@ -47,7 +47,7 @@ def specialised(name: str, parameters: Sequence[str], write: Callable[[tuple[Any
     return Definition(parameters, define)
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def shadow_like(typing: Any, array: Any) -> Any:
     """`irad.shadow_like` in compiled code."""
 
@@ -55,9 +55,7 @@ def shadow_like(typing: Any, array: Any) -> Any:
         (kind,) = signature.args
         given = context.make_array(kind)(context, builder, values[0])
         extent = extent_of_array(context, builder, given, kind)
-        size = extent.size(builder)
-        meminfo = context.nrt.meminfo_alloc(builder, size)
-        clear(builder, context.nrt.meminfo_data(builder, meminfo), size, None)
+        meminfo = References(context, builder, None, ()).scratch(extent.size(builder))  # the result takes it over
         data = shadow_pointer(context, builder, meminfo, extent)
         shape, strides = (cgutils.unpack_tuple(builder, each) for each in (given.shape, given.strides))
         return array_at(context, builder, signature.return_type, data, shape, strides, meminfo)

@@ -82,7 +82,7 @@ def variable(block: Block) -> str:
 
 
 def returned(structure: Structure, returns_value: bool, is_complete: bool | None) -> str:
-    """What the code returns: the Jacobian, after the value and before whether it is complete, where these are asked for."""
+    """What the code returns: the Jacobian, with the value before and whether it is complete after it, if wanted."""
     found = structure.result(variable)
     result = f"(irad_value, {found})" if returns_value else found
     return result if is_complete is None else f"({result}, {is_complete})"
