@@ -90,9 +90,7 @@ class Columns:
         yield from when("irad_first > 0", self._restored())
         yield from self._lanes(self._seeded)
         lanes = [self.structure.of_arguments(self._tangents_of(lane), always_tuple=True) for lane in range(self.width)]
-        directions = lanes[0] if self.width == 1 else f"({', '.join(lanes)})"
-        yield f"irad_value, irad_found = irad_push({directions}, {call})"
-        yield "irad_columns = irad_found" if self.width > 1 else "irad_columns = (irad_found, )"
+        yield f"irad_value, irad_columns = irad_push(({', '.join(lanes)}, ), {call})"
         yield from when("irad_first == 0", self._begun(blocks, total))
         yield from self._lanes(self._taken)
         for part in self._overwritten():

@@ -18,7 +18,7 @@ from numba.core import types
 
 from irad.api.bound import BoundDerivative, bound_method
 from irad.api.forward import batched_pushforward
-from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
+from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
 from irad.api.inside.pullback_value import PullbackType, pullback_maker
 from irad.api.jacobians.columns import Columns
 from irad.api.jacobians.rows import Rows
@@ -52,6 +52,7 @@ def jacobian(
     chunk: int | None = None,
     outputs: int | Sequence[int] | None = None,
     holomorphic: bool | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
     """All partial derivatives of what a function returns.
@@ -78,6 +79,7 @@ def jacobian(
         outputs: the position, or positions, of arrays that ``f`` writes its results to: it is their final content that
             is differentiated, and not what ``f`` returns.
         holomorphic: as above.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
@@ -104,7 +106,7 @@ def jacobian(
         array([[-1.,  1.,  0.],
                [ 0., -1.,  1.]])
     """
-    return _derivative("jacobian", f, argnums, mode, chunk, outputs, holomorphic, options)
+    return _derivative("jacobian", f, chosen(f, argnums, argnames), mode, chunk, outputs, holomorphic, options)
 
 
 @public
@@ -116,6 +118,7 @@ def value_and_jacobian(
     chunk: int | None = None,
     outputs: int | Sequence[int] | None = None,
     holomorphic: bool | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
     """The value of a function and its Jacobian; see `jacobian`.
@@ -134,7 +137,8 @@ def value_and_jacobian(
         (array([1., 9.]), array([[2., 0.],
                [0., 6.]]))
     """
-    return _derivative("value_and_jacobian", f, argnums, mode, chunk, outputs, holomorphic, options)
+    where = chosen(f, argnums, argnames)
+    return _derivative("value_and_jacobian", f, where, mode, chunk, outputs, holomorphic, options)
 
 
 def _derivative(
