@@ -10,13 +10,15 @@ from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.foreign import autograd_rules, jax_rules, torch_rules
 from irad.frontend.foreign.closures import Foreign
-from irad.frontend.foreign.rule import make_callable, make_rule, parameters_of
+from irad.frontend.foreign.rule import make_callable, make_forward, make_rule, parameters_of
 
 _LIBRARIES = (jax_rules, torch_rules, autograd_rules)
 
 
 @public
-def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any = None) -> Any:
+def import_rule(
+    f: Any, rule: Callable[..., Any] | None = None, *, forward: Callable[..., Any] | None = None, returns: Any = None
+) -> Any:
     """Gives a function a rule that is Python code; it runs in the interpreter, slower than a rule that Numba compiles.
 
     Args:
@@ -28,6 +30,9 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
         rule: takes the arguments of ``f`` and returns ``(value, pullback)``; ``pullback`` takes the cotangent of the
             value and returns a tuple with the cotangent of each argument, None where there is none. It may be called
             more than once. Arrays that are passed belong to the rule.
+        forward: the same for forward mode: takes two tuples, the arguments and their tangents, None for that of a
+            constant, and returns ``(value, tangent)``, None for a tangent of zeros. Of JAX (except a ``custom_vjp``), a
+            class of PyTorch with ``jvp`` and a primitive of autograd with ``defjvp`` it comes with the function.
         returns: the type of the value: one of Numba's types, its name, or a function from the types of the arguments.
 
     Returns:
@@ -56,11 +61,14 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
     function, parameters = f, None
     if library is not None:
         function, parameters = library.function_of(f), library.parameters_of(f)
-        rule = library.rule_of(f) if rule is None else rule
-    if rule is None or not callable(rule):
+        if rule is None and forward is None:
+            rule, forward = library.rule_of(f), library.forward_of(f)
+    given = [each for each in (rule, forward) if each is not None]
+    if not given or not all(map(callable, given)):
         raise RuleError(
             f"no rule is given for {catalogue.name_of(f)}",
-            "give a function of its arguments that returns (value, pullback)",
+            "give a function of its arguments that returns (value, pullback), or forward=, a function of arguments and "
+            "tangents that returns (value, tangent)",
             "irad finds rules by itself only for functions of jax, torch and autograd",
             catalogue.place_of(f),
         )
@@ -75,5 +83,9 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
             catalogue.place_of(f),
         )
     with catalogue.edited(target) as entry:
-        entry.parts["augmented_primal"], entry.parts["reverse"] = make_rule(target, Foreign(target, rule))
+        if rule is not None:
+            entry.parts["augmented_primal"], entry.parts["reverse"] = make_rule(target, Foreign(target, rule))
+        if forward is not None:
+            entry.parts["forward"] = make_forward(target, Foreign(target, forward))
+        entry.is_imported = True
     return target

@@ -374,6 +374,7 @@ class PairRule:
         parameters: the numbers of parameters through which no derivative flows.
         returns_new: the memory that it returns is new, as the user promises.
         has_tangent: there is a rule for forward mode.
+        forward_remedy: how to have one, where `irad.rules.forward` is not the way.
     """
 
     symbols: tuple[str, ...]
@@ -382,6 +383,7 @@ class PairRule:
     parameters: frozenset[int] = frozenset()
     returns_new: bool = False
     has_tangent: bool = False
+    forward_remedy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

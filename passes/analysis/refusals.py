@@ -422,10 +422,11 @@ def no_rule(symbol: str) -> NoRuleError:
 
 def _lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
     match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
-        case PairRule(name=name, has_tangent=False):
+        case PairRule(name=name, has_tangent=False, forward_remedy=remedy):
             return NoRuleError(
                 f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
-                f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
+                remedy
+                or f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
                 f"differentiated: irad.rules.forward_from_body({name}) or (c) use reverse mode: irad.grad, irad.vjp or "
                 "irad.autodiff(irad.Reverse, …)",
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",

@@ -13,9 +13,9 @@ from numba import njit, types
 
 import irad
 from irad import rules
-from irad.errors import RuleError, SignatureError
+from irad.errors import NoRuleError, RuleError, SignatureError
 from irad.frontend.foreign import closures
-from irad.testing import test_reverse
+from irad.testing import test_forward, test_reverse
 from irad.testing.allocations import allocations
 from irad.testing.check_gradient import check_quickly
 
@@ -289,10 +289,84 @@ def test_tuples_as_arguments_are_refused(imported):
         irad.grad(first)((1.0, 2.0))
 
 
+# ------------------------------------------------------------------------------------------------ forward mode
+
+
+def wave_forward(arguments, tangents):
+    (a, k), (by_a, by_k) = arguments, tangents
+    slope = np.cos(k * a)
+    parts = ([] if by_a is None else [slope * k * by_a]) + ([] if by_k is None else [slope * a * by_k])
+    return np.sin(k * a), sum(parts)
+
+
+def test_the_form_for_forward_mode(imported):
+    test_forward(imported(new_wave(), wave_rule, forward=wave_forward), A, 0.7)
+
+
+def test_a_function_of_python_in_forward_mode_alone(imported):
+    def turn(z, a, n):
+        return z * z, np.exp(1j * a), n, 2.0
+
+    def turn_forward(arguments, tangents):
+        (z, a, _), (by_z, by_a, by_n) = arguments, tangents
+        assert by_n is None
+        return turn(*arguments), (
+            None if by_z is None else 2.0 * z * by_z,
+            None if by_a is None else 1j * np.exp(1j * a) * by_a,
+            "integers have none",
+            None,
+        )
+
+    def returns(z, a, n):
+        return types.Tuple((z, a.copy(dtype=types.complex128), n, types.float64))
+
+    made = imported(turn, forward=turn_forward, returns=returns)
+
+    @njit
+    def f(x, y, a):
+        number, array, n, two = made(complex(x, y), a, 3)
+        return two * number.real * number.imag + n * (array * array).sum().imag
+
+    test_forward(f, 0.4, -0.3, A, reverse=False)
+
+
+@pytest.mark.parametrize(
+    ("forward", "words"),
+    [
+        (lambda given, tangents: given[0], "expected a pair (value, tangent)"),
+        (lambda given, tangents: (given[0], np.ones(3)), "the wrong tangent: expected an array of float64 with shape"),
+        (lambda given, tangents: (given[0], 1j * tangents[0]), "got a ndarray of complex128"),
+        (lambda given, tangents: (given[0][0], tangents[0]), "the wrong value"),
+    ],
+)
+def test_what_does_not_fit_in_forward_mode_is_named(imported, forward, words):
+    copy = imported(lambda a: a, forward=forward, returns="float64[:]")
+    with pytest.raises(RuleError) as caught:
+        irad.jvp(njit(lambda a: copy(a).sum()), (A,), (np.ones(2),))
+    assert words in caught.value.problem
+
+
+def test_exceptions_come_through_in_forward_mode(imported):
+    def forward(given, tangents):
+        raise LookupError("no tangent")
+
+    squares = imported(sum_of_squares, squares_rule, forward=forward, returns=types.float64)
+    with pytest.raises(LookupError, match="no tangent"):
+        irad.jvp(njit(lambda a: squares(a * 2.0)), (A,), (np.ones(2),))
+
+
+def test_forward_mode_without_its_form_is_refused_with_a_remedy(imported):
+    squares = imported(sum_of_squares, squares_rule, returns=types.float64)
+    with pytest.raises(NoRuleError, match="rule for reverse mode only") as caught:
+        irad.jvp(njit(lambda a: squares(a)), (A,), (np.ones(2),))
+    assert "forward=…" in caught.value.remedy
+    assert "forward_from_body" not in caught.value.remedy
+
+
 # ------------------------------------------------------------------------------------------------ other libraries
 
 
-def check_use(f: Any) -> None:
+def check_use(f: Any, *, forward: bool = True) -> None:
     """Checks a function (array, number) → array with a derivative of its own, used in compiled code."""
 
     @njit
@@ -302,7 +376,7 @@ def check_use(f: Any) -> None:
             total += (f(a, k) * a).sum()
         return total
 
-    check_quickly(loss, A, 0.7, plans=("default",))
+    check_quickly(loss, A, 0.7, plans=("default",), forward=forward)
 
 
 def test_jax(imported):
@@ -321,10 +395,11 @@ def test_jax(imported):
         return inner * k, (inner * a).sum()
 
     wave.defvjp(forward, backward)
-    check_use(imported(wave, returns="float64[:]"))
+    check_use(imported(wave, returns="float64[:]"), forward=False)  # JAX has none of a custom_vjp
+    check_use(imported(jax.jit(lambda a, k: jax.numpy.sin(k * a)), returns="float64[:]"))
 
     turned = imported(jax.jit(lambda z: z * z * 1j), returns=types.complex128)
-    check_quickly(njit(lambda x, y: turned(complex(x, y)).real), 0.4, -0.3, plans=("default",))
+    check_quickly(njit(lambda x, y: turned(complex(x, y)).real), 0.4, -0.3, plans=("default",), forward=True)
 
 
 def test_torch(imported):
@@ -334,7 +409,13 @@ def test_torch(imported):
         @staticmethod
         def forward(ctx, a, k):
             ctx.save_for_backward(a, k)
+            ctx.save_for_forward(a, k)
             return torch.sin(k * a)
+
+        @staticmethod
+        def jvp(ctx, by_a, by_k):
+            a, k = ctx.saved_tensors
+            return torch.cos(k * a) * (k * by_a + a * by_k)
 
         @staticmethod
         def backward(ctx, cotangent):
@@ -350,6 +431,12 @@ def test_torch(imported):
         @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx, by_z):
+            (z,) = ctx.saved_tensors
+            return 2j * z * by_z
 
         @staticmethod
         def backward(ctx, cotangent):
@@ -358,7 +445,7 @@ def test_torch(imported):
 
     check_use(imported(Wave, returns="float64[:]"))
     turned = imported(Turned, returns=types.complex128)
-    check_quickly(njit(lambda x, y: turned(complex(x, y)).real), 0.4, -0.3, plans=("default",))
+    check_quickly(njit(lambda x, y: turned(complex(x, y)).real), 0.4, -0.3, plans=("default",), forward=True)
 
 
 def test_autograd(imported):
@@ -373,6 +460,11 @@ def test_autograd(imported):
         lambda y, a, k: lambda ct: ct * k * np.cos(k * a),
         lambda y, a, k: lambda ct: (ct * a * np.cos(k * a)).sum(),
     )
+    extend.defjvp(
+        wave,
+        lambda by_a, y, a, k: by_a * k * np.cos(k * a),
+        lambda by_k, y, a, k: by_k * a * np.cos(k * a),
+    )
     check_use(imported(wave, returns="float64[:]"))
 
     @extend.primitive
@@ -380,8 +472,9 @@ def test_autograd(imported):
         return z * z * 1j
 
     extend.defvjp(turned, lambda y, z: lambda ct: ct * 2j * z)
+    extend.defjvp(turned, lambda by_z, y, z: by_z * 2j * z)
     made = imported(turned, returns=types.complex128)
-    check_quickly(njit(lambda x, y: made(complex(x, y)).real), 0.4, -0.3, plans=("default",))
+    check_quickly(njit(lambda x, y: made(complex(x, y)).real), 0.4, -0.3, plans=("default",), forward=True)
 
 
 def test_a_function_of_another_library_needs_its_type():

@@ -43,6 +43,7 @@ class CustomRule:
         inactive_arguments: positions of arguments through which none flows.
         restores: the reverse may put back what the function overwrote.
         is_easy: whether its parts were made from partial derivatives.
+        is_imported: whether they are Python code.
         noinline: no rule of its own: it only stays a call.
         noalias: what it returns is new memory.
         forward_from_body: forward mode differentiates the body if there is no rule for it.
@@ -57,6 +58,7 @@ class CustomRule:
     inactive_arguments: frozenset[int] = frozenset()
     restores: bool = False
     is_easy: bool = False
+    is_imported: bool = False
     noinline: bool = False
     noalias: bool = False
     forward_from_body: bool = False

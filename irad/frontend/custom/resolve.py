@@ -8,6 +8,7 @@ Output  `registry_of`: the built-in rules under those of the program. `complete`
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from numba.core.typing import Signature
 
@@ -24,6 +25,12 @@ from irad.frontend.values import abi, layouts
 from irad.passes.mode import Mode
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
+
+_FORWARD_OF_IMPORTED: Final = (
+    "(a) give import_rule the form for forward mode, too: irad.rules.import_rule(f, rule, forward=…), a function of "
+    "arguments and tangents that returns (value, tangent) or (b) use reverse mode: irad.grad, irad.vjp or "
+    "irad.autodiff(irad.Reverse, …)"
+)
 
 
 def registry_of(ruled: tuple[Outlined, ...], base: Registry, mode: Mode) -> Registry:
@@ -58,7 +65,8 @@ def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -
     if rule.inactive is not None:
         yield Inactive((symbol,), rule.inactive, None, rule.name)
     elif is_replaced:
-        yield PairRule((symbol,), rule.name, rule.version, constant, rule.noalias, has_tangent)
+        remedy = _FORWARD_OF_IMPORTED if rule.is_imported else None
+        yield PairRule((symbol,), rule.name, rule.version, constant, rule.noalias, has_tangent, remedy)
     elif constant or rule.noalias:
         yield ConstantParameters((symbol,), rule.name, constant, rule.noalias)
 

@@ -1,4 +1,4 @@
-"""Primitives of autograd (``@primitive``, with ``defvjp``), differentiated by autograd.
+"""Primitives of autograd (``@primitive``, with ``defvjp`` and ``defjvp``), differentiated by autograd.
 
 It pairs cotangents without conjugation, so complex ones are conjugated on the way in and on the way out.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.data.structure import mapped
 from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
@@ -51,3 +52,20 @@ def rule_of(f: Any) -> Callable[..., Any]:
         return value, pullback
 
     return rule
+
+
+def forward_of(f: Any) -> Callable[..., Any] | None:
+    """(value, tangent) of the function, for arguments and their tangents, if it has ``defjvp``."""
+    if f not in import_module("autograd.core").primitive_jvps:
+        return None
+
+    def forward(arguments: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        make_jvp = import_module("autograd.differential_operators").make_jvp
+        value = total = None
+        for position, direction in enumerate(tangents):
+            if direction is not None:
+                value, tangent = make_jvp(f, position)(*arguments)(direction)
+                total = tangent if total is None else mapped(np.add, total, tangent)
+        return value, total
+
+    return forward

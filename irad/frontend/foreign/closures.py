@@ -48,6 +48,11 @@ def call(function: int, wanted: object, *arguments: object) -> int:
     return _rules[function].call(wanted, *arguments)
 
 
+def push(forward: int, wanted: object, *arguments: object) -> int:
+    """`Foreign.push` of the form of a rule for forward mode."""
+    return _rules[forward].push(wanted, *arguments)
+
+
 def backward(
     rule: int, wanted: Sequence[object], number: int, cotangent: object, *shapes: tuple[int, ...]
 ) -> tuple[object, ...]:
@@ -85,7 +90,8 @@ class Foreign:
     Args:
         target: the function, for messages.
         rule: of the function's arguments; returns the value and a pullback, which takes a cotangent of the value and
-            returns a tuple with the cotangent of each argument, None where there is none.
+            returns a tuple with the cotangent of each argument, None where there is none. Or, for forward mode, of the
+            arguments and their tangents, two tuples; returns the value and its tangent.
     """
 
     def __init__(self, target: object, rule: Callable[..., Any]) -> None:
@@ -111,6 +117,33 @@ class Foreign:
         except BaseException as error:
             keep(error)
             return 0
+
+    def push(self, wanted: Any, *arguments: object) -> int:
+        """The same for a rule of forward mode, given arguments and tangents; value and tangent are computed."""
+        try:
+            given = mapped(_own, arguments)
+            count = len(given) // 2
+            answer = self.rule(given[:count], given[count:])
+            if not (isinstance(answer, tuple | list) and len(answer) == 2):
+                raise self._misfit("value", "a pair (value, tangent)", _describe(answer))
+            value = self.conform(answer[0], wanted[0], "value")
+            return _wait((value, self._tangent(answer[1], wanted[1], value, "tangent")))
+        except BaseException as error:
+            keep(error)
+            return 0
+
+    def _tangent(self, tangent: Any, wanted: Any, value: Any, what: str) -> object:
+        """A tangent as compiled code expects it: of the shape of the value, zeros for None and for integers."""
+        if isinstance(wanted, tuple):
+            parts = [None] * len(wanted) if tangent is None else tangent
+            if not isinstance(parts, tuple | list) or len(parts) != len(wanted):
+                raise self._misfit(what, f"a tuple of {len(wanted)}", _describe(tangent))
+            rows = enumerate(zip(parts, wanted, value, strict=True))
+            return tuple(self._tangent(*each, f"{what}[{i}]") for i, each in rows)
+        shaped = wanted.of_shape(value.shape) if isinstance(wanted, Elements) else wanted
+        if tangent is None or wanted.dtype.kind not in "fc":
+            return shaped.zero()
+        return self.conform(tangent, shaped, what)
 
     def backward(self, number: int, wanted: Sequence[object], cotangent: object) -> tuple[object, ...]:
         """The cotangents of the arguments for which something is wanted, and whether the pullback raised."""

@@ -1,4 +1,4 @@
-"""Functions of JAX: ``jax.custom_vjp`` and ``jax.jit`` objects, differentiated by JAX.
+"""Functions of JAX: ``jax.custom_vjp``, ``jax.custom_jvp`` and ``jax.jit`` objects, differentiated by JAX.
 
 JAX pairs cotangents without conjugation, so complex ones are conjugated on the way in and on the way out. Numbers keep
 their precision, whatever JAX is configured for.
@@ -43,15 +43,8 @@ def rule_of(f: Any) -> Callable[..., Any]:
     def rule(*arguments: object) -> tuple[Any, Callable[..., Any]]:
         jax = import_module("jax")
         active = [i for i, x in enumerate(arguments) if _is_inexact(x)]
-
-        def of_active(*given: object) -> Any:
-            every = list(arguments)
-            for i, x in zip(active, given, strict=True):
-                every[i] = x
-            return f(*every)
-
         with _in_double_precision():
-            value, pull = jax.vjp(of_active, *(np.asarray(arguments[i]) for i in active))
+            value, pull = jax.vjp(_of(f, arguments, active), *(np.asarray(arguments[i]) for i in active))
             like = jax.tree_util.tree_map(lambda leaf: leaf.dtype, value)
 
         def pullback(cotangent: object) -> tuple[Any, ...]:
@@ -63,6 +56,35 @@ def rule_of(f: Any) -> Callable[..., Any]:
         return mapped(np.asarray, value), pullback
 
     return rule
+
+
+def forward_of(f: Any) -> Callable[..., Any] | None:
+    """(value, tangent) of the function, for arguments and their tangents; JAX has none of a ``custom_vjp``."""
+    if type(f).__name__ == "custom_vjp":
+        return None
+
+    def forward(arguments: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        jax = import_module("jax")
+        active = [i for i, tangent in enumerate(tangents) if tangent is not None]
+        primals = tuple(np.asarray(arguments[i]) for i in active)
+        directions = tuple(np.asarray(tangents[i], x.dtype) for i, x in zip(active, primals, strict=True))
+        with _in_double_precision():
+            found: tuple[Any, Any] = jax.jvp(_of(f, arguments, active), primals, directions)
+        return mapped(np.asarray, found[0]), mapped(np.asarray, found[1])
+
+    return forward
+
+
+def _of(f: Any, arguments: tuple[Any, ...], positions: list[int]) -> Callable[..., Any]:
+    """The function of some of its arguments."""
+
+    def of_some(*given: object) -> Any:
+        every = list(arguments)
+        for i, x in zip(positions, given, strict=True):
+            every[i] = x
+        return f(*every)
+
+    return of_some
 
 
 def _in_double_precision() -> Any:

@@ -1,8 +1,8 @@
 """Rules in compiled code that call closures of Python; functions in compiled code that call those of Python.
 
 Input   a `Foreign`, the Numba types of a call.
-Output  an augmented primal and a reverse, as `irad.rules` takes them; an njit function for one that Numba cannot
-        compile.
+Output  an augmented primal and a reverse, or a forward, as `irad.rules` takes them; an njit function for one that
+        Numba cannot compile.
 Method  the functions are written for the types when Numba types them (`overload`): blocks in object mode need the types
         of what comes out of them.
 """
@@ -10,7 +10,7 @@ Method  the functions are written for the types when Numba types them (`overload
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -53,7 +53,8 @@ def make_rule(target: object, foreign: Foreign) -> tuple[Callable[..., object], 
     def _begin_typed(arguments):  # type: ignore[no-untyped-def]
         given = [_value_type(each) for each in arguments.types]
         _check_arguments(target, foreign, given)
-        return _begin(closures.begin, foreign, _owned(_result_of(target, tuple(given))), len(given), ".value")
+        sources = [f"arguments[{i}].value" for i in range(len(given))]
+        return _begin(closures.begin, foreign, _owned(_result_of(target, tuple(given))), sources)
 
     @overload(run_backward)
     def _backward_typed(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
@@ -77,6 +78,31 @@ def make_rule(target: object, foreign: Foreign) -> tuple[Callable[..., object], 
     return augmented, reverse
 
 
+def make_forward(target: object, foreign: Foreign) -> Callable[..., object]:
+    """The rule for forward mode of a function with one in Python."""
+
+    def begin(arguments: object) -> Any:
+        raise NotImplementedError
+
+    @overload(begin)
+    def _begin_typed(arguments):  # type: ignore[no-untyped-def]
+        given = [_value_type(each) for each in arguments.types]
+        _check_arguments(target, foreign, given)
+        result = _owned(_result_of(target, tuple(given)))
+        sources = [f"arguments[{i}].value" for i in range(len(given))]
+        for i, each in enumerate(arguments.types):
+            sources.append("None" if annotation_of(each) is ConstArgument else f"arguments[{i}].tangent")
+        return _begin(closures.push, foreign, types.Tuple((result, result)), sources)
+
+    def forward(config, *arguments):  # type: ignore[no-untyped-def]
+        number, promised = begin(arguments)
+        if number == 0:
+            _carry_on()
+        return finish_call(number, promised)
+
+    return forward
+
+
 def make_callable(function: Any, returns: object, parameters: tuple[str, ...]) -> object:
     """An njit function that calls one of Python, whose value has a declared type."""
     declared = _declaration(function, returns)
@@ -87,7 +113,8 @@ def make_callable(function: Any, returns: object, parameters: tuple[str, ...]) -
 
     @overload(begin)
     def _begin_typed(arguments):  # type: ignore[no-untyped-def]
-        return _begin(closures.call, foreign, _owned(declared(tuple(arguments.types))), len(arguments.types), "")
+        sources = [f"arguments[{i}]" for i in range(len(arguments.types))]
+        return _begin(closures.call, foreign, _owned(declared(tuple(arguments.types))), sources)
 
     listing = ", ".join(parameters)
     source = (
@@ -141,16 +168,16 @@ class _Promise(types.Opaque):
 register_model(_Promise)(OpaqueModel)
 
 
-def _begin(method: Callable[..., int], foreign: Foreign, result: Any, count: int, part: str) -> Callable[..., Any]:
-    """Code that calls Python with (parts of) arguments: the number under which the result waits, and its type."""
+def _begin(method: Callable[..., int], foreign: Foreign, result: Any, sources: Sequence[str]) -> Callable[..., Any]:
+    """Code that calls Python with parts of ``arguments``: the number under which the result waits, and its type."""
 
     @intrinsic
     def promise(context: BaseContext) -> object:
         return _Promise(result)(), lambda context, builder, signature, values: context.get_dummy_value()
 
-    names = [f"x{i}" for i in range(count)]
+    names = [f"x{i}" for i in range(len(sources))]
     lines = [
-        *(f"{name} = arguments[{i}]{part}" for i, name in enumerate(names)),
+        *(f"{name} = {source}" for name, source in zip(names, sources, strict=True)),
         "with objmode(number=number_type):",
         f"    number = method({', '.join(['rule', 'wanted', *names])})",
         "return number, promise()",

@@ -64,6 +64,29 @@ def rule_of(f: Any) -> Callable[..., Any]:
     return rule
 
 
+def forward_of(f: Any) -> Callable[..., Any] | None:
+    """(value, tangent) of the function, for arguments and their tangents, if the class has a ``jvp``."""
+    if not any("jvp" in vars(base) for base in f.__mro__[:-1] if not _is_torchs(base)):
+        return None
+
+    def forward(arguments: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        torch = import_module("torch")
+        duals = import_module("torch.autograd.forward_ad")
+        given = [_tensor(torch, x)[0] for x in arguments]
+        with torch.no_grad(), duals.dual_level():
+            for i, tangent in enumerate(tangents):
+                if tangent is not None:
+                    given[i] = duals.make_dual(given[i], torch.tensor(np.asarray(tangent)).to(given[i].dtype))
+            found = f.apply(*given)
+            return mapped(_to_numpy, found), mapped(lambda each: _tangent_of(duals.unpack_dual(each)), found)
+
+    return forward
+
+
+def _tangent_of(dual: Any) -> Any:
+    return None if dual.tangent is None else _to_numpy(dual.tangent)
+
+
 def _gradients(torch: Any, active: list[tuple[Any, Any]], inputs: list[Any]) -> list[Any]:
     if not active:
         return [None] * len(inputs)
