@@ -36,6 +36,7 @@ from irad.api.jacobians.jacobian import (
     value_and_jacobian as value_and_jacobian,
 )
 from irad.api.jit import jit as jit
+from irad.api.linearize import linearize as linearize
 from irad.api.shadow import shadow_like as shadow_like
 from irad.api.tape import (
     TapeReport as TapeReport,

@@ -1,6 +1,10 @@
-"""`irad.autodiff` and `irad.vjp` written in njit code."""
+"""`irad.autodiff`, `irad.linearize` and `irad.vjp` written in njit code."""
 
-from irad.api.inside import autodiff_call as autodiff_call, vjp_call as vjp_call
+from irad.api.inside import (
+    autodiff_call as autodiff_call,
+    linearize_call as linearize_call,
+    vjp_call as vjp_call,
+)
 from irad.frontend.numba.private import refresh_if_compiling
 
 refresh_if_compiling()  # the first use of irad may be inside the function that Numba is typing
