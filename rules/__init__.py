@@ -1,7 +1,7 @@
 """The built-in rules. ``ALL`` is what a default registry holds.
 
-``irad.rules`` is also where users find what they need to write rules of their own; see `irad.api.rules`. The names are
-those of the stub beside this file, and load on first use, since the rules themselves know nothing of a compiler.
+``irad.rules`` is also where users find what they need to write rules of their own; see `irad.api.custom`. The names
+are those of the stub beside this file, and load on first use, since the rules themselves know nothing of a compiler.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The names of irad.rules. This is what `irad.lazy` reads, so each name is written once."""
 
-from irad.api.declarations import (
+from irad.api.custom.declarations import (
     forward_from_body as forward_from_body,
     inactive as inactive,
     inactive_arg as inactive_arg,
@@ -9,8 +9,8 @@ from irad.api.declarations import (
     noinline as noinline,
     opt_out as opt_out,
 )
-from irad.api.foreign import import_rule as import_rule
-from irad.api.rules import (
+from irad.api.custom.foreign import import_rule as import_rule
+from irad.api.custom.rules import (
     augmented_primal as augmented_primal,
     easy_rule as easy_rule,
     forward as forward,
@@ -18,7 +18,7 @@ from irad.api.rules import (
     remove as remove,
     reverse as reverse,
 )
-from irad.api.stateful import build_rule as build_rule, close as close, workspace as workspace
+from irad.api.custom.stateful import build_rule as build_rule, close as close, workspace as workspace
 from irad.frontend.custom.annotated import (
     AugmentedReturn as AugmentedReturn,
     RuleConfig as RuleConfig,

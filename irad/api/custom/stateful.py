@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from numba.core.registry import CPUDispatcher
 
+from irad.api.custom.rules import registering
 from irad.api.functions import primal_of
-from irad.api.rules import registering
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.symbols import target_of

@@ -1,0 +1,1 @@
+"""What users declare about their functions: rules, and that there is no derivative."""
