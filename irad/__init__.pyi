@@ -11,11 +11,7 @@ from irad.api.annotate import (
     Const as Const,
     Duplicated as Duplicated,
     DuplicatedNoNeed as DuplicatedNoNeed,
-    Forward as Forward,
-    ForwardWithPrimal as ForwardWithPrimal,
     MixedDuplicated as MixedDuplicated,
-    Reverse as Reverse,
-    ReverseWithPrimal as ReverseWithPrimal,
 )
 from irad.api.autodiff import autodiff as autodiff
 from irad.api.check import (
@@ -37,7 +33,16 @@ from irad.api.jacobians.jacobian import (
 )
 from irad.api.jit import jit as jit
 from irad.api.linearize import linearize as linearize
+from irad.api.modes import (
+    Forward as Forward,
+    ForwardWithPrimal as ForwardWithPrimal,
+    Reverse as Reverse,
+    ReverseSplit as ReverseSplit,
+    ReverseSplitWithPrimal as ReverseSplitWithPrimal,
+    ReverseWithPrimal as ReverseWithPrimal,
+)
 from irad.api.shadow import shadow_like as shadow_like
+from irad.api.split import split as split
 from irad.api.tape import (
     TapeReport as TapeReport,
     tape_report as tape_report,
@@ -63,6 +68,7 @@ from irad.errors import (
     UnsupportedError as UnsupportedError,
     UnsupportedProgram as UnsupportedProgram,
     UntestedVersionWarning as UntestedVersionWarning,
+    UsedTapeError as UsedTapeError,
 )
 from irad.frontend.custom.stop import (
     ignore_derivatives as ignore_derivatives,

@@ -226,6 +226,10 @@ class TapeLimitError(IradError, MemoryError):
     """A call needs more tape than ``Options.max_tape_bytes`` allows. The location is the line that saves most."""
 
 
+class UsedTapeError(IradError):
+    """The tape of `irad.split` was reversed already, or is being reversed by another thread."""
+
+
 class BoundsError(IradError, IndexError):
     """With ``Options(boundscheck=True)``: an index is out of bounds. The location is that of the access.
 

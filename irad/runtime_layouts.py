@@ -121,6 +121,20 @@ PAIR_MISSING: Final = 2
 RULE_RAISED: Final = 3  # the reverse of a rule raised what is pending
 TAPE_FULL: Final = 4  # the tape would take more than the meter allows
 
+# --- states of sweeps that run apart: backend/runtime/states.ll -------------------------------------------------------
+
+STATE: Final = Struct(
+    "irad.state",
+    arena="ptr",  # null once the tape has been freed
+    call="i64",  # of debug mode: the number of the forward sweep
+    use="i32",  # see below; afterwards comes the block, at a multiple of 64
+)
+
+# Uses of a state. Text of the run-time support has them as numbers.
+STATE_IDLE: Final = 0
+STATE_RUNNING: Final = 1
+STATE_USED: Final = 2
+
 # --- workspace of rules: backend/runtime/slots.ll -------------------------------------------------------------------
 
 POOL: Final = Struct(
@@ -194,6 +208,6 @@ PLACES: Final = Struct("irad.places", first_number="i64", callback="ptr")  # the
 METER: Final = Struct("irad.meter", limit="i64", bytes="i64")  # then the units that each place asked for
 
 STRUCTS: Final = (
-    *(DEFERRED, LANES, MARK, CHUNK, ARENA, POOL, SLOT, PAIR, PAIRS),
+    *(DEFERRED, LANES, MARK, CHUNK, ARENA, STATE, POOL, SLOT, PAIR, PAIRS),
     *(WINDOW, PARTIAL, LIST, DICT, DICT_ITERATOR, PLACES, METER),
 )

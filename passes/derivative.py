@@ -84,7 +84,7 @@ def _wanted(program: Program) -> Variant:
     request = program.request
     entry, expected = program.module.functions[request.entry], request.callee
     if expected is None:
-        return Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
+        return Variant(entry, request.kinds, request.memory, False, False, is_entry=True, stays=request.stays)
     if entry.function_type is not expected.function_type:
         raise UnsupportedError(
             f"a function of type {entry.function_type} is called as {expected.function_type}",

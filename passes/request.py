@@ -57,6 +57,7 @@ class Request:
         mode: the functions that are wanted.
         plan: "default", or "save_all", the oracle: everything saved, all memory active, nothing assumed.
         arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
+        stays: parameters whose memory the caller leaves as it is all the same.
         strict: adjoint sums keep the order of the primal (no `reassoc`).
         callee: the derivative is called by others, as one of their callees; None for what the front end calls.
         kernels: symbol and arguments of the kernel of each parallel loop.
@@ -79,6 +80,7 @@ class Request:
     mode: Mode = REVERSE_MODE
     plan: str = "default"
     arguments_may_change: bool = False
+    stays: frozenset[int] = frozenset()
     strict: bool = False
     callee: CalleeRequest | None = None
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = ()

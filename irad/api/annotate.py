@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -199,47 +198,3 @@ def width_of(arguments: tuple[Any, ...]) -> int | None:
             shadows = getattr(argument.shadow, "types", argument.shadow)  # in compiled code their types are known
             return len(shadows) if isinstance(shadows, tuple) else 0
     return None
-
-
-class AutodiffMode(enum.Enum):
-    """What `irad.autodiff` computes.
-
-    Examples:
-        >>> import irad
-        >>> from numba import njit
-        >>> @njit
-        ... def square(x):
-        ...     return x * x
-        >>> irad.autodiff(irad.Reverse, square, irad.Active(3.0))
-        (6.0,)
-        >>> irad.autodiff(irad.ReverseWithPrimal, square, irad.Active(3.0))
-        ((6.0,), 9.0)
-        >>> irad.autodiff(irad.Forward, square, irad.Duplicated(3.0, 1.0))
-        6.0
-        >>> irad.autodiff(irad.ForwardWithPrimal, square, irad.Duplicated(3.0, 1.0))
-        (6.0, 9.0)
-    """
-
-    REVERSE = "Reverse"
-    REVERSE_WITH_PRIMAL = "ReverseWithPrimal"
-    FORWARD = "Forward"
-    FORWARD_WITH_PRIMAL = "ForwardWithPrimal"
-
-    @property
-    def is_forward(self) -> bool:
-        """Whether tangents are carried along."""
-        return self in (AutodiffMode.FORWARD, AutodiffMode.FORWARD_WITH_PRIMAL)
-
-    @property
-    def has_primal(self) -> bool:
-        """Whether the value is returned, too."""
-        return self in (AutodiffMode.REVERSE_WITH_PRIMAL, AutodiffMode.FORWARD_WITH_PRIMAL)
-
-    def __repr__(self) -> str:
-        return f"irad.{self.value}"
-
-
-Reverse = AutodiffMode.REVERSE
-ReverseWithPrimal = AutodiffMode.REVERSE_WITH_PRIMAL
-Forward = AutodiffMode.FORWARD
-ForwardWithPrimal = AutodiffMode.FORWARD_WITH_PRIMAL

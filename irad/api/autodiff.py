@@ -11,7 +11,6 @@ from irad.api.annotate import (
     ROLES,
     Active,
     Annotation,
-    AutodiffMode,
     BatchDuplicatedNoNeed,
     Const,
     DuplicatedNoNeed,
@@ -19,6 +18,7 @@ from irad.api.annotate import (
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
+from irad.api.modes import AutodiffMode
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -105,8 +105,14 @@ def autodiff(
 
 
 def _check_mode(mode: Any) -> None:
-    if isinstance(mode, AutodiffMode):
+    if isinstance(mode, AutodiffMode) and not mode.is_split:
         return
+    if isinstance(mode, AutodiffMode):
+        raise SignatureError(
+            f"irad.autodiff is given {mode!r}, whose sweeps are called separately",
+            f"(a) augmented, reverse = irad.split({mode!r}, f, …) or (b) irad.autodiff({mode(split=False)!r}, f, …)",
+            "irad.autodiff runs both sweeps in one call",
+        )
     is_function = callable(mode) and not isinstance(mode, type)
     given = f"the function {getattr(mode, '__name__', mode)}" if is_function else repr(mode)
     call = f"irad.autodiff(irad.Reverse, {getattr(mode, '__name__', 'f') if is_function else 'f'}, …)"

@@ -9,6 +9,7 @@ from typing import Any
 
 from irad.api.functions import check_options, chosen, options_or_default, primal_of
 from irad.api.grad import grad
+from irad.api.split import AugmentedSweep
 from irad.api.vjp import vjp
 from irad.debug.hooks import measured
 from irad.debug.tape import TapeUse, by_line, shown
@@ -29,7 +30,7 @@ class TapeReport:
     Attributes:
         function: qualified name.
         uses: by value, the largest first.
-        derivative: which one was called: ``irad.grad`` or ``irad.vjp``.
+        derivative: which one was called: ``irad.grad``, ``irad.vjp`` or ``irad.split``.
 
     Examples:
         >>> import irad
@@ -102,8 +103,8 @@ def tape_report(
     """Calls a derivative and measures its tape.
 
     Args:
-        f: the function, as in `irad.grad`.
-        args: its arguments; arrays that ``f`` writes to are written.
+        f: the function, as in `irad.grad`, or the augmented sweep that `irad.split` gives.
+        args: its arguments, annotated where the sweep wants that; arrays that ``f`` writes to are written.
         argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
             is measured, which saves more, since arguments may change before the pullback runs.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
@@ -126,6 +127,11 @@ def tape_report(
         True
     """
     check_options(options)
+    if isinstance(f, AugmentedSweep):
+        measured_sweep = f.with_options(replace(f.sweep.options, measure_tape=True))
+        measured_sweep(*args)
+        found = measured()
+        return TapeReport(f.sweep.primal.py_func.__qualname__, found.uses() if found is not None else (), "irad.split")
     measuring = replace(options_or_default(options), measure_tape=True)
     primal = primal_of(f)
     argnums = chosen(f, argnums, argnames, None)

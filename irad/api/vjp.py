@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable
-from threading import Lock
+from functools import partial
 from typing import Any, Literal, overload
 
 from numba import typeof
 
 from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.api.tape_object import Tape
 from irad.api.typed import A, R
 from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
-from irad.frontend.calls.pullback import ForwardDispatcher
+from irad.frontend.calls.pullback import ForwardDispatcher, Separate, task_for
 from irad.frontend.calls.raising import leaving, public
 from irad.frontend.calls.signature import without_aux
-from irad.frontend.calls.state import close_state
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 
@@ -30,26 +29,10 @@ class Pullback:
     It keeps the memory that the forward sweep saved until it is garbage-collected.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_alive",
-        "_has_aux",
-        "_lock",
-        "_name",
-        "_reverse",
-        "_seal",
-        "_shadows",
-        "_skipped",
-        "_state",
-    )
+    __slots__ = ("__weakref__", "_has_aux", "_skipped", "_tape")
 
-    def __init__(
-        self, name: str, reverse: Callable[..., Any], state: Any, shadows: Any, alive: Any, seal: Seal | None = None
-    ) -> None:
-        self._name, self._reverse, self._state, self._shadows, self._alive = name, reverse, state, shadows, alive
-        self._seal = seal
-        self._lock, self._skipped, self._has_aux = Lock(), 0, False
-        weakref.finalize(self, close_state, state).atexit = False
+    def __init__(self, tape: Tape) -> None:
+        self._tape, self._skipped, self._has_aux = tape, 0, False
 
     def __call__(self, cotangent: Any) -> Any:
         """The cotangents of the arguments.
@@ -67,11 +50,7 @@ class Pullback:
         """
         cotangent = (cotangent, None) if self._has_aux else cotangent
         try:
-            with self._lock:
-                if self._seal is None:
-                    found = self._reverse(self._state, self._shadows, cotangent)
-                else:
-                    found = self._seal.call(lambda given: self._reverse(self._state, self._shadows, given), cotangent)
+            found = self._tape.reverse(cotangent)
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
@@ -88,7 +67,7 @@ class Pullback:
         return self
 
     def __repr__(self) -> str:
-        return f"<pullback of {self._name}>"
+        return f"<pullback of {self._tape.function}>"
 
 
 without_source(Pullback.__call__, "pullback")
@@ -172,12 +151,13 @@ def vjp(
 
 def _run(forward: ForwardDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Pullback]:
     number, value, state, shadows = forward(*args, **keywords)
-    function, index = forward.primal.py_func, int(number)
+    function = forward.primal.py_func
     given = inspect.signature(function).bind(*args, **keywords).arguments
-    name, seal = function.__qualname__, None
+    seal = None
     if forward.options.debug:
-        seal = Seal(name, location_of(function), list(given.items()), value, forward.has_rules[index])
-    return value, Pullback(name, forward.pullbacks[index], state, shadows, (given, value), seal)
+        rules = forward.specialisations[int(number)].has_rules
+        seal = Seal(function.__qualname__, location_of(function), list(given.items()), value, rules)
+    return value, Pullback(Tape(forward, number, state, shadows, (given, value), seal))
 
 
 def forward_of(
@@ -187,6 +167,13 @@ def forward_of(
     primal = primal_of(f)
 
     def build() -> ForwardDispatcher:
-        return ForwardDispatcher(primal, options_or_default(options), (forward_of, (f, options, argnums)), argnums)
+        chosen = options_or_default(options)
+        sweeps = Separate(
+            "vjp",
+            partial(task_for, options=chosen, argnums=argnums),
+            writes_seeded=True,
+            otherwise=partial(task_for, options=chosen) if argnums is not None else None,
+        )
+        return ForwardDispatcher(primal, sweeps, chosen, (forward_of, (f, options, argnums)))
 
     return remembered(primal, ("vjp", options, argnums), build)

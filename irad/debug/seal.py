@@ -2,11 +2,13 @@
 
 irad's own pullbacks do not mind: what they need they have saved. A rule that a user wrote may keep an argument's memory
 on its tape. So arrays are copied after the forward sweep. If one has changed, and a rule takes part, the pullback
-runs twice, with the old content and with the new: it has to give the same.
+runs twice, with the old content and with the new: it has to give the same. The mode of `irad.split` may promise that
+arguments stay as they are; then a change is an error.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +52,8 @@ class Seal:
         arguments: of the forward sweep, with their names.
         value: that it returned.
         has_rules: whether rules that users wrote take part in the pullback.
+        promised: of `irad.split` the names of the arguments that stay as they are; the others may change, without a
+            warning. None: of `irad.vjp`.
     """
 
     def __init__(
@@ -59,8 +63,11 @@ class Seal:
         arguments: Sequence[tuple[str, object]],
         value: object,
         has_rules: bool,
+        promised: Sequence[str] | None = None,
     ) -> None:
         self._function, self._location, self._has_rules = function, location, has_rules
+        self._promised = promised
+        self._between = "irad.vjp and the pullback" if promised is None else "the two sweeps"
         self._arguments = [(f"the argument {name}", item) for name, item in arguments]
         self._held = dict(self._holdings())
         arrays = [pair for name, item in self._arguments for pair in _arrays(item, name)]
@@ -76,16 +83,17 @@ class Seal:
         """Runs the pullback.
 
         Raises:
-            ChangedBufferError: what it gives depends on a change.
+            ChangedBufferError: what it gives depends on a change, or something changed that was not to.
         """
         changed = [each for each in self._sealed if each.has_changed]
         names = [each.name for each in changed] + self._other_holdings()
+        self._check_promise(names)
         returned = [each for each in self._returned if each.has_changed]
         if self._has_rules and (changed or returned):
             found = self._compared(pullback, cotangent, [*changed, *returned])
         else:
             found = pullback(cotangent)
-        if names:
+        if names and self._promised is None:
             warnings.warn(
                 f"{_listed(names)} changed between irad.vjp and the pullback, but the pullback of {self._function} "
                 "still belongs to the old contents",
@@ -93,6 +101,20 @@ class Seal:
                 stacklevel=3,
             )
         return found
+
+    def _check_promise(self, changed: Sequence[str]) -> None:
+        """Raises where an argument changed that the mode does not name."""
+        promised = tuple(f"the argument {name}" for name in self._promised or ())
+        broken = [each for each in changed if _whole_name(each) in promised]
+        if broken:
+            raise ChangedBufferError(
+                f"{_listed(broken)} changed between the two sweeps of {self._function}, although modified in the mode "
+                "of irad.split does not name it",
+                "(a) name the position of the argument in modified or (b) leave the argument unchanged until the "
+                "reverse sweep has run",
+                "the reverse sweep reads arguments again that are not to change",
+                self._location,
+            )
 
     def _other_holdings(self) -> list[str]:
         """Where lists, dictionaries and objects hold other numbers and arrays now."""
@@ -116,7 +138,7 @@ class Seal:
         found = pullback(cotangent)
         if not same_bits(expected, found):
             raise ChangedBufferError(
-                f"{_listed([each.name for each in changed])} changed between irad.vjp and the pullback, and that "
+                f"{_listed([each.name for each in changed])} changed between {self._between}, and that "
                 f"changes the derivative: a rule that {self._function} uses keeps the memory instead of a copy",
                 "(a) in the augmented primal of the rule, copy what config.overwritten marks or "
                 "(b) leave the array unchanged until the pullback has run",
@@ -124,6 +146,11 @@ class Seal:
                 self._location,
             )
         return found
+
+
+def _whole_name(way: str) -> str:
+    """The argument in the way to a part of it."""
+    return re.split(r"[.\[]", way, maxsplit=1)[0]
 
 
 def _listed(names: Sequence[str]) -> str:

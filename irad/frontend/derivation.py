@@ -165,7 +165,12 @@ _MEMO = "_irad_compiled_derivatives"  # on the dispatcher: the values refer to i
 
 
 def derivation_of(
-    dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, *, arguments_may_change: bool = False
+    dispatcher: Dispatcher,
+    argument_types: tuple[Type, ...],
+    task: Task,
+    *,
+    arguments_may_change: bool = False,
+    unmodified: frozenset[int] = frozenset(),
 ) -> Derivation:
     """Compiles the derivative of a function for argument types, or finds it compiled.
 
@@ -174,6 +179,7 @@ def derivation_of(
         argument_types: Numba types, one per parameter, star arguments as one tuple.
         task: what is differentiated and how.
         arguments_may_change: the caller may overwrite the arguments between the two sweeps.
+        unmodified: positions of arguments whose memory the caller leaves as it is all the same.
 
     Raises:
         SignatureError: the task does not fit the types.
@@ -181,7 +187,7 @@ def derivation_of(
     """
 
     def derive_it(task: Task) -> Derivation:
-        wanted = _want(dispatcher, argument_types, task, arguments_may_change)
+        wanted = _want(dispatcher, argument_types, task, arguments_may_change, unmodified)
         known = wanted.dispatcher.__dict__.setdefault(_MEMO, {})
         key = wanted.parameter_types, wanted.request, catalogue.epoch()
         compiled = known.get(key)
@@ -283,7 +289,13 @@ class Wanted:
     return_type: Type
 
 
-def _want(dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, arguments_may_change: bool) -> Wanted:
+def _want(
+    dispatcher: Dispatcher,
+    argument_types: tuple[Type, ...],
+    task: Task,
+    arguments_may_change: bool,
+    unmodified: frozenset[int] = frozenset(),
+) -> Wanted:
     packs.load()
     dispatcher = entry.caller_of(dispatcher)
     check_representable(dispatcher.py_func, argument_types)
@@ -296,7 +308,10 @@ def _want(dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, 
     parameter_types = tuple(program.signature.args)
     arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
     check_arguments(dispatcher, arguments, task)
-    request = _request(program, arguments, task, arguments_may_change)
+    stays = frozenset(
+        leaf.data_index for a in arguments if a.position in unmodified for leaf in a.leaves if leaf.has_memory
+    )
+    request = replace(_request(program, arguments, task), arguments_may_change=arguments_may_change, stays=stays)
     return Wanted(dispatcher, program, request, parameter_types, caller_arguments, arguments, return_type)
 
 
@@ -324,7 +339,7 @@ def _returns_derivative(program: NumbaProgram, task: Task) -> bool:
     return task.seed is not Seed.NONE
 
 
-def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:
+def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task) -> Request:
     returns = ParameterKind.SHADOW if _returns_derivative(program, task) else ParameterKind.CONST
     kinds = [returns, ParameterKind.CONST]
     memory: list[MemoryType | None] = [
@@ -343,7 +358,6 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task,
         host=NUMBA,
         mode=task.mode,
         plan=task.options.plan,
-        arguments_may_change=arguments_may_change,
         strict=task.options.strict,
         memory=tuple(memory),
         kernels=program.kernels,

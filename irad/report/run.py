@@ -43,7 +43,8 @@ def _sweeps(subject: Subject, augmented: Any, given: tuple[Any, ...]) -> list[tu
     value, pullback = vjp(subject.primal, *given, options=subject.task.options)
     seed = floats_only(copied(value))
     pullback(seed)
-    return [(augmented, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
+    tape = pullback._tape
+    return [(augmented, given), (tape.specialisation.pullback, (*tape.saved(), seed))]
 
 
 def _shadow(value: Any, role: Role) -> Any:

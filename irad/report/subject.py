@@ -9,11 +9,12 @@ from typing import Any
 from numba import typeof
 from numba.core import types
 
-from irad.api.annotate import Active, AutodiffMode, Const, Duplicated, MixedDuplicated
+from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated
 from irad.api.autodiff import autodiff_of
 from irad.api.check import with_types
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
 from irad.api.grad import grad
+from irad.api.modes import Reverse
 from irad.api.vjp import forward_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
@@ -143,7 +144,7 @@ def _autodiff(
 ) -> Subject:
     seed = Seed.NONE if returned == types.none else Seed.GIVEN
     annotations = tuple(_annotation(a) if a.position in positions else Const(None) for a in arguments)
-    derivative = autodiff_of(primal, AutodiffMode.REVERSE, annotations, seed, options)
+    derivative = autodiff_of(primal, Reverse, annotations, seed, options)
     task = derivative.task
     assert task is not None
     return Subject(primal, kinds, task, False, lambda: [_compiled(derivative, task, kinds, returned)])
@@ -194,9 +195,8 @@ def _vjp(primal: Any, kinds: tuple[Any, ...], options: Options) -> Subject:
 
     def compiled() -> list[tuple[str, Any, tuple[Any, ...]]]:
         forward.compile(kinds)
-        result = forward.overloads[kinds].signature.return_type
-        assert isinstance(result, types.BaseTuple)
-        given = (STATE_TYPE, result.types[3], _seed_type(returned))
-        return [("vjp", forward, kinds), ("pullback", forward.pullbacks[forward.numbers[called]], given)]
+        sweeps = forward.specialisations[forward.numbers[called]]
+        given = (STATE_TYPE, sweeps.shadows, _seed_type(returned))
+        return [("vjp", forward, kinds), ("pullback", sweeps.pullback, given)]
 
     return Subject(primal, kinds, task, True, compiled)

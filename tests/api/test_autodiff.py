@@ -255,7 +255,7 @@ def test_shadow_that_overlaps_another_primal():
         irad.autodiff(Reverse, f, Duplicated(x, y), Const(y))
 
 
-@pytest.mark.parametrize("mode", ["Reverse", None, 1, Reverse.value])
+@pytest.mark.parametrize("mode", ["Reverse", None, 1, type(Reverse)])
 def test_bad_mode(mode):
     with pytest.raises(irad.SignatureError, match="mode"):
         irad.autodiff(mode, product, Active(1.0), Active(2.0))

@@ -1,8 +1,9 @@
-"""`irad.autodiff`, `irad.linearize` and `irad.vjp` written in njit code."""
+"""`irad.autodiff`, `irad.linearize` and `irad.vjp` written in njit code, the sweeps of `irad.split` called there."""
 
 from irad.api.inside import (
     autodiff_call as autodiff_call,
     linearize_call as linearize_call,
+    split_call as split_call,
     vjp_call as vjp_call,
 )
 from irad.frontend.numba.private import refresh_if_compiling

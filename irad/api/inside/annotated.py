@@ -14,12 +14,12 @@ from irad.api.annotate import (
     BATCHES,
     Active,
     Annotation,
-    AutodiffMode,
     Const,
     Duplicated,
     DuplicatedNoNeed,
     MixedDuplicated,
 )
+from irad.api.modes import AutodiffMode
 
 _ALONE: Final = (Const, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)

@@ -19,7 +19,7 @@ from numba.core import types
 from irad.api.bound import BoundDerivative, bound_method
 from irad.api.forward import batched_pushforward
 from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
-from irad.api.inside.pullback_value import PullbackType, pullback_maker
+from irad.api.inside.pullback_value import PullbackType, TapeType, pullback_maker
 from irad.api.jacobians.columns import Columns
 from irad.api.jacobians.rows import Rows
 from irad.api.jacobians.specialised import Written, shadow_like, specialised
@@ -365,10 +365,9 @@ class _Call:
         given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
         signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
         assert isinstance(signature.return_type, types.BaseTuple)
-        _, value, _, shadows = signature.return_type.types
-        pullback = forward.pullbacks[forward.numbers[tuple(signature.args)]]
-        alive = types.BaseTuple.from_types((types.BaseTuple.from_types(tuple(self.argument_types)), value))
-        make = pullback_maker(PullbackType(pullback, shadows, alive))
+        arguments, value = types.BaseTuple.from_types(tuple(self.argument_types)), signature.return_type.types[1]
+        alive = types.BaseTuple.from_types((arguments, value))
+        make = pullback_maker(PullbackType(TapeType(forward, forward.numbers[tuple(signature.args)], alive)))
         code = Rows(structure, self.names, is_flagged=is_flagged, returns_value=self.task.returns_value)
         lines = code.lines(self.call, ", ".join(self.parameters))
         return self._code(lines, {"irad_augmented": forward, "irad_make": make})

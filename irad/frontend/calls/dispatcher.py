@@ -31,7 +31,7 @@ from irad.frontend.calls.signature import check_destination
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import untypable
 from irad.frontend.custom import catalogue
-from irad.frontend.derivation import derivation_of, pools_in
+from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
 from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
@@ -212,29 +212,23 @@ def intrinsic_call(
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
         refuse_inside_primal(primal)
         rest = list(argument_types[len(parameters) :])
-        target_types = _target_types(primal, task, rest.pop(0)) if has_targets else {}
+        targets_given = target_types(primal, task, rest.pop(0)) if has_targets else {}
         seed_type = rest.pop(0) if has_seed else None
         with shadow().suspended() if shadow().is_here() else nullcontext():  # in the body of a function with a rule
             derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
-        for position, target_type in target_types.items():
-            role = task.role_of(position)
-            leaves = derivation.arguments[position].leaves
-            written = {leaf.path for leaf in leaves if leaf.data_index in derivation.compiled.written}
-            argument = derivation.caller_arguments[position]
-            for each in types_of_lanes(primal, argument, target_type, task):
-                check_destination(primal, argument, role, each, written)
+        check_targets(primal, derivation, targets_given)
         if seed_type is not None:
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
         if task.is_forward:
             check_forward(derivation)
-        result_type = derivative_type(derivation, target_types)
+        result_type = derivative_type(derivation, targets_given)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             refuse_inside_primal(primal)
             if shadow().is_here():
                 context.active_code_library.derivative = primal.py_func.__qualname__
             more = list(values[len(parameters) :])
-            targets = _targets(builder, target_types, more.pop(0)) if has_targets else {}
+            targets = target_values(builder, targets_given, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
             arguments = values[: len(parameters)]
             extras = Extras(targets, seed, held=tuple(zip(values, signature.args, strict=True)))
@@ -257,7 +251,12 @@ def refuse_inside_primal(primal: Any) -> None:
         raise second_derivative(primal.py_func.__qualname__)
 
 
-def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
+def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
+    """The types in the tuple of destinations, by position.
+
+    Raises:
+        SignatureError: it is not a tuple, or one for another number of arguments.
+    """
     found = given.types if isinstance(given, types.BaseTuple) else None
     if task.is_forward and (found is None or len(found) != len(task.destinations)):
         raise SignatureError(
@@ -278,11 +277,23 @@ def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     return dict(zip(task.destinations, found, strict=True))
 
 
-def _targets(builder: IRBuilder, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
-    return {
-        position: (builder.extract_value(value, i), target_type)
-        for i, (position, target_type) in enumerate(target_types.items())
-    }
+def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
+    """The values in the tuple of destinations with their types, by position."""
+    return {position: (builder.extract_value(value, i), kind) for i, (position, kind) in enumerate(kinds.items())}
+
+
+def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any]) -> None:
+    """Checks the types of the destinations.
+
+    Raises:
+        SignatureError: one does not fit its argument.
+    """
+    for position, kind in kinds.items():
+        leaves = derivation.arguments[position].leaves
+        written = {leaf.path for leaf in leaves if leaf.data_index in derivation.compiled.written}
+        task, argument = derivation.task, derivation.caller_arguments[position]
+        for each in types_of_lanes(primal, argument, kind, task):
+            check_destination(primal, argument, task.role_of(position), each, written)
 
 
 def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, called: Definition) -> Any:

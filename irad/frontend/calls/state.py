@@ -1,73 +1,151 @@
-"""What a forward sweep leaves for its pullback: a block with the frame, the returned struct, its shadow, the arena."""
+"""What a forward sweep leaves for a reverse sweep that is called separately.
+
+The state is one allocation: its head, the frame, the returned struct, the shadow of that. It frees the tape when the
+last reference to it is gone (``backend/runtime/states.ll``).
+"""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
+import numpy as np
+from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
-from irad.debug.events import close_call
+from irad.errors import HERE, UsedTapeError
 from irad.frontend import resident
 from irad.frontend.calls.failure import field_of
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.shadows import (
-    ALIGNMENT,
-    BYTES,
-)
+from irad.frontend.memory.references import References
+from irad.frontend.memory.shadows import ALIGNMENT, BYTES, bytes_at
 from irad.frontend.values import abi
+from irad.runtime_layouts import STATE, STATE_USED
 
 STATE_TYPE = BYTES
-POINTER_SIZE = 8
 
 _VOID_POINTER = cgutils.voidptr_t
+_INTP = cgutils.intp_t
+_I32 = ir.IntType(32)
+_AGAIN = (
+    "the tape was reversed already",
+    "(a) run the forward sweep again, for another tape or (b) irad.ReverseSplit(repeatable=True), which keeps tapes",
+    "a reverse sweep frees its tape, unless the mode says that there may be another one",
+    HERE,
+)
+_AT_ONCE = (
+    "another thread is reversing the same tape",
+    "(a) reverse it in one thread after the other or (b) run the forward sweep once for each thread",
+    "the reverse sweep works in the memory of the tape",
+    HERE,
+)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Byte offsets in a state; last come the number of a watched forward sweep and the arena's address."""
+    """Byte offsets in the block of a state, which begins with the frame."""
 
     value: int
     shadow: int
-    call: int
-    arena: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of a state."""
-        return self.arena + POINTER_SIZE
+    size: int
 
 
 def layout_of(derivation: Derivation) -> Layout:
     """The layout of the state of a function."""
     frame = _round_up(derivation.compiled.derivative.frame_size)
     size = _round_up(abi.memory_of_return(derivation.return_type).stride)
-    call = frame + 2 * size
-    return Layout(value=frame, shadow=frame + size, call=call, arena=call + POINTER_SIZE)
+    return Layout(value=frame, shadow=frame + size, size=frame + 2 * size)
 
 
 def _round_up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def places_in(builder: IRBuilder, derivation: Derivation, block: Value, layout: Layout) -> tuple[Any, Any]:
-    """Where the returned struct and its shadow lie."""
-    kind = abi.return_llvm_type(derivation.return_type)
-    return field_of(builder, block, layout.value, kind), field_of(builder, block, layout.shadow, kind)
+def used_tape() -> UsedTapeError:
+    """The error of a second reverse sweep."""
+    problem, remedy, reason, _ = _AGAIN
+    return UsedTapeError(problem, remedy, reason)
 
 
-@cache
-def _delete_arena() -> Callable[[int], None]:
-    """The compiled ``irad.arena_delete``."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(resident.address_of("irad.arena_delete"))
+def call_of(state: Any) -> int:
+    """In debug mode the number of the forward sweep that left a state, as Python has it."""
+    at = STATE.offset("call")
+    return int(state[at : at + 8].view(np.int64)[0])
 
 
-def close_state(state: Any) -> None:
-    """Frees what the forward sweep left for the pullback; the state must not be used again."""
-    call, address = map(int, state[-2 * POINTER_SIZE :].view("u8"))
-    close_call(call)
-    _delete_arena()(address)
+class State:
+    """A state in generated code.
+
+    Attributes:
+        head: where it begins.
+        frame: where its block begins, with the frame.
+        value: where the returned struct lies.
+        shadow: where its shadow lies.
+
+    Args:
+        builder: of llvmlite.
+        derivation: what it belongs to.
+        head: as above.
+    """
+
+    def __init__(self, builder: IRBuilder, derivation: Derivation, head: Value) -> None:
+        self._builder, self.head = builder, head
+        layout, kind = layout_of(derivation), abi.return_llvm_type(derivation.return_type)
+        end = builder.add(builder.ptrtoint(head, _INTP), _INTP(STATE.size + ALIGNMENT - 1))
+        self.frame = builder.inttoptr(builder.and_(end, _INTP(-ALIGNMENT)), _VOID_POINTER)
+        self.value = field_of(builder, self.frame, layout.value, kind)
+        self.shadow = field_of(builder, self.frame, layout.shadow, kind)
+
+    @classmethod
+    def of(cls, context: BaseContext, builder: IRBuilder, derivation: Derivation, array: Value) -> State:
+        """The state that is an array of bytes."""
+        return cls(builder, derivation, context.make_array(STATE_TYPE)(context, builder, array).data)
+
+    def field(self, name: str, llvm_type: Any) -> Value:
+        """A pointer to a field of the head."""
+        return field_of(self._builder, self.head, STATE.offset(name), llvm_type)
+
+    def arena(self) -> Value:
+        """The arena with the tape."""
+        return self._builder.load(self.field("arena", _VOID_POINTER))
+
+    def take(self, context: BaseContext, references: References) -> None:
+        """Takes the state for a reverse sweep; raises if it was used, or is in use."""
+        builder = self._builder
+        before = builder.call(resident.declared(builder.module, "irad.state_take", _I32, [_VOID_POINTER]), [self.head])
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, before)):
+            references.release()
+            with builder.if_then(builder.icmp_signed("==", before, _I32(STATE_USED))):
+                context.call_conv.return_user_exc(builder, UsedTapeError, _AGAIN)
+            context.call_conv.return_user_exc(builder, UsedTapeError, _AT_ONCE)
+
+    def give_back(self, *, is_used: bool = False) -> None:
+        """Ends the use of the state; frees the tape if it was used for the last time."""
+        name = "irad.state_end" if is_used else "irad.state_return"
+        end = resident.declared(self._builder.module, name, ir.VoidType(), [_VOID_POINTER])
+        self._builder.call(end, [self.head])
+
+
+def new_state(
+    context: BaseContext, builder: IRBuilder, derivation: Derivation, held: Sequence[tuple[Any, Any]]
+) -> tuple[State, Value, Value]:
+    """Memory for a state: the state, its meminfo, and the array of bytes that it is.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what it belongs to.
+        held: what is released when there is no memory, as `References` takes it.
+    """
+    size = _INTP(STATE.size + ALIGNMENT + layout_of(derivation).size)
+    arguments = [_VOID_POINTER, _INTP, _VOID_POINTER]
+    close = resident.declared(builder.module, "irad.state_close", ir.VoidType(), arguments)
+    meminfo = context.nrt.meminfo_alloc_dtor_unchecked(builder, size, close)
+    with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
+        References(context, builder, None, held).fail()
+    head = context.nrt.meminfo_data(builder, meminfo)
+    cgutils.memset(builder, head, size, 0)
+    return State(builder, derivation, head), meminfo, bytes_at(context, builder, head, size, meminfo)

@@ -23,7 +23,7 @@ from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import call_python, raise_kept, raise_status
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.argument_memory import ArgumentMemory
+from irad.frontend.memory.argument_memory import ArgumentMemory, filled_record
 from irad.frontend.memory.references import References
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.values import abi, layouts
@@ -288,7 +288,7 @@ class Sweeps:
         """What the primal returned as a value of the type `gradients.owned_type`."""
         if self._record is None:
             return self.value()
-        return self.memory.filled_record(self.derivation.return_type, self._record, self.value())
+        return filled_record(self.context, self.builder, self.derivation.return_type, self._record, self.value())
 
     def drop_value(self) -> None:
         """Releases what the primal returned."""

@@ -379,18 +379,21 @@ class ArgumentMemory:
         tracked = next(t for t in self.tracked if t.leaf.index == leaf.index)
         if tracked.role is Role.MIXED:
             assert tracked.target is not None
-            target, target_type = tracked.target
-            if not leaf.is_array:
-                return self.filled_record(leaf.type, self.new_record(leaf.type), target)
-            value = target._getvalue()
-            self.context.nrt.incref(self.builder, target_type, value)
-            return value
+            return returned_shadow(self.context, self.builder, *tracked.target, leaf, self.references)
         if not leaf.is_array:
             meminfo = self.builder.load(tracked.meminfo)
             return owned_record(self.context, self.builder, leaf.type, meminfo, tracked.shadow)
         shape, strides = shape_of(leaf, self.flat), strides_of(leaf, self.flat)
         meminfo = self.builder.load(tracked.meminfo)
         return array_at(self.context, self.builder, gradient_type, tracked.shadow, shape, strides, meminfo)
+
+    def given_to(self, leaf: Content) -> Any:
+        """The shadow that the caller gave for an array or record, as an array: a new reference."""
+        target, target_type = next(t.target for t in self.tracked if t.leaf.index == leaf.index and t.target)
+        if not leaf.is_array:
+            return array_at(self.context, self.builder, types.Array(leaf.type, 0, "C"), target, (), (), None)
+        self.context.nrt.incref(self.builder, target_type, target._getvalue())
+        return target._getvalue()
 
     def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
@@ -425,12 +428,33 @@ class ArgumentMemory:
         """Memory for a record among the results; its meminfo."""
         return self.references.allocated(_INTP(record.size), self.references.slot(self.references.results))
 
-    def filled_record(self, record: Any, meminfo: Value, content: Any) -> Any:
-        """A value of type `OwnedRecord` in memory that `new_record` gave, a copy of the record at a pointer."""
-        data = self.context.nrt.meminfo_data(self.builder, meminfo)
-        source = self.builder.bitcast(content, _VOID_POINTER)
-        cgutils.raw_memcpy(self.builder, data, source, _INTP(record.size), 1)
-        return owned_record(self.context, self.builder, record, meminfo, data)
+
+def filled_record(context: BaseContext, builder: IRBuilder, record: Any, meminfo: Value, content: Any) -> Any:
+    """A value of type `OwnedRecord` in new memory, a copy of the record at a pointer."""
+    data = context.nrt.meminfo_data(builder, meminfo)
+    cgutils.raw_memcpy(builder, data, builder.bitcast(content, _VOID_POINTER), _INTP(record.size), 1)
+    return owned_record(context, builder, record, meminfo, data)
+
+
+def returned_shadow(
+    context: BaseContext, builder: IRBuilder, shadow: Any, kind: Any, leaf: Content, references: References
+) -> Any:
+    """A shadow that the caller gave, as a result: an array is returned itself, of a record a copy.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        shadow: a struct proxy of the array, or a pointer to the record.
+        kind: its Numba type.
+        leaf: what it is the shadow of.
+        references: hold the result.
+    """
+    if leaf.is_array:
+        context.nrt.incref(builder, kind, shadow._getvalue())
+        return references.keep(kind, shadow._getvalue())
+    content = shadow.data if isinstance(kind, types.Array) else shadow
+    meminfo = references.allocated(_INTP(leaf.type.size), references.slot(references.results))
+    return filled_record(context, builder, leaf.type, meminfo, content)
 
 
 def _lies_alike(argument_type: Any, target_type: Any) -> bool:

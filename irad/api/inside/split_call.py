@@ -1,0 +1,183 @@
+"""The two sweeps of `irad.split` called in compiled code, and tapes that go there from Python and back.
+
+Numba sees each sweep as a compiled function, which is made when it is first used so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from numba import njit, typeof
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_constant
+from numba.extending import NativeValue, box, register_model, typeof_impl, unbox
+
+from irad.api.inside.annotated import annotation_of
+from irad.api.inside.pullback_value import TapeType, pullback_maker, reverse_tape, tape_type
+from irad.api.split import (
+    DEFAULT_SEED,
+    AugmentedSweep,
+    DefaultSeed,
+    ReverseSweep,
+    check_annotations,
+    check_tape,
+    default_seed,
+)
+from irad.api.tape_object import Tape
+from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.dispatcher import refuse_inside_primal
+from irad.frontend.calls.state import STATE_TYPE
+from irad.frontend.generated import function_from
+from irad.frontend.memory.shadows import MEMINFO_TYPE
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.target import typing_context
+
+
+@typeof_impl.register(AugmentedSweep)
+def _type_of_augmented(sweep: AugmentedSweep, _: Any) -> types.Dispatcher:
+    if sweep.compiled is None:
+        names = [f"a{i}" for i in range(len(sweep.kinds))]
+        sweep.compiled = _Compiled("augmented", names, partial(_augmented, sweep))
+    return types.Dispatcher(sweep.compiled.dispatcher)
+
+
+@typeof_impl.register(ReverseSweep)
+def _type_of_reverse(sweep: ReverseSweep, _: Any) -> types.Dispatcher:
+    if sweep.compiled is None:
+        sweep.compiled = _Compiled("reverse", ["tape", "seed"], partial(_reverse, sweep), (DEFAULT_SEED,))
+    return types.Dispatcher(sweep.compiled.dispatcher)
+
+
+class DefaultSeedType(types.Type):
+    """The type of the seed that was not given."""
+
+    def __init__(self) -> None:
+        super().__init__(name="default seed")
+
+
+register_model(DefaultSeedType)(models.OpaqueModel)
+
+
+@typeof_impl.register(DefaultSeed)
+def _type_of_default(seed: DefaultSeed, _: Any) -> DefaultSeedType:
+    return DefaultSeedType()
+
+
+@lower_constant(DefaultSeedType)
+def _constant_default(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
+    return context.get_dummy_value()
+
+
+class _Compiled:
+    """A sweep as Numba sees it."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Sequence[str],
+        define: Callable[[tuple[Any, ...]], Any],
+        defaults: tuple[Any, ...] | None = None,
+    ) -> None:
+        self.called = Definition(parameters, define)
+        listed = ", ".join(parameters)
+        source = f"def {name}({listed}):\n    return irad_call({listed})\n"
+        function = function_from(name, source, "irad.split", {"irad_call": self.called.intrinsic})
+        function.__defaults__ = defaults
+        self.dispatcher = njit(function)
+
+
+def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    """The signature of a call of the augmented sweep, and what lowers it."""
+    refuse_inside_primal(sweep.sweep.primal)
+    annotations = [annotation_of(each) for each in given]
+    check_annotations(sweep, tuple(None if each is None else type(each) for each in annotations))
+    has_shadow = [hasattr(type(each), "shadow") for each in annotations]
+    shadows = tuple(each.types[1] for each, has in zip(given, has_shadow, strict=True) if has)
+    tape = tape_type(sweep.sweep, shadows, tuple(each.types[0] for each in given))
+    names = [f"a{i}" for i in range(len(given))]
+    values = "".join(f"{name}.value, " for name in names)
+    targets = "".join(f"{name}.shadow, " for name, has in zip(names, has_shadow, strict=True) if has)
+    result = "tape, value" if sweep.mode.has_primal else "tape"
+    source = (
+        f"def call({', '.join(names)}):\n"
+        f"    number, value, state, shadows = forward({targets}{values})\n"
+        f"    tape = make(state, shadows, ({values}value))\n"
+        f"    return {result}\n"
+    )
+    call = function_from("call", source, "irad.split", {"forward": sweep.sweep, "make": pullback_maker(tape)})
+    value = tape.alive.types[-1]
+    returned = types.Tuple((tape, value)) if sweep.mode.has_primal else tape
+
+    def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        return context.compile_internal(builder, call, signature, values)
+
+    return returned(*given), lower
+
+
+def _reverse(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    """The signature of a call of the reverse sweep, and what lowers it."""
+    refuse_inside_primal(sweep.augmented.sweep.primal)
+    tape, seed = given
+    check_tape(sweep, tape.sweep if isinstance(tape, TapeType) else None, described(tape))
+    found = tape.specialisation
+    is_default = isinstance(seed, DefaultSeedType)
+    constant = default_seed(found) if is_default else None
+    seed_type = typeof(constant) if is_default else seed
+    pullback = types.Dispatcher(found.pullback)
+    returned = typing_context().resolve_function_type(pullback, (STATE_TYPE, found.shadows, seed_type), {}).return_type
+
+    def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        cotangent = values[1]
+        if is_default:
+            cotangent = context.get_dummy_value() if constant is None else context.get_constant(seed_type, constant)
+        return reverse_tape(context, builder, tape, values[0], (cotangent, seed_type), returned)
+
+    return returned(*given), lower
+
+
+# --- tapes between Python and compiled code ---------------------------------------------------------------------------
+
+
+@typeof_impl.register(Tape)
+def _type_of_tape(tape: Tape, _: Any) -> TapeType:
+    return TapeType(tape.sweep, tape.number, MEMINFO_TYPE)
+
+
+@unbox(TapeType)
+def _unbox_tape(kind: Any, tape: Any, c: Any) -> NativeValue:
+    """A tape that Python gives: what it refers to is kept alive by the object."""
+    if kind.alive != MEMINFO_TYPE:  # the wrapper for Python of a function that only compiled code calls
+        c.pyapi.err_set_string("PyExc_TypeError", "a tape from Python has another type")
+        return NativeValue(c.context.get_constant_null(kind), is_error=cgutils.true_bit)
+    made = cgutils.create_struct_proxy(kind)(c.context, c.builder)
+    saved = c.pyapi.object_getattr_string(tape, "saved")
+    parts = c.pyapi.call_function_objargs(saved, ())
+    failed = cgutils.alloca_once_value(c.builder, cgutils.is_null(c.builder, parts))
+    with cgutils.if_likely(c.builder, c.builder.not_(c.builder.load(failed))):
+        whole = c.unbox(types.Tuple((STATE_TYPE, kind.specialisation.shadows)), parts)
+        made.state = c.builder.extract_value(whole.value, 0)
+        made.shadows = c.builder.extract_value(whole.value, 1)
+        made.alive = c.pyapi.nrt_meminfo_new_from_pyobject(c.context.get_constant_null(types.voidptr), tape)
+        c.builder.store(whole.is_error, failed)
+        c.pyapi.decref(parts)
+    c.pyapi.decref(saved)
+    return NativeValue(made._getvalue(), is_error=c.builder.load(failed))
+
+
+@box(TapeType)
+def _box_tape(kind: Any, value: Any, c: Any) -> Any:
+    """A tape that is returned to Python."""
+    held = cgutils.create_struct_proxy(kind)(c.context, c.builder, value)
+    owners = [each for _, each in c.context.nrt.get_meminfos(c.builder, kind.alive, held.alive)]
+    objects = [c.pyapi.nrt_meminfo_as_pyobject(each) for each in owners]
+    alive = c.pyapi.tuple_pack(objects)
+    state = c.box(STATE_TYPE, held.state)
+    shadows = c.box(kind.specialisation.shadows, held.shadows)
+    maker = c.env_manager.read_const(c.env_manager.add_const(partial(Tape, kind.sweep, kind.number)))
+    made = c.pyapi.call_function_objargs(maker, (state, shadows, alive))
+    for each in (state, shadows, alive, *objects):
+        c.pyapi.decref(each)
+    return made
