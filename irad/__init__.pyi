@@ -41,13 +41,13 @@ from irad.api.modes import (
     ReverseSplitWithPrimal as ReverseSplitWithPrimal,
     ReverseWithPrimal as ReverseWithPrimal,
 )
+from irad.api.separate.split import split as split
+from irad.api.separate.vjp import vjp as vjp
 from irad.api.shadow import shadow_like as shadow_like
-from irad.api.split import split as split
 from irad.api.tape import (
     TapeReport as TapeReport,
     tape_report as tape_report,
 )
-from irad.api.vjp import vjp as vjp
 from irad.errors import (
     ActivityError as ActivityError,
     BackendError as BackendError,

@@ -9,8 +9,8 @@ from typing import Any
 
 from irad.api.functions import check_options, chosen, options_or_default, primal_of
 from irad.api.grad import grad
-from irad.api.split import AugmentedSweep
-from irad.api.vjp import vjp
+from irad.api.separate.split import AugmentedSweep
+from irad.api.separate.vjp import vjp
 from irad.debug.hooks import measured
 from irad.debug.tape import TapeUse, by_line, shown
 from irad.errors import SourceLocation

@@ -98,7 +98,7 @@ class Seal:
                 f"{_listed(names)} changed between irad.vjp and the pullback, but the pullback of {self._function} "
                 "still belongs to the old contents",
                 ChangedBufferWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return found
 

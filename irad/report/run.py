@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from irad.api.vjp import vjp
+from irad.api.separate.vjp import vjp
 from irad.data.copies import copied
 from irad.data.floats import floats_only
 from irad.frontend.calls.annotations import Role, Seed

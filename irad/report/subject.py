@@ -15,7 +15,7 @@ from irad.api.check import with_types
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
 from irad.api.grad import grad
 from irad.api.modes import Reverse
-from irad.api.vjp import forward_of
+from irad.api.separate.vjp import forward_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher

@@ -119,9 +119,8 @@ def test_lists_and_records_among_the_arguments():
     np.testing.assert_array_equal(dx, [2.0, 6.0, 0, 0, 0, 0])
 
 
-@pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("modified", [None, (), (0,), (1,)])
-def test_with_every_promise_the_derivative_is_that_of_both_sweeps_together(modified, parallel):
+@pytest.mark.parametrize(("parallel", "promises"), [(False, [None, (), (0,), (1,)]), (True, [None, ()])])
+def test_with_every_promise_the_derivative_is_that_of_both_sweeps_together(parallel, promises):
     @numba.njit(parallel=parallel)
     def f(x, w, out):
         total = 0.0
@@ -131,23 +130,21 @@ def test_with_every_promise_the_derivative_is_that_of_both_sweeps_together(modif
             out[i] *= out[i]
         return total
 
-    def run(derivative, change):
-        x, w, out = X.copy(), X + 1.0, np.zeros(6)
-        shadows = np.zeros(6), np.zeros(6), np.arange(6.0)
-        derivative([Duplicated(*pair) for pair in zip((x, w, out), shadows, strict=True)], change, (x, w))
-        return shadows
+    def given():
+        arrays, shadows = (X.copy(), X + 1.0, np.zeros(6)), (np.zeros(6), np.zeros(6), np.arange(6.0))
+        return arrays, shadows, [Duplicated(*pair) for pair in zip(arrays, shadows, strict=True)]
 
-    def apart(arguments, change, arrays):
+    _, expected, arguments = given()
+    irad.autodiff(irad.Reverse, f, *arguments, options=SAVE_ALL)
+    for modified in promises:
+        augmented, reverse = irad.split(ReverseSplit(modified=modified), f, *[Duplicated] * 3)
+        arrays, shadows, arguments = given()
         tape = augmented(*arguments)
-        for i in change:
+        for i in (0, 1, 2) if modified is None else modified:
             arrays[i][:] = np.nan
         reverse(tape)
-
-    augmented, reverse = irad.split(ReverseSplit(modified=modified), f, *[Duplicated] * 3)
-    expected = run(lambda arguments, *_: irad.autodiff(irad.Reverse, f, *arguments, options=SAVE_ALL), ())
-    found = run(apart, (0, 1) if modified is None else modified)
-    for mine, its in zip(found, expected, strict=True):
-        np.testing.assert_allclose(mine, its, rtol=1e-14)
+        for mine, its in zip(shadows, expected, strict=True):
+            np.testing.assert_allclose(mine, its, rtol=1e-14)
 
 
 def test_a_promise_saves_what_the_argument_holds_on_the_tape():

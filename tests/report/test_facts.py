@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.api.vjp import forward_of
+from irad.api.separate.vjp import forward_of
 from irad.report.collect import Collector
 from irad.report.inspection import Inspection
 from irad.report.model import FunctionReport, LineFacts, Storage, ValueFacts

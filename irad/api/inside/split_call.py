@@ -17,7 +17,7 @@ from numba.extending import NativeValue, box, register_model, typeof_impl, unbox
 
 from irad.api.inside.annotated import annotation_of
 from irad.api.inside.pullback_value import TapeType, pullback_maker, reverse_tape, tape_type
-from irad.api.split import (
+from irad.api.separate.split import (
     DEFAULT_SEED,
     AugmentedSweep,
     DefaultSeed,
@@ -26,7 +26,7 @@ from irad.api.split import (
     check_tape,
     default_seed,
 )
-from irad.api.tape_object import Tape
+from irad.api.separate.tape import Tape
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import refuse_inside_primal
 from irad.frontend.calls.state import STATE_TYPE

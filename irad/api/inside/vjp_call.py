@@ -10,7 +10,7 @@ from numba.extending import overload
 
 from irad.api.inside.pullback_value import PullbackType, pullback_maker, tape_type
 from irad.api.nopython import function_behind
-from irad.api.vjp import forward_of, vjp
+from irad.api.separate.vjp import forward_of, vjp
 from irad.frontend.calls.dispatcher import refuse_inside_primal
 
 

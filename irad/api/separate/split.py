@@ -13,7 +13,7 @@ from numba.core import types
 from irad.api.annotate import ROLES, Annotation, DuplicatedNoNeed
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.modes import AutodiffMode
-from irad.api.tape_object import Tape
+from irad.api.separate.tape import Tape
 from irad.debug.seal import Seal
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task

@@ -11,7 +11,7 @@ from numba import typeof
 
 from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
-from irad.api.tape_object import Tape
+from irad.api.separate.tape import Tape
 from irad.api.typed import A, R
 from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
