@@ -25,7 +25,7 @@ from irad.api.jacobians.rows import Rows
 from irad.api.jacobians.specialised import Written, shadow_like, specialised
 from irad.api.jacobians.structure import Part, Structure
 from irad.api.jacobians.writing import indented
-from irad.api.vjp import forward_of
+from irad.api.separate.vjp import forward_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.pullback import returned_type
