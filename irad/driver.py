@@ -59,12 +59,14 @@ class RuledFunctions:
         primal: symbol of the function that has the rule.
         symbols: those to define, of the types that the mode has for the variant.
         frame_size: symbol of a constant i64 to define: the bytes of frame that they share.
+        width: that of the mode.
     """
 
     variant: Variant
     primal: str
     symbols: Mapping[ModeFunction, str]
     frame_size: str
+    width: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ def derive(
         size.value,
         entry.shadows,
         program.tables_by_symbol(),
-        tuple(map(_ruled, program.ruled)),
+        tuple(_ruled(each, request.mode.width) for each in program.ruled),
         CLEAR if CLEAR in module.functions else None,
         table,
         places,
@@ -183,9 +185,9 @@ def _symbols(derived: DerivedFunctions) -> Mapping[ModeFunction, str]:
     return {each: str(function.name) for each, function in derived.functions.items()}
 
 
-def _ruled(derived: DerivedFunctions) -> RuledFunctions:
+def _ruled(derived: DerivedFunctions, width: int) -> RuledFunctions:
     primal, size = str(derived.variant.function.name), str(derived.frame_size.name)
-    return RuledFunctions(derived.variant, primal, _symbols(derived), size)
+    return RuledFunctions(derived.variant, primal, _symbols(derived), size, width)
 
 
 def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> Module:

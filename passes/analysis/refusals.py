@@ -63,6 +63,7 @@ from irad.passes.analysis.refused_memory import (
     scratch_error,
     written_error,
 )
+from irad.passes.analysis.refused_tangents import lacks_tangent
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
@@ -308,7 +309,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
     if ruled is not None:
         return ruled
-    if _is_forward(unit) and unit.activity.takes_part(call) and (lacking := _lacks_tangent(unit, call)) is not None:
+    if _is_forward(unit) and unit.activity.takes_part(call) and (lacking := lacks_tangent(unit, call)) is not None:
         return lacking
     if isinstance(callee, CallRule):
         return written_error(unit, call) or move_error(unit, call)
@@ -420,44 +421,8 @@ def no_rule(symbol: str) -> NoRuleError:
     )
 
 
-def _lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
-    match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
-        case PairRule(name=name, has_tangent=False, forward_remedy=remedy):
-            return NoRuleError(
-                f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
-                remedy
-                or f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
-                f"differentiated: irad.rules.forward_from_body({name}) or (c) use reverse mode: irad.grad, irad.vjp or "
-                "irad.autodiff(irad.Reverse, …)",
-                "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
-                focus=name,
-            )
-        case PairRule(name=name) if unit.program.request.mode.width > 1:
-            return NoRuleError(
-                f"{name} has a rule, which irad cannot use for several directions at once yet",
-                "differentiate in one direction at a time: irad.Duplicated in place of irad.BatchDuplicated",
-                "its rule computes one tangent beside one run of the function",
-                focus=name,
-            )
-        case CallRule(tangent=None):
-            return no_tangent(call)
-        case _:
-            return None
-
-
 def _is_forward(unit: Unit) -> bool:
     return unit.program.request.mode.is_forward
-
-
-def no_tangent(call: CallSite) -> NoRuleError:
-    """The refusal of a callee whose rule is for reverse mode only."""
-    name = python_name(str(call.callee.name))
-    return NoRuleError(
-        f"irad knows no tangent of {name} yet: forward mode cannot pass through it",
-        "use reverse mode: irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
-        "the rule of this function has an adjoint only",
-        focus=name,
-    )
 
 
 def _passes_address(unit: Unit, call: CallSite) -> bool:

@@ -24,7 +24,7 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
 from irad.passes.analysis.callees import Pointer, resolve
-from irad.passes.analysis.refusals import no_tangent
+from irad.passes.analysis.refused_tangents import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
 from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, shadow_phis, visit_blocks
 from irad.passes.forward.instructions import elementwise_tangent, tangent_of

@@ -113,7 +113,7 @@ class RuleConfig:
         needs_shadow: whether a shadow of the returned arrays is wanted; in forward mode, the tangent of the value.
         has_cotangent: whether the value carries a derivative; if not, the reverse is given None for its cotangent.
             False in forward mode.
-        width: how many cotangents are propagated at once: 1.
+        width: how many cotangents or tangents are propagated at once: 1; a rule is called for each direction.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).
         runtime_activity: whether what is active is known only at run time: False.

@@ -109,9 +109,18 @@ def _compile(
     memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
     argument_types = tuple(argument.type for argument in glue.arguments)
     variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers
-    key = glue.rule.key, glue.rule.version, argument_types, glue.result.type, variant, convention, is_forward
+    key = (
+        glue.rule.key,
+        glue.rule.version,
+        argument_types,
+        glue.result.type,
+        variant,
+        convention,
+        is_forward,
+        wanted.width,
+    )
     if key not in memo:
-        memo[key] = ((compile_tangent(glue),), 0) if is_forward else compile_both(glue)
+        memo[key] = ((compile_tangent(glue, wanted.width),), 0) if is_forward else compile_both(glue)
     compiled, size = memo[key]
     symbols = [each.fndesc.mangled_name for each in compiled]
     if is_forward:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from llvmlite.ir import IRBuilder, Value
@@ -41,25 +42,32 @@ _STRIDE_MISFIT: Final = (
 )
 
 
-def compile_tangent(glue: Glue) -> CompileResult:
+def compile_tangent(glue: Glue, width: int) -> CompileResult:
     """Numba's compile result of the function around a forward rule, without machine code."""
-    made = compile_part(glue.rule, _KIND, rule_dispatcher(_tangent(glue), only_linked=True), _types(glue))
+    dispatcher = rule_dispatcher(_tangent(glue, width), only_linked=True)
+    made = compile_part(glue.rule, _KIND, dispatcher, _types(glue, width))
     made.library.environments = (*glue.environments, made.environment)
     made.library.slots = glue.slots  # as long as code that takes slots lives, so do they
     return made
 
 
-def _types(glue: Glue) -> tuple[Type, ...]:
-    pointers = (types.voidptr,) * (3 + len(glue.shadowed))
-    return (*pointers, *glue.float_types, *(argument.type for argument in glue.arguments))
+def _types(glue: Glue, width: int) -> tuple[Type, ...]:
+    pointers = (types.voidptr,) * (2 + width * (1 + len(glue.shadowed)))
+    return (*pointers, *glue.float_types * width, *(argument.type for argument in glue.arguments))
 
 
-def _tangent(glue: Glue) -> Callable[..., object]:
-    """(arena, returned, its shadow, shadows…, tangents of floats…, arguments…) → None."""
+def _tangent(glue: Glue, width: int) -> Callable[..., object]:
+    """(arena, returned, its shadows, shadows…, tangents of floats…, arguments…) → None.
+
+    The rule is called for each lane, for the first at last: its value is the one that stays.
+    """
     shadow_count, float_count = len(glue.shadowed), len(glue.float_types)
-    names = [f"shadow{i}" for i in range(shadow_count)]
-    names += [f"tangent{i}" for i in range(float_count)]
-    names += [f"argument{i}" for i in range(len(glue.arguments))]
+    lanes = range(width)
+    returned = [f"returned_shadow{lane}" for lane in lanes]
+    shadows = [[f"shadow{i}_{lane}" for i in range(shadow_count)] for lane in lanes]
+    numbers = [[f"tangent{i}_{lane}" for i in range(float_count)] for lane in lanes]
+    arguments = [f"argument{i}" for i in range(len(glue.arguments))]
+    names = [*shadows[0], *numbers[0], *arguments]
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         shadows, rest = iter(values[:shadow_count]), values[shadow_count:]
@@ -70,39 +78,52 @@ def _tangent(glue: Glue) -> Callable[..., object]:
     def define_annotate(given: tuple[Type, ...]) -> Typed:
         return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
 
+    first = ["arena", "returned", "returned_shadow", "result"]
+    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
+    calls = [
+        f"    given = annotate({', '.join([*shadows[lane], *numbers[lane], *arguments])})\n"
+        f"    result = call({', '.join(['given', *slot, *shadows[lane], *numbers[lane], *arguments])})\n"
+        f"    {'hand_on' if lane == 0 else 'hand_on_tangent'}(arena, returned, {returned[lane]}, result)\n"
+        for lane in reversed(lanes)
+    ]
+    every = ["arena", "returned", *returned, *chain(*shadows, *numbers, arguments)]
+    source = f"def tangent({', '.join(every)}):\n{taking}{''.join(calls)}"
+    scope = {
+        **({} if glue.slots is None else glue.slots.scope(glue.define)),
+        "call": glue.define(["given", *slot, *names], calling(glue, _KIND, len(slot))),
+        "annotate": glue.define(names, define_annotate),
+        "hand_on": glue.define(first, _handing_on(glue, keeps_value=True)),
+        "hand_on_tangent": glue.define(first, _handing_on(glue, keeps_value=False)),
+    }
+    return function_from("tangent", source, "irad.rules forward", scope)
+
+
+def _handing_on(glue: Glue, *, keeps_value: bool) -> Callable[[tuple[Type, ...]], Typed]:
+    """Puts what the rule returned where its caller expects it; the value as well, or it is dropped."""
+
     def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         arena, returned, returned_shadow, value = values
         value_type = signature.args[3]
         if value_type == types.none:
             value_type = _NOTHING
             value = context.make_tuple(builder, value_type, [context.get_dummy_value()] * 2)
+        if not keeps_value:
+            returned = cgutils.alloca_once(builder, abi.return_llvm_type(glue.result.type))
         shadow = emit.store_result(
             context, builder, glue.result, returned, returned_shadow, value, value_type, _SHAPE_MISFIT
         )
+        if not keeps_value:
+            assert isinstance(value_type, types.BaseTuple)
+            context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
         _store_tangents(context, builder, glue.result, returned_shadow, value, value_type)
         emit.give_to_arena(context, builder, arena, glue.result.cotangent_type, shadow)
         return context.get_dummy_value()
 
-    def define_hand_on(given: tuple[Type, ...]) -> Typed:
+    def define(given: tuple[Type, ...]) -> Typed:
         _check(glue.rule, glue.result, given[3], needs_primal=glue.config.needs_primal)
         return types.none(*given), hand_on
 
-    first = ["arena", "returned", "returned_shadow"]
-    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
-    source = (
-        f"def tangent({', '.join([*first, *names])}):\n"
-        f"{taking}"
-        f"    given = annotate({', '.join(names)})\n"
-        f"    result = call({', '.join(['given', *slot, *names])})\n"
-        f"    hand_on({', '.join([*first, 'result'])})\n"
-    )
-    scope = {
-        **({} if glue.slots is None else glue.slots.scope(glue.define)),
-        "call": glue.define(["given", *slot, *names], calling(glue, _KIND, len(slot))),
-        "annotate": glue.define(names, define_annotate),
-        "hand_on": glue.define([*first, "result"], define_hand_on),
-    }
-    return function_from("tangent", source, "irad.rules forward", scope)
+    return define
 
 
 def _store_tangents(

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from irad.driver import ParameterKind, RuledFunctions
 from irad.frontend.custom.pair_text import NOTE
 from irad.frontend.values import abi
+from irad.ir.types import FunctionType
 from irad.passes.mode import TANGENT
 from irad.passes.variant import shadowed
 
 
 def numba_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol: str) -> str:
     """LLVM text for a function with Numba's calling convention: its status is that of the rule."""
-    values, shadow_of, numbers = _parameters(wanted)
-    given = [shadow_of[index] for index in shadow_parameters]
-    first = ["ptr %slot", "ptr %3", "ptr %1", "ptr %2", shadow_of.get(abi.RETURN_INDEX, "ptr null")]
-    arguments = [*first, *given, *numbers, *values[abi.FIRST_ARGUMENT_INDEX :]]
+    values, lanes, numbers = _parameters(wanted)
+    returned = [shadow_of.get(abi.RETURN_INDEX, "ptr null") for shadow_of in lanes]
+    given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
+    first = ["ptr %slot", "ptr %3", "ptr %1", "ptr %2"]
+    arguments = [*first, *returned, *given, *numbers, *values[abi.FIRST_ARGUMENT_INDEX :]]
     body = f"""\
   %slot = alloca ptr
   %status = call i32 @"{symbol}"({", ".join(arguments)})
@@ -31,7 +33,7 @@ def numba_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol:
 
 def c_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol: str) -> str:
     """The same for a function with C's: what was raised waits in the arena."""
-    values, shadow_of, numbers = _parameters(wanted)
+    values, [shadow_of], numbers = _parameters(wanted)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer
     place = result if has_value else "ptr"
@@ -58,7 +60,7 @@ done:
 
 
 def _return(wanted: RuledFunctions, result: str, *, has_value: bool) -> str:
-    kind = str(TANGENT.type_of(wanted.variant, shadowed(wanted.variant.kinds)).result)
+    kind = str(_type_of(wanted).result)
     if not has_value:
         return "  ret void\n" if kind == "void" else f"  ret {kind} zeroinitializer\n"
     if not wanted.variant.result_active:
@@ -72,19 +74,27 @@ def _return(wanted: RuledFunctions, result: str, *, has_value: bool) -> str:
 """
 
 
-def _parameters(wanted: RuledFunctions) -> tuple[list[str], dict[int, str], list[str]]:
-    """The parameters, typed: those of the primal, by number of these their shadows, the tangents of floats."""
+def _parameters(wanted: RuledFunctions) -> tuple[list[str], list[dict[int, str]], list[str]]:
+    """The parameters, typed: those of the primal, for each lane by number of these their shadows, the tangents."""
     variant = wanted.variant
     shadows = shadowed(variant.kinds)
-    typed = [f"{kind} %{i}" for i, kind in enumerate(TANGENT.type_of(variant, shadows).params)]
-    tangents = 2 + len(variant.function_type.params) + len(shadows)
-    values, pointers = typed[2 : tangents - len(shadows)], typed[tangents - len(shadows) : tangents]
-    assert len(typed) - tangents == sum(kind is ParameterKind.ACTIVE for kind in variant.kinds)
-    return values, dict(zip(shadows, pointers, strict=True)), typed[tangents:]
+    typed = [f"{kind} %{i}" for i, kind in enumerate(_type_of(wanted).params)]
+    first = 2 + len(variant.function_type.params)
+    tangents = first + len(shadows) * wanted.width
+    active = sum(kind is ParameterKind.ACTIVE for kind in variant.kinds)
+    assert len(typed) - tangents == active * wanted.width
+    lanes = (typed[start : start + len(shadows)] for start in range(first, tangents, len(shadows) or 1))
+    pointers = list(lanes) or [[]] * wanted.width
+    return typed[2:first], [dict(zip(shadows, each, strict=True)) for each in pointers], typed[tangents:]
+
+
+def _type_of(wanted: RuledFunctions) -> FunctionType:
+    [tangent] = wanted.symbols
+    return tangent.type_of(wanted.variant, shadowed(wanted.variant.kinds))
 
 
 def _text(wanted: RuledFunctions, symbol: str, arguments: Sequence[str], body: str) -> str:
-    kind = TANGENT.type_of(wanted.variant, shadowed(wanted.variant.kinds))
+    kind = _type_of(wanted)
     parameters = ", ".join(f"{each} %{i}" for i, each in enumerate(kind.params))
     return f"""\
 @"{wanted.frame_size}" = constant i64 0

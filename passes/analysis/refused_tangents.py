@@ -1,0 +1,58 @@
+"""Calls through which forward mode cannot pass: the callee has a rule that knows no tangent, or only one."""
+
+from __future__ import annotations
+
+from irad.errors import NoRuleError
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+from irad.passes.memory.objects import union
+from irad.passes.unit import Unit
+from irad.ruleset.interface import CallRule, PairRule
+from irad.ruleset.python_names import python_name
+
+
+def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
+    """Why forward mode cannot pass through a call whose callee has a rule; None if it can."""
+    match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
+        case PairRule(name=name, has_tangent=False, forward_remedy=remedy):
+            return NoRuleError(
+                f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
+                remedy
+                or f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
+                f"differentiated: irad.rules.forward_from_body({name}) or (c) use reverse mode: irad.grad, irad.vjp or "
+                "irad.autodiff(irad.Reverse, …)",
+                "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
+                focus=name,
+            )
+        case PairRule(name=name) if unit.program.request.mode.width > 1 and not _can_be_repeated(unit, call):
+            return NoRuleError(
+                f"the rule of {name} cannot be called once for each of several directions",
+                "differentiate in one direction at a time: irad.Duplicated in place of irad.BatchDuplicated",
+                "it may change what its caller sees, memory or random numbers, and would do so several times",
+                focus=name,
+            )
+        case CallRule(tangent=None):
+            return no_tangent(call)
+        case _:
+            return None
+
+
+def _can_be_repeated(unit: Unit, call: CallSite) -> bool:
+    """Whether all that a function with a rule writes to is its result, its exception and new memory."""
+    points_to, access, request = unit.points_to, unit.mod_ref.of(call), unit.program.request
+    if access.is_opaque or call.callee.name not in dict(request.ruled):  # C functions write where nobody sees
+        return False
+    own = union(points_to.mask(argument) for argument in call.arguments[: request.host.result + 2])
+    own |= union(1 << item.index for item in points_to.objects if item.value is call)
+    return not access.writes & ~own
+
+
+def no_tangent(call: CallSite) -> NoRuleError:
+    """The refusal of a callee whose rule is for reverse mode only."""
+    name = python_name(str(call.callee.name))
+    return NoRuleError(
+        f"irad knows no tangent of {name} yet: forward mode cannot pass through it",
+        "use reverse mode: irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
+        "the rule of this function has an adjoint only",
+        focus=name,
+    )
