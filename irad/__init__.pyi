@@ -31,6 +31,7 @@ from irad.api.jacobians.jacobian import (
     jacobian as jacobian,
     value_and_jacobian as value_and_jacobian,
 )
+from irad.api.jacobians.sparse import sparse_jacobian as sparse_jacobian
 from irad.api.jit import jit as jit
 from irad.api.linearize import linearize as linearize
 from irad.api.modes import (

@@ -15,6 +15,7 @@ from irad.api.check import check
 from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian
+from irad.api.jacobians.sparse import sparse_jacobian
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
@@ -130,6 +131,7 @@ def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:
 _OUTSIDE = "call it from Python, with the function and its arguments"
 _of_python_alone(check, _OUTSIDE)
 _of_python_alone(tape_report, _OUTSIDE)
+_of_python_alone(sparse_jacobian, "(a) irad.jacobian, which returns an array or (b) call it from Python")
 _of_python_alone(
     shadow_like,
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",

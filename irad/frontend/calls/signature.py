@@ -225,6 +225,7 @@ def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     if return_type in layouts.COMPLEX:
         reason = "the real and the imaginary part each have a gradient, and irad cannot know which is meant"
         remedy = f"(a) return a float, for instance the real part or abs(…) ** 2, or (b) {seeded}"
+        remedy += " or (c) irad.jacobian, with a convention for complex numbers"
     elif any(leaf.kind is not LeafKind.INERT for leaf in leaves):
         remedy = f"(a) {seeded} or (b) return a single float, for instance a sum"
         if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in layouts.FLOATS:

@@ -1,0 +1,225 @@
+"""What a Jacobian is computed from: a function, what is asked for, and the types of the arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numba import njit
+from numba.core import types
+
+from irad.api.forward import batched_pushforward
+from irad.api.functions import check_positions, remembered
+from irad.api.inside.pullback_value import PullbackType, TapeType, pullback_maker
+from irad.api.jacobians.columns import Columns
+from irad.api.jacobians.products import Products
+from irad.api.jacobians.rows import Rows
+from irad.api.jacobians.specialised import Written, shadow_like
+from irad.api.jacobians.structure import Part, Structure
+from irad.api.jacobians.writing import indented
+from irad.api.separate.vjp import forward_of
+from irad.errors import UnsupportedError
+from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
+from irad.frontend.calls.pullback import returned_type
+from irad.frontend.derivation import Derivation, derivation_of
+from irad.frontend.generated import function_from
+from irad.frontend.numba.boxing import with_numpy_numbers
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.target import typing_context
+from irad.frontend.values.abi import arguments_of
+from irad.options import Options
+
+Mode: TypeAlias = Literal["forward", "reverse"]
+
+_WIDTH: Final = 8
+
+
+def call_of(function: Callable[..., Any]) -> str:
+    """The parameters of a function as they are passed on: `x, weight, *more`."""
+    parameters = inspect.signature(function).parameters.values()
+    return ", ".join(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters)
+
+
+def returning(primal: Any, outputs: int | Sequence[int]) -> Any:
+    """A function that does the same, and returns some of its arguments."""
+    positions, single = check_positions(primal, outputs), not isinstance(outputs, Sequence)
+    function = primal.py_func
+    names = parameter_names(function)
+
+    def build() -> Any:
+        call = call_of(function)
+        given = names[positions[0]] if single else f"({''.join(names[p] + ', ' for p in positions)})"
+        source = f"def {function.__name__}({call}):\n    irad_f({call})\n    return {given}\n"
+        made: Any = function_from(
+            function.__name__, source, f"irad.jacobian of {function.__qualname__}", {"irad_f": primal}
+        )
+        made.__qualname__, made.__defaults__, made.__wrapped__ = function.__qualname__, function.__defaults__, function
+        return njit(nogil=bool(primal.targetoptions.get("nogil")))(made)
+
+    return remembered(primal, ("returning", positions, single), build)
+
+
+@dataclass(frozen=True, slots=True)
+class JacobianTask:
+    """What a Jacobian is taken of, and how it is returned, free of types and modes."""
+
+    kind: str
+    argnums: tuple[int, ...]
+    single: bool
+    chunk: int | None
+    holomorphic: bool | None
+    options: Options
+
+    @property
+    def returns_value(self) -> bool:
+        """Whether the value is returned as well."""
+        return self.kind != "jacobian"
+
+    def python_type(self, result: Any) -> Any:
+        """As what Python is given a result: derivatives in single precision stay NumPy scalars."""
+        if not self.returns_value:
+            return with_numpy_numbers(result)
+        return types.Tuple((result.types[0], with_numpy_numbers(result.types[1])))
+
+
+class Call:
+    """A Jacobian for arguments of some types.
+
+    Args:
+        primal: the dispatcher of the function.
+        task: what is asked for.
+        argument_types: one for each parameter.
+    """
+
+    def __init__(self, primal: Any, task: JacobianTask, argument_types: tuple[Any, ...]) -> None:
+        self.primal, self.task, self.argument_types = primal, task, argument_types
+        self.function = primal.py_func
+        self.parameters = parameter_names(self.function)
+        self.arguments = arguments_of(self.function, argument_types)
+        self.names = {argument.position: argument.name for argument in self.arguments}
+        self.call = call_of(self.function)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Of the Jacobian."""
+        return_type = returned_type(self.primal, self.argument_types, self.task.options)
+        kinds = {argument.position: argument.type for argument in self.arguments}
+        task = self.task
+        return Structure(self.function, return_type, kinds, task.argnums, task.single, task.holomorphic)
+
+    @cached_property
+    def width(self) -> int:
+        """How many columns forward mode computes in each run."""
+        wanted, parts = self.task.chunk or _WIDTH, self.structure.inputs
+        if any(part.is_array for part in parts):
+            return wanted
+        return max(1, min(wanted, sum(map(self.structure.input_directions, parts))))
+
+    @cached_property
+    def push(self) -> DerivativeDispatcher:
+        """The pushforward."""
+        options, argnums = self.task.options, self.task.argnums
+        found: DerivativeDispatcher = batched_pushforward(self.primal, argnums, self.width, options=options)
+        return found
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """Of the pushforward."""
+        assert self.push.task is not None
+        return derivation_of(self.primal, self.argument_types, self.push.task)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether each run with the same content of the arrays does the same."""
+        compiled = self.derivation.compiled
+        leaves = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
+        draws = any(isinstance(leaf.type, types.NumPyRandomGeneratorType) for leaf in leaves)
+        changes = any(leaf.data_index in compiled.written and not leaf.is_array for leaf in leaves)
+        return not (draws or changes or compiled.writes_elsewhere)
+
+    def restored(self) -> list[str]:
+        """Expressions for the arrays that are restored before each run.
+
+        Raises:
+            UnsupportedError: the function cannot be run again and again.
+        """
+        if not self.repeats:
+            raise UnsupportedError(
+                f"{self.function.__qualname__} has side effects, and forward mode runs it for each column",
+                'leave out mode, or mode="reverse", which runs the function once',
+                "it draws random numbers, or changes a list, an object, a record or memory that is not an argument",
+                location_of(self.function),
+            )
+        return [
+            Part(0, argument.position, leaf.path, leaf.type).of(argument.name)
+            for argument in self.derivation.arguments
+            for leaf in argument.leaves
+            if leaf.is_array and leaf.data_index in self.derivation.compiled.written
+        ]
+
+    def products(self) -> Written:
+        """Code for products with given directions."""
+        part, result = self.structure.inputs[0], self.structure.outputs[0]
+        code = Products(part.of(self.names[part.position]), part, result, self.restored(), self.width)
+        return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
+
+    def columns(self, *, decides: bool = False, is_flagged: bool = False) -> Written:
+        """Code for forward mode."""
+        structure = self.structure
+        code = Columns(
+            structure,
+            self.names,
+            self.restored(),
+            decides=decides,
+            is_flagged=is_flagged,
+            returns_value=self.task.returns_value,
+            width=self.width,
+        )
+        return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
+
+    def rows(self, *, is_flagged: bool = False) -> Written:
+        """Code for reverse mode."""
+        structure = self.structure
+        forward = forward_of(self.primal, self.task.options, self.task.argnums)
+        given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
+        signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
+        assert isinstance(signature.return_type, types.BaseTuple)
+        arguments, value = types.BaseTuple.from_types(tuple(self.argument_types)), signature.return_type.types[1]
+        alive = types.BaseTuple.from_types((arguments, value))
+        make = pullback_maker(PullbackType(TapeType(forward, forward.numbers[tuple(signature.args)], alive)))
+        code = Rows(structure, self.names, is_flagged=is_flagged, returns_value=self.task.returns_value)
+        lines = code.lines(self.call, ", ".join(self.parameters))
+        return self._code(lines, {"irad_augmented": forward, "irad_make": make})
+
+    def first(self) -> Written:
+        """Code that returns a Jacobian and whether it is complete: it is not where reverse mode is better."""
+        if self.known_mode == "reverse":
+            return self.rows(is_flagged=True)
+        return self.columns(decides=self.known_mode is None, is_flagged=True)
+
+    def either(self, first: DerivativeDispatcher, rows: DerivativeDispatcher) -> Written:
+        """Code for both."""
+        lines = [f"irad_found, irad_is_complete = irad_first({self.call})"]
+        if self.known_mode is None:
+            lines += ["if not irad_is_complete:", f"    irad_found = irad_rows({self.call})"]
+        return self._code([*lines, "return irad_found"], {"irad_first": first, "irad_rows": rows})
+
+    @cached_property
+    def known_mode(self) -> Mode | None:
+        """The mode, where it does not depend on the shapes of arrays."""
+        structure = self.structure
+        inputs = [part.is_array for part in structure.inputs]
+        outputs = [part.is_array for part in structure.outputs]
+        if not any(outputs) and (any(inputs) or len(inputs) > len(outputs)):
+            return "reverse"
+        if not self.repeats:
+            return "reverse"
+        return None if any(inputs) else "forward"
+
+    def _code(self, lines: Iterable[str], scope: Mapping[str, object]) -> Written:
+        body = "".join(f"{line}\n" for line in indented(lines))
+        return body, {"irad_np": np, **self.structure.scope, **scope}
