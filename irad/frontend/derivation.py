@@ -28,6 +28,7 @@ from irad.frontend.calls.signature import check_arguments, check_representable, 
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.custom.workspace.pools import Pool
+from irad.frontend.forward_words import word_for_forward_mode
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.cpu import NumbaProgram, load_program
@@ -216,6 +217,8 @@ def _lending(
         return attempt(task)
     except IradError as error:
         several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
+        if task.is_forward:
+            word_for_forward_mode(several)
         if not (task.lends_shadows and any(isinstance(each, ActivityError) for each in several)):
             raise
         workspace = tuple(

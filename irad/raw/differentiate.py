@@ -119,7 +119,7 @@ class _Work:
             made = self.completed(asked, derivative)
         except IradError as error:
             error.instruction = error.instruction or asked.call
-            name_places(error, self.module, str(asked.primal.name))
+            name_places(error, self.module, str(asked.primal.name), is_forward=asked.mode.is_forward)
             self.errors.append(error)
             return
         self.tables |= set(derivative.pointers)

@@ -54,13 +54,14 @@ _OPENMP: Final = {
 _HINT: Final = "compile with -g to see the line"
 
 
-def name_places(error: IradError, module: Module, primal: str | None = None) -> None:
+def name_places(error: IradError, module: Module, primal: str | None = None, *, is_forward: bool = False) -> None:
     """Gives an error, and those it lists, its place.
 
     Args:
         error: with its instruction, of this module or of one made from it.
         module: the module.
         primal: the function that is differentiated.
+        is_forward: whether it is in forward mode, for which derivatives by hand are of no use.
     """
     if isinstance(error, UnsupportedProgram):
         error.is_cut = False  # nothing else would show the rest
@@ -70,6 +71,8 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
             item.remedy = f"use reverse mode: {_GRADIENT}"
         for python, raw in _IN_C:
             item.remedy = item.remedy.replace(python, raw)
+        if is_forward:
+            item.remedy = item.remedy.replace(_BY_HAND, f"{_BY_HAND}, in reverse mode: {_GRADIENT}")
         inst = item.instruction
         if item.location is not None or not isinstance(inst, Instruction):
             continue

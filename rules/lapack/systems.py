@@ -14,12 +14,13 @@ do their cotangents; the unit diagonal of L has none. Formulas are those of comp
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir.instructions import CallSite, Load, Store, Terminator
 from irad.ir.module import Block
-from irad.ir.values import TrackedValue
+from irad.ir.values import TrackedValue, Value
 from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room
 from irad.rules.dense.kernel import NONE
 from irad.rules.dense.matrix import Matrix
@@ -123,30 +124,49 @@ def _factorisation(call: CallSite) -> Routine | None:
 
 
 def solve(r: Adjoint) -> None:
-    """B̄ = A⁻ᴴ X̄ = P L⁻ᴴ U⁻ᴴ X̄, Ā -= B̄ Xᴴ; what leaves the factors for elsewhere comes first."""
+    """B̄ = A⁻ᴴ X̄ = P L⁻ᴴ U⁻ᴴ X̄, Ā -= B̄ Xᴴ; what leaves the factors for elsewhere comes first.
+
+    Without right-hand sides OpenBLAS does not factorise, and nothing is to be done.
+    """
     lu, bar = r.matrix("new a"), r.bar("b")
     with r.k.when(bar.any_nonzero()):
         solve_triangular("upper_adjoint", lu, bar)
         solve_triangular("unit_lower_adjoint", lu, bar)
         restore_rows(bar, r.arrays["rows ipiv"])
-    with r.active("a") as a_bar:
+    with r.active("a") as a_bar, r.k.when(_has_sides(bar)):
         factorise(r)
         with r.k.when(bar.any_nonzero()):
             a_bar.add(-(bar @ r.matrix("new b").H))
 
 
+def _has_sides(b: Matrix) -> Value:
+    return b.k.build.icmp("sgt", b.columns, NONE)
+
+
 def solved(r: Tangent) -> None:
     """Ẋ = A⁻¹ (Ḃ - Ȧ X); then the tangent of the factors. Without right-hand sides OpenBLAS does not factorise."""
-    k, lu, b_dot = r.k, r.matrix("a"), r.tangent("b")
-    with k.when(k.build.icmp("sgt", b_dot.columns, NONE)):
-        with k.when(b_dot.given):
-            with r.moving("a") as tangent:
-                b_dot.add(-(tangent @ r.matrix("b")))
-            with k.when(b_dot.any_nonzero()):
-                exchange_rows(b_dot, r.arrays["rows ipiv"])
-                solve_triangular("unit_lower", lu, b_dot)
-                solve_triangular("upper", lu, b_dot)
+    with r.k.when(_has_sides(r.tangent("b"))):
+        _solve_tangents(r)
         factorised(r)
+
+
+def _solved_alone(r: Tangent) -> None:
+    """The same where nothing reads the factors: they have NaN for tangents."""
+    with r.k.when(_has_sides(r.tangent("b"))):
+        _solve_tangents(r)
+        with r.moving("a") as tangent:
+            tangent.fill(lambda i, j: r.k.number(math.nan))
+
+
+def _solve_tangents(r: Tangent) -> None:
+    k, lu, b_dot = r.k, r.matrix("a"), r.tangent("b")
+    with k.when(b_dot.given):
+        with r.moving("a") as tangent:
+            b_dot.add(-(tangent @ r.matrix("b")))
+        with k.when(b_dot.any_nonzero()):
+            exchange_rows(b_dot, r.arrays["rows ipiv"])
+            solve_triangular("unit_lower", lu, b_dot)
+            solve_triangular("upper", lu, b_dot)
 
 
 # ------------------------------------------------------------------------------------------------ inverses
@@ -318,7 +338,7 @@ _GESV: Final = Routine(
     solve,
     "b",
     squares(3),
-    tangent=SOLUTION_TANGENT,
+    tangent=Differential(after=_solved_alone, needs={"rows ipiv": "a b"}, also_written="a"),
 )
 _INVERSION: Final = "kind n a lda ipiv"
 _AT_ONCE: Final = Routine(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import math
 import resource
 
@@ -400,8 +402,17 @@ def test_a_constant_that_takes_active_values_is_refused():
     def squared(x, out):
         out[:] = x * x
 
-    with pytest.raises(irad.ActivityError):
+    with pytest.raises(irad.ActivityError) as caught:
         irad.autodiff(irad.Forward, squared, irad.Duplicated(X, np.ones(4)), irad.Const(np.empty(4)))
+    assert "irad.jvp or irad.pushforward, which create one" in caught.value.remedy
+
+
+def test_a_function_without_rule_is_refused_with_a_remedy_of_forward_mode():
+    significand = ctypes.CDLL(ctypes.util.find_library("m")).significand
+    significand.argtypes, significand.restype = [ctypes.c_double], ctypes.c_double
+    with pytest.raises(irad.NoRuleError, match="significand") as caught:
+        irad.jvp(njit(lambda x: significand(x)), (3.0,), (1.0,))
+    assert "irad.rules.easy_rule or irad.rules.forward" in caught.value.remedy
 
 
 def test_autodiff_inside_compiled_code():

@@ -279,6 +279,11 @@ def test_complex_products_in_single_precision(call: Call):
     check(call, "c", later=True)
 
 
+def test_a_system_without_right_hand_sides():
+    """The matrix is not factorised then, so its cotangent stays."""
+    check(Call("gesv", {"n": 3, "nrhs": 0}), "d")
+
+
 @pytest.mark.parametrize(
     ("routine", "active"),
     [
