@@ -19,10 +19,11 @@ from tests.tools.random_programs import Program, view_of
 _RTOL: Final = 1e-8
 _RTOL_SINGLE: Final = 1e-3
 _PLANS_RTOL: Final = 1e-11
+_MODES_RTOL: Final = 1e-10
 
 
 def check_program(program: Program, plans: Sequence[PlanName] = ("default", "save_all")) -> None:
-    """Checks value, memory afterwards and gradients.
+    """Checks value, memory afterwards and gradients; and by dot product with these, forward mode.
 
     The derivative under the first plan is optimised as users have it, what it is compared to little.
 
@@ -56,6 +57,21 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
             message = f"plans {plan} and {plans[0]} differ by base{number}"
             plans_rtol = 1e-5 if single else _PLANS_RTOL
             np.testing.assert_allclose(got, want, plans_rtol, plans_rtol * max(scale, 1.0), err_msg=message)
+    with optimisation_limited():
+        _check_modes_agree(function, program, weights, found[plans[0]])
+
+
+def _check_modes_agree(function: Callable[..., Any], program: Program, weights: Any, gradients: Sequence[Any]) -> None:
+    """⟨weights, J·direction⟩ = ⟨Jᵀ·weights, direction⟩."""
+    random = np.random.default_rng(program.seed)
+    given = tuple(_direction(base, random) for base in program.bases)
+    tangents = tuple(np.copy(t) if isinstance(t, np.ndarray) else t for t in given)
+    _, tangent = _pushforward(function, program, program.copy_bases(), tangents)
+    parts = [(np.ravel(g).astype(float), np.ravel(d).astype(float)) for g, d in zip(gradients, given, strict=True)]
+    scale = sum(float(np.abs(g) @ np.abs(d)) for g, d in parts)
+    rtol = _RTOL_SINGLE if _is_single(program) else _MODES_RTOL
+    forward, backward = float(weights @ floats_of(tangent)), sum(float(g @ d) for g, d in parts)
+    np.testing.assert_allclose(forward, backward, 0.0, rtol * max(scale, 1e-3), err_msg="the modes' tangent differs")
 
 
 def check_forward(program: Program) -> None:
