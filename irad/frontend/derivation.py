@@ -331,8 +331,9 @@ def _differentiated(return_type: Type, task: Task) -> Type:
     """The type of a returned value that has a cotangent: where the function may return None, the other type."""
     if not isinstance(return_type, types.Optional):
         return return_type
-    is_copied = task.is_forward and isinstance(return_type.type, types.Record)  # which `Sweeps` does for no optional
-    return return_type.type if is_copied or task.seed is not Seed.NONE else return_type
+    # `Sweeps` copies no optional record; a pair of value and auxiliary data is there or not as a whole
+    is_there = task.is_forward and (task.has_aux or isinstance(return_type.type, types.Record))
+    return return_type.type if is_there or task.seed is not Seed.NONE else return_type
 
 
 def _returns_derivative(program: NumbaProgram, task: Task) -> bool:

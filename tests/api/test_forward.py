@@ -359,8 +359,9 @@ def test_a_limit_of_the_tape_is_always_kept():
 
 
 def test_debug_mode_is_refused():
-    with pytest.raises(irad.UnsupportedError, match="debug mode"):
+    with pytest.raises(irad.UnsupportedError, match="debug mode") as caught:
         irad.jvp(wave, (1.0,), (1.0,), options=irad.Options(debug=True))
+    assert "irad.vjp(wave, …, options=irad.Options(debug=True))" in caught.value.remedy
 
 
 # ------------------------------------------------------------------------------------------------ autodiff

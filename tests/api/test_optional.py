@@ -202,3 +202,14 @@ def test_the_tangent_of_a_number_has_its_precision(dtype):
     assert (value, tangent) == (4.0, 4.0)
     assert np.dtype(type(tangent)) == dtype
     assert irad.jvp(square, (dtype(0.5),), (dtype(1.0),)) == (None, None)
+
+
+def test_a_value_with_auxiliary_data_that_may_be_none():
+    @numba.njit
+    def square(x):
+        return (x * x, 3) if x > 1.0 else None
+
+    push = irad.pushforward(square, has_aux=True)
+    assert push(1.0, 2.0) == (4.0, 4.0, 3)
+    with pytest.raises(irad.SignatureError, match="returns None for these arguments"):
+        push(1.0, 0.5)

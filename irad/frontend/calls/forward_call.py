@@ -60,7 +60,8 @@ def check_forward(derivation: Derivation) -> None:
     if derivation.task.options.debug:
         raise UnsupportedError(
             "debug mode is for reverse mode",
-            "leave out debug in the options of forward mode",
+            "(a) leave out debug in the options of forward mode, and IRAD_DEBUG or (b) watch the function in reverse "
+            f"mode: irad.vjp({function.__name__}, …, options=irad.Options(debug=True))",
             "operations are not watched yet in forward mode",
             location_of(function),
         )
