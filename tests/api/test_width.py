@@ -223,3 +223,25 @@ def test_lanes_of_scalar_code_are_vectors():
     assert slopes == pytest.approx([k * (3 * 9.0 + 4 * 3.0 + 3.0) + value for k in range(4)], rel=1e-14)
     assert any("<4 x double>" in text for text in push.inspect_llvm().values())
     assert config.SLP_VECTORIZE == before
+
+
+def test_directions_may_share_the_tangents_of_what_is_only_read():
+    ones, first, second = np.ones(4), np.zeros(4), np.zeros(4)
+    shared = irad.BatchDuplicated(X, (ones, ones))
+    both = irad.autodiff(
+        irad.ForwardWithPrimal,
+        scaled,
+        shared,
+        irad.BatchDuplicatedNoNeed(np.empty(4), (first, second)),
+        irad.BatchDuplicated(3.0, (0.0, 1.0)),
+    )
+    assert both == ((3.0, 4.0), 3.0)
+    np.testing.assert_array_equal((first, second), (6.0 * X, 6.0 * X + X**2))
+    with pytest.raises(irad.SignatureError, match=r"tangent of argument 1 \(out\) in one direction shares memory"):
+        irad.autodiff(
+            irad.ForwardWithPrimal,
+            scaled,
+            shared,
+            irad.BatchDuplicatedNoNeed(np.empty(4), (first, first)),
+            irad.BatchDuplicated(3.0, (0.0, 1.0)),
+        )

@@ -253,7 +253,9 @@ class MemoryChecks:
             )
 
     def _check_lanes(self, mine: Tracked, other: Tracked) -> None:
-        if mine.target_extent is None or other.target_extent is None or self._is_only_read(mine):
+        if mine.target_extent is None or other.target_extent is None:
+            return
+        if not self._may_be_written(mine.leaf, other.leaf):
             return
         self.refuse(
             overlap(self.builder, mine.target_extent, other.target_extent),
