@@ -18,6 +18,11 @@ from irad.api.check import (
     CheckReport as CheckReport,
     check as check,
 )
+from irad.api.checkpoint import (
+    checkpoint as checkpoint,
+    checkpoint_loop as checkpoint_loop,
+    checkpoint_while as checkpoint_while,
+)
 from irad.api.forward import (
     jvp as jvp,
     pushforward as pushforward,

@@ -12,7 +12,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
-from irad.passes.analysis.callees import Pointer, constant_parameters, is_from_outside
+from irad.passes.analysis.callees import Pointer, constant_parameters, effects_of, is_from_outside
 from irad.passes.analysis.instances import stays_in_its_instance
 from irad.passes.analysis.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.parallel.flatten import ParallelLoop
@@ -38,11 +38,15 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: ParallelL
         kinds = (*kinds[:number], ParameterKind.CONST, *kinds[number + 1 :])
     variant = Variant(callee, kinds, memory, *_result_kinds(unit, call))
     if is_from_outside(callee, unit.registry):
+        effects = effects_of(callee)
         return replace(
             variant,
             overwritten=_overwritten(unit, call),
             result_is_read=result_is_needed(unit, call),
             unneeded=_unneeded(unit, call),
+            written=_parameters(call) if effects is None else effects.writes,
+            returned=_parameters(call) if effects is None else effects.captures,
+            is_seen=effects is not None,
         )
     if loop is None or unit.everything:
         return variant
@@ -85,6 +89,11 @@ def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
     return frozenset(
         i for i, p in pointers if unit.effects.is_overwritten(p, call) and not stays_in_its_instance(unit, p, call)
     )
+
+
+def _parameters(call: CallSite) -> frozenset[int]:
+    """The parameters of a callee that are pointers."""
+    return frozenset(i for i, argument in enumerate(call.arguments) if isinstance(argument.type, PointerType))
 
 
 def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:

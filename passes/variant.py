@@ -33,6 +33,9 @@ class Variant:
             reverse.
         result_is_read: of such a function, whether the primal's value is used, other than linearly.
         unneeded: of such a function, parameters whose memory is not read after the call.
+        written: of such a function, parameters whose memory it may write.
+        returned: of such a function, parameters whose memory may be part of what it returns.
+        is_seen: of such a function, whether irad could tell the last two; else they are all.
     """
 
     function: Function
@@ -47,6 +50,9 @@ class Variant:
     overwritten: frozenset[int] = frozenset()
     result_is_read: bool = True
     unneeded: frozenset[int] = frozenset()
+    written: frozenset[int] = frozenset()
+    returned: frozenset[int] = frozenset()
+    is_seen: bool = True
 
     @property
     def function_type(self) -> FunctionType:

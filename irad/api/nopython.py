@@ -12,6 +12,7 @@ from numba.core import types
 from numba.extending import overload
 
 from irad.api.check import check
+from irad.api.checkpoint import checkpoint, checkpoint_loop, checkpoint_while
 from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian
@@ -96,6 +97,29 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
     return typed
 
 
+def _checkpoint(f: Any) -> Callable[..., Any]:
+    found = checkpoint(function_behind(f))
+    return lambda f: found
+
+
+def _checkpoint_loop(step: Any, n: Any, snapshots: Any) -> Callable[..., Any]:
+    if isinstance(n, types.Integer) and not isinstance(n, types.Literal):
+        raise SignatureError(
+            "compiled code makes a checkpointed loop with a number of steps that is known only at run time",
+            "pass the number to the loop: irad.checkpoint_loop(step, None, snapshots)(n, state, …)",
+            "the loop is created when the function is compiled",
+            SourceLocation.here(),
+        )
+    steps = None if n == types.none else _literal(n, "n")
+    found = checkpoint_loop(function_behind(step), steps, _literal(snapshots, "snapshots"))
+    return lambda step, n, snapshots: found
+
+
+def _checkpoint_while(condition: Any, step: Any, snapshots: Any) -> Callable[..., Any]:
+    found = checkpoint_while(function_behind(condition), function_behind(step), _literal(snapshots, "snapshots"))
+    return lambda condition, step, snapshots: found
+
+
 def _jvp(f: Any, args: Any, tangents: Any, has_aux: Any = False) -> Callable[..., Any]:
     """How Numba types a call of `jvp`: which tangents are None is known then."""
     for name, value in (("args", args), ("tangents", tangents)):
@@ -142,3 +166,6 @@ for function in (grad, value_and_grad, value_and_grad_into, pushforward):
 for each in (jacobian, value_and_jacobian):
     overload(each, prefer_literal=True, strict=False)(_jacobian(each))
 overload(jvp, prefer_literal=True, strict=False)(_jvp)
+overload(checkpoint, strict=False)(_checkpoint)
+overload(checkpoint_loop, prefer_literal=True, strict=False)(_checkpoint_loop)
+overload(checkpoint_while, prefer_literal=True, strict=False)(_checkpoint_while)

@@ -429,7 +429,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
     install(derivative.pointers, request, _registry())
     events.install(derivative, rules_of(program.ruled))
     exports = (*derivative.symbols.values(), *([derivative.clear] if derivative.clear else []))
-    text, libraries = complete(derivative, program.ruled)
+    text, libraries = complete(derivative, program.ruled, request)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
     return Compiled(program, derivative, library, frozenset(written), any(elsewhere))
 

@@ -77,6 +77,9 @@ class Linkable:
                 function.linkage = "external"  # LLVM does not link an internal function that is not called yet
             elif not function.is_declaration and function.linkage in _VISIBLE:
                 function.linkage = "internal"
+        for variable in module.global_variables:  # two derivatives may call one rule
+            if not variable.is_declaration and variable.linkage is llvm.Linkage.external:
+                variable.linkage = "internal"
         return module
 
     def link_into(self, library: Any) -> None:

@@ -119,7 +119,7 @@ class _Table:
         install(derivative.pointers, request, self.registry)
         events.install(derivative, rules_of(program.ruled))
         names = (*derivative.symbols.values(),)
-        text, libraries = complete(derivative, program.ruled)
+        text, libraries = complete(derivative, program.ruled, request)
         library, addresses = compile_pair(text, names, program.environments, program.alive, libraries)
         self.alive += [found, program, library]
         return _Entry(None, address, *addresses, derivative.frame_size)

@@ -110,3 +110,25 @@ def test_large_functions_of_numba_are_called_where_they_are(with_rule):
     (text,) = gradient.inspect_llvm().values()
     assert "define" not in {line.split()[0] for line in text.splitlines() if "ol_raise_with_shape_context" in line}
     assert "irad.loaded." in text
+
+
+def test_two_derivatives_in_one_function_call_one_rule() -> None:
+    @njit
+    def cube(x):
+        return x * x * x
+
+    irad.rules.easy_rule(cube, lambda x: 30.0 * x * x)
+
+    @njit
+    def once(x):
+        return cube(x) + x
+
+    @njit
+    def twice(x):
+        return 2.0 * cube(x)
+
+    @njit
+    def both(x):
+        return irad.grad(once)(x) + irad.grad(twice)(x)
+
+    assert both(1.0) == 31.0 + 60.0

@@ -12,7 +12,7 @@ compilation: `specialise` removes the branches that they decide before Numba typ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, NamedTuple
 
 from numba.core import types
@@ -23,6 +23,7 @@ from numba.extending import overload, overload_attribute, register_model, typeof
 
 from irad.errors import RuleError
 from irad.frontend.numba.messages import described
+from irad.options import Options
 
 
 class ConstArgument(NamedTuple):
@@ -116,8 +117,12 @@ class RuleConfig:
         width: how many cotangents or tangents are propagated at once: 1; a rule is called for each direction.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).
+        written: for each argument whether the function itself may write to its memory.
+        returned: for each argument whether its memory may be part of what the function returns.
+        is_seen: whether irad could tell; if not, all of ``written`` and ``returned`` is True, memory or not.
         runtime_activity: whether what is active is known only at run time: False.
         strong_zero: whether a zero cotangent times anything has to be zero: True.
+        options: of the derivative, without what concerns its tape; for code that generates rules.
 
     Examples:
         >>> import irad
@@ -143,9 +148,13 @@ class RuleConfig:
     needs_shadow: bool
     has_cotangent: bool
     overwritten: tuple[bool, ...]
+    written: tuple[bool, ...]
+    returned: tuple[bool, ...]
+    is_seen: bool
     width: int = 1
     runtime_activity: bool = False
     strong_zero: bool = True
+    options: Options = field(default_factory=Options)
 
 
 class ConfigType(types.Opaque):
@@ -172,7 +181,7 @@ def _attribute(name: str) -> Any:
     return typed
 
 
-for _field in fields(RuleConfig):
+for _field in fields(RuleConfig)[:-1]:
     overload_attribute(ConfigType, _field.name)(_attribute(_field.name))  # pyright: ignore[reportArgumentType]  # a Type
 
 

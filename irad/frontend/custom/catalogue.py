@@ -305,6 +305,14 @@ def add(target: object, table: dict[Pattern, CustomRule]) -> None:
     changed(target)
 
 
+def declare_new(target: object, parts: dict[str, Callable[..., Any]], *, forward_from_body: bool) -> None:
+    """Gives a rule to a function that nothing has called yet, so that there is nothing to compile again.
+
+    That may be while Numba types what is going to call it.
+    """
+    _RULES[target] = {ANY: CustomRule(target, parts=parts, forward_from_body=forward_from_body)}
+
+
 def any_restores() -> bool:
     """Whether there is a rule that may put back, in the reverse, what its function overwrote."""
     return any(rule.restores for rule in rules())

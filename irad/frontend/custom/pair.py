@@ -7,7 +7,7 @@ Method  each is an njit function around that of the rule (`glue`, `forward.glue`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -35,7 +35,8 @@ from irad.frontend.custom.signature import (
 from irad.frontend.custom.workspace.stateful import built
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU
-from irad.frontend.values import abi, tree
+from irad.frontend.values import abi, layouts, tree
+from irad.options import Options
 from irad.passes.mode import TANGENT
 from irad.passes.variant import Variant
 
@@ -51,23 +52,23 @@ class CompiledRule:
     libraries: tuple[LinkedLibrary, ...]
 
 
-def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions) -> CompiledRule:
+def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions, options: Options) -> CompiledRule:
     """Compiles the functions that a derivative calls.
 
     Raises:
         RuleError: the rule cannot be compiled, or returns something else than it must.
     """
     is_active = wanted.variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW
-    return _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA)
+    return _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA, options)
 
 
-def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions) -> CompiledRule:
+def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions, options: Options) -> CompiledRule:
     """The same for a function with the calling convention of C, of numbers and pointers."""
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     if any(getattr(function, "calls_primal", False) for function in rule.parts.values()):
         check_names([wanted.primal], CPU.is_loaded)  # Numba would end the process
-    return _compile(rule, signature, wanted, 0, variant.result_active, _C)
+    return _compile(rule, signature, wanted, 0, variant.result_active, _C, options)
 
 
 _MEMO: Final[list[dict[object, tuple[tuple[CompileResult, ...], int]]]] = []
@@ -99,13 +100,20 @@ _C: Final = _Convention(pair_text.c_text, tangent_text.c_text)
 
 
 def _compile(
-    rule: CustomRule, signature: Signature, wanted: RuledFunctions, first: int, is_active: bool, convention: _Convention
+    rule: CustomRule,
+    signature: Signature,
+    wanted: RuledFunctions,
+    first: int,
+    is_active: bool,
+    convention: _Convention,
+    options: Options,
 ) -> CompiledRule:
     is_forward, variant = TANGENT in wanted.symbols, wanted.variant
     rule, slots = built(rule, signature, is_forward=is_forward)
     arguments = arguments_of(rule, signature, variant, first, is_forward=is_forward)
     result = result_of(rule, signature, is_active)
-    glue = Glue(rule, variant, arguments, result, _config(arguments, result, variant, is_forward=is_forward), slots)
+    config = _config(arguments, result, variant, options, is_forward=is_forward)
+    glue = Glue(rule, variant, arguments, result, config, slots)
     memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
     argument_types = tuple(argument.type for argument in glue.arguments)
     variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers
@@ -118,6 +126,7 @@ def _compile(
         convention,
         is_forward,
         wanted.width,
+        options,
     )
     if key not in memo:
         memo[key] = ((compile_tangent(glue, wanted.width),), 0) if is_forward else compile_both(glue)
@@ -130,20 +139,29 @@ def _compile(
     return CompiledRule(text, tuple(each.library for each in compiled))
 
 
-def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant, *, is_forward: bool) -> RuleConfig:
+def _config(
+    arguments: tuple[Annotated, ...], result: Result, variant: Variant, options: Options, *, is_forward: bool
+) -> RuleConfig:
     has_derivative = result.is_active and any(leaf.kind is not tree.LeafKind.INERT for leaf in result.leaves)
-    overwritten = tuple(
-        not is_forward
-        and any(pointer_index(leaf) in variant.overwritten for leaf in argument.leaves if _is_memory(leaf))
-        for argument in arguments
-    )
+
+    def any_in(parameters: frozenset[int]) -> tuple[bool, ...]:
+        return tuple(any(not parameters.isdisjoint(_pointers(leaf)) for leaf in a.leaves) for a in arguments)
+
+    overwritten = any_in(frozenset() if is_forward else variant.overwritten)
     return RuleConfig(
         needs_primal=variant.result_is_read,
         needs_shadow=has_derivative if is_forward else bool(result.arrays),
         has_cotangent=has_derivative and not is_forward,
         overwritten=(*overwritten, False),
+        written=any_in(variant.written),
+        returned=any_in(variant.returned),
+        is_seen=variant.is_seen,
+        options=options,
     )
 
 
-def _is_memory(leaf: tree.Content) -> bool:
-    return leaf.has_memory or leaf.type == types.voidptr
+def _pointers(leaf: tree.Content) -> Collection[int]:
+    """The LLVM parameters that lead to the memory of an argument."""
+    if leaf.has_memory or leaf.type == types.voidptr:
+        return (pointer_index(leaf),)
+    return range(leaf.index, leaf.index + layouts.width_of(leaf.type))

@@ -13,7 +13,7 @@ from typing import Final
 from numba.core.typing import Signature
 
 from irad.debug.events import RulePlaces
-from irad.driver import Derivative, MemoryType
+from irad.driver import Derivative, MemoryType, Request
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
@@ -22,6 +22,7 @@ from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import parse
 from irad.frontend.values import abi, layouts
+from irad.options import Options
 from irad.passes.mode import Mode
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
@@ -100,8 +101,15 @@ def _memory(signature: Signature) -> Iterator[MemoryType | None]:
         index += layouts.width_of(numba_type)
 
 
-def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[LinkedLibrary, ...]]:
+def complete(
+    derivative: Derivative, ruled: tuple[Outlined, ...], request: Request
+) -> tuple[str, tuple[LinkedLibrary, ...]]:
     """The text of a derivative with the pairs of ruled functions in it, and the libraries which that calls.
+
+    Args:
+        derivative: it.
+        ruled: the functions of its program that have rules.
+        request: what it was made for.
 
     Raises:
         RuleError: a rule cannot be compiled.
@@ -109,18 +117,30 @@ def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, 
     text = _inlinable(derivative.text, ruled)
     if not derivative.ruled:
         return text, ()
+    options = _options(request)
     by_symbol = {each.symbol: each for each in ruled}
     module = parse(text)
     libraries: list[LinkedLibrary] = []
     for wanted in derivative.ruled:
         callee = by_symbol.get(wanted.primal)
         if callee is None:
-            made = compile_symbol_rule(catalogue.symbols()[wanted.primal], wanted)
+            made = compile_symbol_rule(catalogue.symbols()[wanted.primal], wanted, options)
         else:
-            made = compile_rule(callee.rule, callee.signature, wanted)
+            made = compile_rule(callee.rule, callee.signature, wanted, options)
         module.link_in(parse(made.text))
         libraries += made.libraries
     return str(module), tuple(dict.fromkeys(libraries))
+
+
+def _options(request: Request) -> Options:
+    """The options of a derivative, for those that its rules make: what the code depends on."""
+    return Options(
+        plan="save_all" if request.plan == "save_all" else "default",
+        strict=request.strict,
+        debug=request.watches,
+        boundscheck=request.checks_bounds,
+        zero_times_infinity="zero" if request.zero_wins else "nan",
+    )
 
 
 def _inlinable(text: str, ruled: tuple[Outlined, ...]) -> str:
