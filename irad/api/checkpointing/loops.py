@@ -51,12 +51,13 @@ def counted_sweep(most: int) -> Callable[..., Any]:
     @register_jitable
     def sweep(config, step, steps, state, arguments, held):  # type: ignore[no-untyped-def]
         snapshots, used, places, free = _begun(_snapshot(step, state, arguments))
-        following = distance(steps, most) if most > 1 and steps > 1 else steps
+        ahead = steps + 1  # what comes behind the loop is like a step, and the first to be reversed
+        following = distance(ahead, most) if most > 1 else steps
         for i in range(steps):
             if i == following:
                 _take(snapshots, used, places, free, i, _snapshot(step, state, arguments))
                 room = most - len(used) + 1
-                following = i + distance(steps - i, room) if room > 1 and steps - i > 1 else steps
+                following = i + distance(ahead - i, room) if room > 1 else steps
             state = advanced(step, state, arguments)
             are_kept(config, step, held, arguments)
         return state, (snapshots, used, places, free, max(steps, 0))

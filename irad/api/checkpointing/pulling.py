@@ -16,7 +16,8 @@ from typing import Any
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
 
-from irad.api.annotate import Active, Const, Duplicated, Reverse
+from irad.api.annotate import Active, Const, Duplicated
+from irad.api.modes import Reverse
 from irad.api.autodiff import autodiff_of
 from irad.api.checkpointing.values import FILE, Leaf, leaves_of, structured
 from irad.api.functions import remembered
