@@ -35,6 +35,7 @@ from irad.api.grad import (
 from irad.api.jacobians.jacobian import (
     jacobian as jacobian,
     value_and_jacobian as value_and_jacobian,
+    value_and_jacobian_into as value_and_jacobian_into,
 )
 from irad.api.jacobians.sparse import sparse_jacobian as sparse_jacobian
 from irad.api.jit import jit as jit

@@ -15,7 +15,7 @@ from irad.api.check import check
 from irad.api.checkpoint import checkpoint, checkpoint_loop, checkpoint_while
 from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
-from irad.api.jacobians.jacobian import jacobian, value_and_jacobian
+from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_jacobian_into
 from irad.api.jacobians.sparse import sparse_jacobian
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
@@ -72,7 +72,7 @@ def _chosen(derive: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
-    """How Numba types a call of `jacobian` or `value_and_jacobian`."""
+    """How Numba types a call of `jacobian` and the like."""
 
     def typed(
         f: Any,
@@ -163,7 +163,7 @@ _of_python_alone(
 
 for function in (grad, value_and_grad, value_and_grad_into, pushforward):
     overload(function, prefer_literal=True, strict=False)(_chosen(function))
-for each in (jacobian, value_and_jacobian):
+for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
     overload(each, prefer_literal=True, strict=False)(_jacobian(each))
 overload(jvp, prefer_literal=True, strict=False)(_jvp)
 overload(checkpoint, strict=False)(_checkpoint)

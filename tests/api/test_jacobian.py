@@ -165,6 +165,54 @@ def test_workspace(how):
     np.testing.assert_array_equal(work, X)
 
 
+@each_mode
+def test_a_jacobian_in_arrays_of_the_caller(how):
+    @njit
+    def results(x, t):
+        return x * x[0] * t, t * t * x[1]
+
+    derivative = irad.value_and_jacobian_into(results, (0, 1), **how)
+    backwards = np.full((3, 3), np.nan)[::-1]
+    out = ((backwards, np.full(3, np.nan)), (np.full(3, np.nan), np.full(1, np.nan)))
+    _, expected = irad.value_and_jacobian(results, (0, 1), **how)(X, 2.0)
+    value = derivative(out, X, 2.0)
+    np.testing.assert_array_equal(value[0], 2.0 * X)
+    for found, wanted in zip(out, expected, strict=True):
+        for mine, its in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(mine, np.reshape(its, mine.shape))
+    shared, shape = (out[0], (X, out[1][1])), ((out[0][0], np.empty(4)), out[1])
+    for given, message in (
+        (shared, "shares memory"),
+        (shape, "another shape"),
+        (out[0], "written to"),
+        (0.0, "nothing"),
+    ):
+        with pytest.raises(irad.SignatureError, match=message):
+            derivative(given, X, 2.0)
+
+
+def test_the_choice_of_mode_writes_to_arrays_as_well():
+    @njit
+    def sums(x, n):
+        y = np.zeros(n)
+        for i in range(x.size):
+            y[i % n] += x[i] ** 2
+        return y
+
+    derivative = irad.value_and_jacobian_into(sums)
+
+    @njit
+    def compiled(out, x, n):
+        return irad.value_and_jacobian_into(sums)(out, x, n)
+
+    for n in (2, 4):
+        found, inside = np.full((n, 3), np.nan), np.full((n, 3), np.nan)
+        np.testing.assert_array_equal(derivative(found, X, n), sums(X, n))
+        np.testing.assert_array_equal(compiled(inside, X, n), sums(X, n))
+        for each in (found, inside):
+            np.testing.assert_array_equal(each, irad.jacobian(sums, mode="reverse")(X, n))
+
+
 # ------------------------------------------------------------------------------------------------ the choice of mode
 
 

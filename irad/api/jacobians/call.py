@@ -16,13 +16,15 @@ from irad.api.forward import batched_pushforward
 from irad.api.functions import check_positions, remembered
 from irad.api.inside.pullback_value import PullbackType, TapeType, pullback_maker
 from irad.api.jacobians.columns import Columns
+from irad.api.jacobians.destination import OUT, Place, places_in
 from irad.api.jacobians.products import Products
 from irad.api.jacobians.rows import Rows
-from irad.api.jacobians.specialised import Written, shadow_like
+from irad.api.jacobians.specialised import Written, shadow_like, share_memory
 from irad.api.jacobians.structure import Part, Structure
 from irad.api.jacobians.writing import indented
 from irad.api.separate.vjp import forward_of
-from irad.errors import UnsupportedError
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
 from irad.frontend.calls.pullback import returned_type
 from irad.frontend.derivation import Derivation, derivation_of
@@ -30,7 +32,8 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.target import typing_context
-from irad.frontend.values.abi import arguments_of
+from irad.frontend.values.abi import Argument, arguments_of
+from irad.frontend.values.tree import Content
 from irad.options import Options
 
 Mode: TypeAlias = Literal["forward", "reverse"]
@@ -68,6 +71,7 @@ class JacobianTask:
     """What a Jacobian is taken of, and how it is returned, free of types and modes."""
 
     kind: str
+    returns: Returns
     argnums: tuple[int, ...]
     single: bool
     chunk: int | None
@@ -75,15 +79,19 @@ class JacobianTask:
     options: Options
 
     @property
-    def returns_value(self) -> bool:
-        """Whether the value is returned as well."""
-        return self.kind != "jacobian"
+    def leading(self) -> list[str]:
+        """What the code takes before the arguments of the function: where the Jacobian is written to."""
+        return [OUT] if self.returns is Returns.VALUE else []
 
     def python_type(self, result: Any) -> Any:
         """As what Python is given a result: derivatives in single precision stay NumPy scalars."""
-        if not self.returns_value:
-            return with_numpy_numbers(result)
-        return types.Tuple((result.types[0], with_numpy_numbers(result.types[1])))
+        match self.returns:
+            case Returns.VALUE:
+                return result
+            case Returns.GRADIENT:
+                return with_numpy_numbers(result)
+            case _:
+                return types.Tuple((result.types[0], with_numpy_numbers(result.types[1])))
 
 
 class Call:
@@ -92,14 +100,16 @@ class Call:
     Args:
         primal: the dispatcher of the function.
         task: what is asked for.
-        argument_types: one for each parameter.
+        given_types: those of what the task takes first, and one for each parameter.
     """
 
-    def __init__(self, primal: Any, task: JacobianTask, argument_types: tuple[Any, ...]) -> None:
-        self.primal, self.task, self.argument_types = primal, task, argument_types
+    def __init__(self, primal: Any, task: JacobianTask, given_types: tuple[Any, ...]) -> None:
+        count = len(task.leading)
+        self.primal, self.task, self.argument_types = primal, task, given_types[count:]
+        self._leading_types = given_types[:count]
         self.function = primal.py_func
         self.parameters = parameter_names(self.function)
-        self.arguments = arguments_of(self.function, argument_types)
+        self.arguments = arguments_of(self.function, self.argument_types)
         self.names = {argument.position: argument.name for argument in self.arguments}
         self.call = call_of(self.function)
 
@@ -110,6 +120,20 @@ class Call:
         kinds = {argument.position: argument.type for argument in self.arguments}
         task = self.task
         return Structure(self.function, return_type, kinds, task.argnums, task.single, task.holomorphic)
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """Arrays of the caller that the Jacobian is written to."""
+        return {name: place for kind in self._leading_types for name, place in places_in(self.structure, kind).items()}
+
+    @property
+    def arrays(self) -> list[str]:
+        """Expressions for all arrays among the arguments."""
+        return [self._at(a, leaf) for a in self.arguments for leaf in a.leaves if leaf.is_array]
+
+    @staticmethod
+    def _at(argument: Argument, leaf: Content) -> str:
+        return Part(0, argument.position, leaf.path, leaf.type).of(argument.name)
 
     @cached_property
     def width(self) -> int:
@@ -155,7 +179,7 @@ class Call:
                 location_of(self.function),
             )
         return [
-            Part(0, argument.position, leaf.path, leaf.type).of(argument.name)
+            self._at(argument, leaf)
             for argument in self.derivation.arguments
             for leaf in argument.leaves
             if leaf.is_array and leaf.data_index in self.derivation.compiled.written
@@ -176,7 +200,9 @@ class Call:
             self.restored(),
             decides=decides,
             is_flagged=is_flagged,
-            returns_value=self.task.returns_value,
+            returns=self.task.returns,
+            places=self.places,
+            arrays=self.arrays,
             width=self.width,
         )
         return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
@@ -191,7 +217,14 @@ class Call:
         arguments, value = types.BaseTuple.from_types(tuple(self.argument_types)), signature.return_type.types[1]
         alive = types.BaseTuple.from_types((arguments, value))
         make = pullback_maker(PullbackType(TapeType(forward, forward.numbers[tuple(signature.args)], alive)))
-        code = Rows(structure, self.names, is_flagged=is_flagged, returns_value=self.task.returns_value)
+        code = Rows(
+            structure,
+            self.names,
+            is_flagged=is_flagged,
+            returns=self.task.returns,
+            places=self.places,
+            arrays=self.arrays,
+        )
         lines = code.lines(self.call, ", ".join(self.parameters))
         return self._code(lines, {"irad_augmented": forward, "irad_make": make})
 
@@ -203,9 +236,10 @@ class Call:
 
     def either(self, first: DerivativeDispatcher, rows: DerivativeDispatcher) -> Written:
         """Code for both."""
-        lines = [f"irad_found, irad_is_complete = irad_first({self.call})"]
+        call = ", ".join([*self.task.leading, self.call])
+        lines = [f"irad_found, irad_is_complete = irad_first({call})"]
         if self.known_mode is None:
-            lines += ["if not irad_is_complete:", f"    irad_found = irad_rows({self.call})"]
+            lines += ["if not irad_is_complete:", f"    irad_found = irad_rows({call})"]
         return self._code([*lines, "return irad_found"], {"irad_first": first, "irad_rows": rows})
 
     @cached_property
@@ -222,4 +256,5 @@ class Call:
 
     def _code(self, lines: Iterable[str], scope: Mapping[str, object]) -> Written:
         body = "".join(f"{line}\n" for line in indented(lines))
-        return body, {"irad_np": np, **self.structure.scope, **scope}
+        fixed = {"irad_np": np, "irad_misfit": SignatureError, "irad_share_memory": share_memory}
+        return body, {**fixed, **self.structure.scope, **scope}

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from irad.api.jacobians import writing
 from irad.api.jacobians.structure import Block, Part, Structure
-from irad.api.jacobians.writing import indented, is_in, when
+from irad.api.jacobians.writing import Places, indented, is_in, when
+from irad.frontend.calls.annotations import Returns
 
 _DIFFERS = 'raise RuntimeError("the number of results differs between two runs of the function")'
 
@@ -34,7 +35,9 @@ class Columns:
         written: expressions for the arrays that the function may write to.
         decides: give up after the first run if reverse mode is better.
         is_flagged: return whether the Jacobian is complete, too.
-        returns_value: as well.
+        returns: what the code returns.
+        places: arrays of the caller for the blocks.
+        arrays: expressions for all arrays among the arguments.
         width: directions in each run.
     """
 
@@ -46,11 +49,14 @@ class Columns:
         *,
         decides: bool,
         is_flagged: bool,
-        returns_value: bool,
+        returns: Returns,
+        places: Places,
+        arrays: list[str],
         width: int,
     ) -> None:
         self.structure, self.arguments, self.written, self.width = structure, arguments, written, width
-        self.decides, self.is_flagged, self.returns_value = decides, is_flagged, returns_value
+        self.decides, self.is_flagged, self.returns, self.places = decides, is_flagged, returns, places
+        self.arrays = arrays
         self.inputs = [part.of(arguments[part.position]) for part in structure.inputs]
 
     def lines(self, call: str) -> Iterator[str]:
@@ -61,20 +67,22 @@ class Columns:
         """
         parts, blocks = self.structure.inputs, self.structure.blocks()
         sizes = [writing.size_of(p, at, self._directions(p)) for p, at in zip(parts, self.inputs, strict=True)]
+        yield from writing.separations(self.places, self.arrays)
         yield from (f"irad_copy{i} = {at}.copy()" for i, at in enumerate(self.written))
         yield from writing.starts("start", parts, sizes)
         yield from (line for part in parts for line in self._tangents(part))
-        yield from writing.placeholders(blocks)
+        yield from writing.placeholders(blocks, self.places)
         yield "irad_first = 0"
         yield "while True:"
         yield from indented(self._run(blocks, call))
+        yield from writing.copies(self.places)
         yield f"return {self._result(True)}"
 
     def _directions(self, part: Part) -> int:
         return self.structure.input_directions(part)
 
     def _result(self, is_complete: bool) -> str:
-        return writing.returned(self.structure, self.returns_value, is_complete if self.is_flagged else None)
+        return writing.returned(self.structure, self.returns, is_complete if self.is_flagged else None)
 
     def _tangents(self, part: Part) -> Iterator[str]:
         """Those of an array: an array for each direction of a run."""
@@ -143,7 +151,7 @@ class Columns:
             ]
             yield f"irad_rows = {' + '.join(rows)}"
             yield from when(f"0 < irad_rows < {total}", [*self._restored(), f"return {self._result(False)}"])
-        yield from writing.allocations(blocks, "irad_columns[0]", self.inputs)
+        yield from writing.allocations(blocks, "irad_columns[0]", self.inputs, self.places)
 
     def _taken(self, part: Part) -> Iterator[str]:
         """Stores a column."""

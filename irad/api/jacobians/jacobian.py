@@ -7,7 +7,7 @@ a pushforward (`columns`) or a pullback (`rows`); these are compiled lazily, whe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from numba.core import types
 
@@ -16,10 +16,17 @@ from irad.api.functions import check_options, check_positions, chosen, options_o
 from irad.api.jacobians.call import Call, JacobianTask, Mode, returning
 from irad.api.jacobians.specialised import Written, specialised
 from irad.errors import SignatureError
+from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
+
+_RETURNS: Final = {
+    "jacobian": Returns.GRADIENT,
+    "value_and_jacobian": Returns.VALUE_AND_GRADIENT,
+    "value_and_jacobian_into": Returns.VALUE,
+}
 
 
 @public
@@ -120,6 +127,45 @@ def value_and_jacobian(
     return _derivative("value_and_jacobian", f, where, mode, chunk, outputs, holomorphic, options)
 
 
+@public
+def value_and_jacobian_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    mode: Mode | None = None,
+    chunk: int | None = None,
+    outputs: int | Sequence[int] | None = None,
+    holomorphic: bool | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `value_and_jacobian`, but writes the Jacobian to arrays that are passed in.
+
+    The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the Jacobian, with an
+    array of one element in place of a number. Its arrays must not share memory with the arguments, nor with each other;
+    what they hold does not matter.
+
+    Returns:
+        A callable ``(out, *args) -> value``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def squares(x):
+        ...     return x * x
+        >>> jacobian = np.empty((2, 2))
+        >>> irad.value_and_jacobian_into(squares)(jacobian, np.array([1.0, 3.0]))
+        array([1., 9.])
+        >>> jacobian
+        array([[2., 0.],
+               [0., 6.]])
+    """
+    where = chosen(f, argnums, argnames)
+    return _derivative("value_and_jacobian_into", f, where, mode, chunk, outputs, holomorphic, options)
+
+
 def _derivative(
     kind: str,
     f: Callable[..., Any],
@@ -136,12 +182,12 @@ def _derivative(
         found = _derivative(
             kind, method.function, method.positions(argnums), mode, chunk, shifted, holomorphic, options
         )
-        return BoundDerivative(found, method.instance)
+        return BoundDerivative(found, method.instance, leading=int(_RETURNS[kind] is Returns.VALUE))
     primal = primal_of(f)
     check_options(options)
     _check_mode(primal, mode, chunk)
     positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
-    task = JacobianTask(kind, positions, single, chunk, holomorphic, options_or_default(options))
+    task = JacobianTask(kind, _RETURNS[kind], positions, single, chunk, holomorphic, options_or_default(options))
     target = primal if outputs is None else returning(primal, outputs)
     rebuild = (_derivative, (kind, f, argnums, mode, chunk, outputs, holomorphic, task.options))
     return remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
@@ -185,8 +231,9 @@ def _build(primal: Any, task: JacobianTask, mode: Mode | None, rebuild: tuple[An
     names = parameter_names(primal.py_func)
 
     def make(write: Callable[[Call], Written], *, is_partial: bool = False) -> JacobianDispatcher:
-        call = specialised(task.kind, names, lambda argument_types: write(Call(primal, task, argument_types)))
-        wrapper = make_wrapper(task.kind, primal.py_func, [], "irad_call({arguments})", call)
+        call = specialised(task.kind, [*task.leading, *names], lambda given: write(Call(primal, task, given)))
+        out = ["out" if "out" not in names else "out_jacobian" for _ in task.leading]
+        wrapper = make_wrapper(task.kind, primal.py_func, out, f"irad_call({', '.join([*out, '{arguments}'])})", call)
         python_type = task.python_type if not is_partial else lambda result: _first_of(result, task)
         return JacobianDispatcher(wrapper, call, primal, task.kind, rebuild, python_type)
 

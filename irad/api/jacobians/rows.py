@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 
 from irad.api.jacobians import writing
 from irad.api.jacobians.structure import Block, Part, Structure
-from irad.api.jacobians.writing import indented, is_in, when
+from irad.api.jacobians.writing import Places, indented, is_in, when
+from irad.frontend.calls.annotations import Returns
 
 
 class Rows:
@@ -25,13 +26,23 @@ class Rows:
         structure: of the Jacobian.
         arguments: an expression for each argument, by position.
         is_flagged: return that the Jacobian is complete, too.
-        returns_value: as well.
+        returns: what the code returns.
+        places: arrays of the caller for the blocks.
+        arrays: expressions for all arrays among the arguments.
     """
 
     def __init__(
-        self, structure: Structure, arguments: Mapping[int, str], *, is_flagged: bool, returns_value: bool
+        self,
+        structure: Structure,
+        arguments: Mapping[int, str],
+        *,
+        is_flagged: bool,
+        returns: Returns,
+        places: Places,
+        arrays: list[str],
     ) -> None:
-        self.structure, self.is_flagged, self.returns_value = structure, is_flagged, returns_value
+        self.structure, self.is_flagged, self.returns, self.places = structure, is_flagged, returns, places
+        self.arrays = arrays
         self.inputs = [part.of(arguments[part.position]) for part in structure.inputs]
 
     def lines(self, call: str, parameters: str) -> Iterator[str]:
@@ -42,6 +53,7 @@ class Rows:
             parameters: its parameters.
         """
         parts, blocks = self.structure.outputs, self.structure.blocks()
+        yield from writing.separations(self.places, self.arrays)
         yield f"irad_n, irad_value, irad_state, irad_shadows = irad_augmented({call})"
         yield f"irad_pullback = irad_make(irad_state, irad_shadows, (({parameters}, ), irad_value))"
         sizes = [writing.size_of(p, p.of("irad_value"), self._directions(p)) for p in parts]
@@ -50,13 +62,14 @@ class Rows:
             if part.is_array:
                 shape = f"{part.of('irad_value')}.shape"
                 yield f"irad_cotangent{part.number} = irad_np.zeros({shape}, irad_np.{part.dtype})"
-        yield from writing.placeholders(blocks)
-        yield from writing.allocations(blocks, "irad_value", self.inputs)
+        yield from writing.placeholders(blocks, self.places)
+        yield from writing.allocations(blocks, "irad_value", self.inputs, self.places)
         yield f"for irad_direction in range(irad_start{len(parts)}):"
         yield from indented(line for part in parts for line in self._seeded(part))
         yield f"    irad_found = irad_pullback({self.structure.of_value(self._cotangent)})"
         yield from indented(line for part in parts for line in self._taken(part))
-        yield f"return {writing.returned(self.structure, self.returns_value, True if self.is_flagged else None)}"
+        yield from writing.copies(self.places)
+        yield f"return {writing.returned(self.structure, self.returns, True if self.is_flagged else None)}"
 
     def _directions(self, part: Part) -> int:
         return self.structure.output_directions(part)

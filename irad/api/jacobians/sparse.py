@@ -14,6 +14,7 @@ from irad.api.jacobians.colouring import colours_of
 from irad.api.jacobians.probing import blocks_of, probed_pattern
 from irad.api.jacobians.specialised import specialised
 from irad.errors import SignatureError
+from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.cpu import location_of
@@ -118,7 +119,7 @@ def _check_scipy(primal: Any) -> None:
 
 def _products_of(primal: Any, position: int, options: Options) -> DerivativeDispatcher:
     """From directions, as the rows of an array, and the arguments of a function to the products with its Jacobian."""
-    task = JacobianTask(_KIND, (position,), True, _WIDTH, None, options)
+    task = JacobianTask(_KIND, Returns.GRADIENT, (position,), True, _WIDTH, None, options)
     function = primal.py_func
     directions = f"{INTERNAL}directions"
 

@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from irad.frontend.calls.definition import Definition
 from irad.frontend.generated import function_from
 from irad.frontend.memory.references import References
-from irad.frontend.memory.shadows import array_at, extent_of_array, shadow_pointer
+from irad.frontend.memory.shadows import array_at, extent_of_array, overlap, shadow_pointer
 from irad.frontend.numba.target import typing_context
 
 Written = tuple[str, Mapping[str, object]]
@@ -45,6 +45,18 @@ def specialised(name: str, parameters: Sequence[str], write: Callable[[tuple[Any
         return signature.return_type(*argument_types), lower
 
     return Definition(parameters, define)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def share_memory(typing: Any, left: Any, right: Any) -> Any:
+    """Whether the extents of two arrays overlap."""
+
+    def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+        arrays = [context.make_array(kind)(context, builder, v) for kind, v in zip(signature.args, values, strict=True)]
+        extents = [extent_of_array(context, builder, *each) for each in zip(arrays, signature.args, strict=True)]
+        return overlap(builder, *extents)
+
+    return types.boolean(left, right), lower
 
 
 @intrinsic  # type: ignore[untyped-decorator]

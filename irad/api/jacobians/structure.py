@@ -118,6 +118,7 @@ class Structure:
         holomorphic: the convention.
 
     Attributes:
+        function: as above.
         outputs: what is returned.
         inputs: what is differentiated.
         scope: classes of named tuples by the names that expressions have for them.
@@ -136,7 +137,7 @@ class Structure:
         single: bool,
         holomorphic: bool | None,
     ) -> None:
-        self._function, self._types, self._single = function, argument_types, single
+        self.function, self._types, self._single = function, argument_types, single
         self.return_type, self.argnums, self.holomorphic = return_type, argnums, holomorphic
         self.scope: dict[str, Any] = {}
         self.outputs = self._parts(return_type, 0, 0, "returns")
@@ -156,45 +157,50 @@ class Structure:
             dtype = leaf.type.dtype if leaf.kind is LeafKind.ARRAY else leaf.type
             if dtype not in layouts.FLOATS and dtype not in layouts.COMPLEX:
                 raise UnsupportedError(
-                    f"{self._function.__qualname__} {what} {described(leaf.type)}, which is a part of no Jacobian",
+                    f"{self.function.__qualname__} {what} {described(leaf.type)}, which is a part of no Jacobian",
                     "(a) numbers, arrays of numbers and tuples of these or (b) irad.vjp and irad.pushforward",
                     "a Jacobian has an index for each number",
-                    location_of(self._function),
+                    location_of(self.function),
                 )
             found.append(Part(first + len(found), position, leaf.path, leaf.type))
         return found
 
     def _without_derivative(self) -> SignatureError:
-        name, nothing = self._function.__qualname__, self.return_type == types.none
+        name, nothing = self.function.__qualname__, self.return_type == types.none
         return SignatureError(
             f"{name} returns {'nothing' if nothing else described(self.return_type) + ', which has no derivative'}",
             "(a) return floats or arrays of floats or (b) name the arrays that the function writes its results to: "
             "outputs=0",
             "a Jacobian has the derivatives of the results",
-            location_of(self._function),
+            location_of(self.function),
         )
 
     def _check_convention(self) -> None:
-        name = self._function.__qualname__
+        name = self.function.__qualname__
         if self.holomorphic is None and any(block.is_complex_function for block in self.blocks()):
             raise SignatureError(
                 f"{name} is a complex function of complex numbers, whose Jacobian depends on a convention",
                 "(a) holomorphic=True, which gives df/dz of a function that is complex differentiable or "
                 "(b) holomorphic=False, which gives the pair df/dz, df/dz̄ of any function",
                 "a complex function is differentiable as two real functions of two real numbers each",
-                location_of(self._function),
+                location_of(self.function),
             )
         if self.holomorphic and any(b.input.is_complex and not b.output.is_complex for b in self.blocks()):
             raise SignatureError(
                 f"{name} returns a real number where holomorphic=True was given",
                 "leave holomorphic out: the derivative of a real number is d/dRe + i·d/dIm, as that of irad.grad",
                 "a function with real values is complex differentiable only where it is constant",
-                location_of(self._function),
+                location_of(self.function),
             )
 
     def blocks(self) -> list[Block]:
         """All of them, by output, then by input."""
         return [Block(o, i, self.holomorphic) for o in self.outputs for i in self.inputs]
+
+    def steps(self, block: Block) -> list[int]:
+        """The way to a block through the tuples of the Jacobian."""
+        among = [] if self._single else [self.argnums.index(block.input.position)]
+        return [*block.output.path, *among, *block.input.path]
 
     def input_directions(self, part: Part) -> int:
         """How many directions a number among the inputs has."""

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
+from irad.api.jacobians.destination import Place
 from irad.api.jacobians.structure import Block, Part, Structure
+from irad.frontend.calls.annotations import Returns
+
+Places: TypeAlias = Mapping[str, Place]
+
+_MISFIT: Final = (
+    'raise irad_misfit("a part of the Jacobian is written to an array of another shape", "pass arrays with the shapes '
+    'of what irad.jacobian returns", "the Jacobian has the shape of the value, and then that of the argument")'
+)
+_SHARED: Final = (
+    'raise irad_misfit("an array for the Jacobian shares memory with an argument, or with another one", "pass an array '
+    'of its own", "the function reads its arguments while the Jacobian is written")'
+)
 
 
 def starts(name: str, parts: Sequence[Part], sizes: Sequence[str]) -> Iterator[str]:
@@ -38,34 +52,59 @@ def number(part: Part, distance: str, directions: int) -> str:
     return f"({kind}(1) if {distance} == 0 else {second}{kind}(0))"
 
 
-def placeholders(blocks: Iterable[Block]) -> Iterator[str]:
-    """Gives the variables of blocks their types."""
+def placeholders(blocks: Iterable[Block], places: Places) -> Iterator[str]:
+    """Gives the variables of blocks their types; those of the caller's arrays are these."""
     for block in blocks:
         for name in block.names:
             if block.is_number:
                 yield f"irad_j{name} = irad_np.{block.dtype}(0)"
-            else:
-                yield f"irad_j{name} = irad_np.zeros(({'0, ' * block.ndim}), irad_np.{block.dtype})"
-                yield f"irad_b{name} = irad_np.zeros((0, 0), irad_np.{block.dtype})"
+                continue
+            zeros = f"irad_np.zeros(({'0, ' * block.ndim}), irad_np.{block.dtype})"
+            is_given = name in places and places[name].is_direct
+            yield f"irad_j{name} = {places[name].at if is_given else zeros}"
+            yield f"irad_b{name} = irad_np.zeros((0, 0), irad_np.{block.dtype})"
 
 
-def allocations(blocks: Iterable[Block], output: str, inputs: Sequence[str]) -> Iterator[str]:
+def allocations(blocks: Iterable[Block], output: str, inputs: Sequence[str], places: Places) -> Iterator[str]:
     """Makes the blocks.
 
     Args:
         blocks: all of them.
         output: an expression for the value, or for something of its structure.
         inputs: expressions for the parts that are differentiated.
+        places: arrays of the caller for the blocks; empty where they are returned.
     """
     for block in blocks:
-        if block.is_number:
-            continue
         ends = [(block.output, block.output.of(output)), (block.input, inputs[block.input.number])]
         shape = " + ".join(f"{at}.shape" for part, at in ends if part.is_array)
         flat = ", ".join(f"{at}.size" if part.is_array else "1" for part, at in ends)
         for name in block.names:
-            yield f"irad_j{name} = irad_np.zeros({shape}, irad_np.{block.dtype})"
+            place = places.get(name)
+            if place is not None:
+                misfits = f"{place.at}.size != 1" if block.is_number else f"{place.at}.shape != {shape}"
+                yield from when(misfits, [_MISFIT])
+            if block.is_number:
+                continue
+            if place is not None and place.is_direct:
+                yield f"irad_j{name}[...] = 0"
+            else:
+                yield f"irad_j{name} = irad_np.zeros({shape}, irad_np.{block.dtype})"
             yield f"irad_b{name} = irad_j{name}.reshape(({flat}))"
+
+
+def copies(places: Places) -> Iterator[str]:
+    """Copies blocks to arrays of the caller that they were not written to."""
+    for name, place in places.items():
+        if not place.is_direct:
+            yield f"{place.at}[...] = irad_j{name}"
+
+
+def separations(places: Places, arrays: Iterable[str]) -> Iterator[str]:
+    """Refuses arrays of the caller that share memory with each other or with the arguments."""
+    known = list(arrays)
+    for place in places.values():
+        yield from (line for at in known for line in when(f"irad_share_memory({place.at}, {at})", [_SHARED]))
+        known.append(place.at)
 
 
 def stored(block: Block, place: str, values: Sequence[str]) -> Iterator[str]:
@@ -81,10 +120,10 @@ def variable(block: Block) -> str:
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
-def returned(structure: Structure, returns_value: bool, is_complete: bool | None) -> str:
-    """What the code returns: the Jacobian, with the value before and whether it is complete after it, if wanted."""
+def returned(structure: Structure, returns: Returns, is_complete: bool | None) -> str:
+    """What the code returns: value, Jacobian or both; and whether the Jacobian is complete, where that is asked for."""
     found = structure.result(variable)
-    result = f"(irad_value, {found})" if returns_value else found
+    result = {Returns.GRADIENT: found, Returns.VALUE: "irad_value"}.get(returns, f"(irad_value, {found})")
     return result if is_complete is None else f"({result}, {is_complete})"
 
 
