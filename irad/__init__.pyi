@@ -23,6 +23,10 @@ from irad.api.checkpoint import (
     checkpoint_loop as checkpoint_loop,
     checkpoint_while as checkpoint_while,
 )
+from irad.api.custom.decorators import (
+    custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
+)
 from irad.api.forward import (
     jvp as jvp,
     pushforward as pushforward,

@@ -230,7 +230,8 @@ def _lending(
             with suppress(IradError):  # the first error is about what the user wrote
                 return attempt(replace(task, roles=(*task.roles, *workspace)))
         for each in several:
-            each.remedy = "make it inside the function" if isinstance(each, ActivityError) else each.remedy
+            if isinstance(each, ActivityError) and each.memory is not None:
+                each.remedy = "make it inside the function"
         raise
 
 

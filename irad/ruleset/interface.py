@@ -375,6 +375,8 @@ class PairRule:
         returns_new: the memory that it returns is new, as the user promises.
         has_tangent: there is a rule for forward mode.
         forward_remedy: how to have one, where `irad.rules.forward` is not the way.
+        has_cotangent: there is a rule for reverse mode.
+        leaves_arguments: the rule takes no account of what the function overwrites.
     """
 
     symbols: tuple[str, ...]
@@ -384,6 +386,8 @@ class PairRule:
     returns_new: bool = False
     has_tangent: bool = False
     forward_remedy: str | None = None
+    has_cotangent: bool = True
+    leaves_arguments: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ from irad.passes.analysis.refused_memory import (
     scratch_error,
     written_error,
 )
-from irad.passes.analysis.refused_tangents import lacks_tangent
+from irad.passes.analysis.refused_tangents import lacks_cotangent, lacks_tangent
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
@@ -309,8 +309,10 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
     if ruled is not None:
         return ruled
-    if _is_forward(unit) and unit.activity.takes_part(call) and (lacking := lacks_tangent(unit, call)) is not None:
-        return lacking
+    if unit.activity.takes_part(call):
+        lacking = lacks_tangent(unit, call) if _is_forward(unit) else lacks_cotangent(unit, call)
+        if lacking is not None:
+            return lacking
     if isinstance(callee, CallRule):
         return written_error(unit, call) or move_error(unit, call)
     if isinstance(callee, Elementwise):
@@ -368,6 +370,8 @@ def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
     rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
     written = frozenset(unit.mod_ref.of(call).targets)
     match rule:
+        case PairRule(name=name, leaves_arguments=True):
+            numbers, said = written - {0}, f"{name}, whose rule says nothing about what it overwrites,"
         case Inactive(name=name) if name:
             numbers, said = written - {0}, f"{name}, which was declared inactive,"
         case PairRule(name=name, parameters=constant) | ConstantParameters(name=name, parameters=constant):

@@ -37,6 +37,22 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
             return None
 
 
+def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
+    """Why reverse mode cannot pass through a call whose callee has a rule; None if it can."""
+    match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
+        case PairRule(name=name, has_cotangent=False):
+            return NoRuleError(
+                f"{name} has no rule for reverse mode, and its body is not to be differentiated",
+                f"(a) give it one: {name}.defvjp(forward, backward) or (b) irad.rules.forward({name}) in place of "
+                "irad.custom_jvp, after which reverse mode differentiates the body or (c) use forward mode: irad.jvp, "
+                "irad.pushforward or irad.autodiff(irad.Forward, …)",
+                "a rule for forward mode carries tangents on; how cotangents go back does not follow from it",
+                focus=name,
+            )
+        case _:
+            return None
+
+
 def _can_be_repeated(unit: Unit, call: CallSite) -> bool:
     """Whether all that a function with a rule writes to is its result, its exception and new memory."""
     points_to, access, request = unit.points_to, unit.mod_ref.of(call), unit.program.request

@@ -16,6 +16,7 @@ from irad.api.linearize import CHANGED, TOLERANCE, check_copyable, linearize
 from irad.api.nopython import function_behind
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.signature import without_derivative
+from irad.frontend.custom.contract import kept_value
 from irad.frontend.custom.forward.partials import zero_tangent
 from irad.frontend.generated import function_from
 from irad.frontend.numba.target import typing_context
@@ -119,17 +120,17 @@ def typed(f: Any, *args: Any) -> Callable[..., Any]:
             "a linear map inside compiled code returns the tangent of the value",
             SourceLocation.here(),
         )
-    kept = types.BaseTuple.from_types(tuple(_typed(copied, each) for each in given))
+    kept = types.BaseTuple.from_types(tuple(_typed(kept_value, each) for each in given))
     apply = jit(_apply(function, push, len(given), active))
-    make = _maker(LinearMapType(apply, kept, _typed(copied, value)))
+    make = _maker(LinearMapType(apply, kept, _typed(kept_value, value)))
     zeros = "".join(f"zero_tangent(args[{i}]), " for i in active)
     body = (
         "def linearize(f, *args):\n"
-        "    kept = copied(args)\n"
+        "    kept = kept_value(args)\n"
         f"    value, _ = push(({zeros}), *args)\n"
-        "    return value, make(kept, copied(value))\n"
+        "    return value, make(kept, kept_value(value))\n"
     )
-    scope = {"copied": copied, "push": push, "zero_tangent": zero_tangent, "make": make}
+    scope = {"kept_value": kept_value, "push": push, "zero_tangent": zero_tangent, "make": make}
     return function_from("linearize", body, _FILE, scope)
 
 
@@ -146,21 +147,22 @@ def _apply(function: Any, push: Any, count: int, active: Sequence[int]) -> Calla
     directions = "".join(f"direction(t{i}, args[{i}]), " for i in active)
     source = (
         f"def apply(args, value{tangents}):\n"
-        f"    found, tangent = push(({directions}), *copied(args))\n"
+        f"    found, tangent = push(({directions}), *kept_value(args))\n"
         "    if not alike(found, value):\n"
         "        raise SignatureError(problem, remedy, reason)\n"
         "    return tangent\n"
     )
     problem, remedy, reason = CHANGED
-    scope = {"push": push, "direction": direction, "copied": copied, "alike": alike, "SignatureError": SignatureError}
+    scope = {
+        "push": push,
+        "direction": direction,
+        "kept_value": kept_value,
+        "alike": alike,
+        "SignatureError": SignatureError,
+    }
     made = function_from("apply", source, _FILE, {**scope, "problem": problem, "remedy": remedy, "reason": reason})
     made.__name__ = function.py_func.__qualname__
     return made
-
-
-def copied(value: object) -> Any:
-    """A value whose memory nothing else changes."""
-    raise NotImplementedError("called in compiled code only")
 
 
 def direction(tangent: object, value: object) -> Any:
@@ -173,23 +175,11 @@ def alike(one: object, other: object) -> Any:
     raise NotImplementedError("called in compiled code only")
 
 
-@overload(copied)
-def _copied_typed(value):  # type: ignore[no-untyped-def]
-    if isinstance(value, types.BaseTuple):
-        items = "".join(f"copied(value[{i}]), " for i in range(len(value)))
-        made = f"make({items})" if isinstance(value, types.BaseNamedTuple) else f"({items})"
-        scope = {"copied": copied, "make": getattr(value, "instance_class", None)}
-        return function_from("parts", f"def parts(value):\n    return {made}\n", _FILE, scope)
-    if isinstance(value, types.Array | types.List | types.ListType):
-        return lambda value: value.copy()
-    return lambda value: value
-
-
 @overload(direction)
 def _direction_typed(tangent, value):  # type: ignore[no-untyped-def]
     if tangent == types.none:
         return lambda tangent, value: zero_tangent(value)
-    return lambda tangent, value: copied(tangent)
+    return lambda tangent, value: kept_value(tangent)
 
 
 @overload(alike)

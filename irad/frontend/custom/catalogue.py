@@ -44,6 +44,7 @@ class CustomRule:
         restores: the reverse may put back what the function overwrote.
         is_easy: whether its parts were made from partial derivatives.
         is_imported: whether they are Python code.
+        is_total: in a mode without a rule the function is refused, and its body not differentiated.
         noinline: no rule of its own: it only stays a call.
         noalias: what it returns is new memory.
         forward_from_body: forward mode differentiates the body if there is no rule for it.
@@ -58,6 +59,7 @@ class CustomRule:
     inactive_arguments: frozenset[int] = frozenset()
     restores: bool = False
     is_easy: bool = False
+    is_total: bool = False
     is_imported: bool = False
     noinline: bool = False
     noalias: bool = False
@@ -87,12 +89,12 @@ class CustomRule:
     @property
     def decides(self) -> bool:
         """Whether it says how a call is differentiated."""
-        return self.is_for_reverse or self.inactive is not None or self.opted_out
+        return self.replaces_body or self.opted_out
 
     @property
     def replaces_body(self) -> bool:
         """Whether the body of the function is not differentiated."""
-        return self.is_for_reverse or self.inactive is not None
+        return self.is_for_reverse or self.is_total or self.inactive is not None
 
     def part(self, kind: str) -> Callable[..., Any]:
         """A function of the rule.

@@ -28,7 +28,7 @@ def contract(cotangent: object, partial: object, argument: object) -> Any:
 
 
 def kept_value(value: object) -> Any:
-    """A value whose memory nothing else changes: arrays are copied."""
+    """A value whose memory nothing else changes: arrays and lists of numbers are copied."""
     raise NotImplementedError("called in compiled code only")
 
 
@@ -39,6 +39,8 @@ def zero_shadow(value: object) -> Any:
 
 @overload(kept_value)
 def _kept_value_typed(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.List | types.ListType):
+        return lambda value: value.copy()
     return _by_parts(value, kept_value, lambda value: value.copy(), lambda value: value)
 
 
@@ -53,8 +55,10 @@ def _by_parts(value: object, function: object, of_array: object, of_other: objec
     if not isinstance(value, types.BaseTuple):
         return of_other
     items = "".join(f"function(value[{i}]), " for i in range(len(value)))
-    source = f"def parts(value):\n    return ({items})\n"
-    return function_from("parts", source, "irad.rules.easy_rule", {"function": function})
+    is_named = function is kept_value and isinstance(value, types.BaseNamedTuple)
+    source = f"def parts(value):\n    return {'make' if is_named else ''}({items})\n"
+    scope = {"function": function, "make": getattr(value, "instance_class", None)}
+    return function_from("parts", source, "irad.rules.easy_rule", scope)
 
 
 @register_jitable

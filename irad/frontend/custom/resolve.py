@@ -62,12 +62,21 @@ def _rules(ruled: tuple[Outlined, ...], mode: Mode) -> Iterator[Rule]:
 def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -> Iterator[Rule]:
     is_forward = mode.is_forward
     has_tangent = is_forward and rule.is_for_forward
-    is_replaced = has_tangent or (rule.is_for_reverse and not (is_forward and rule.forward_from_body))
+    is_replaced = has_tangent or (rule.replaces_body and not (is_forward and rule.forward_from_body))
     if rule.inactive is not None:
         yield Inactive((symbol,), rule.inactive, None, rule.name)
     elif is_replaced:
-        remedy = _FORWARD_OF_IMPORTED if rule.is_imported else None
-        yield PairRule((symbol,), rule.name, rule.version, constant, rule.noalias, has_tangent, remedy)
+        yield PairRule(
+            (symbol,),
+            rule.name,
+            rule.version,
+            constant,
+            rule.noalias,
+            has_tangent,
+            forward_remedy=_FORWARD_OF_IMPORTED if rule.is_imported else None,
+            has_cotangent=rule.is_for_reverse,
+            leaves_arguments=rule.is_easy or rule.is_total,
+        )
     elif constant or rule.noalias:
         yield ConstantParameters((symbol,), rule.name, constant, rule.noalias)
 

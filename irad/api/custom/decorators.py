@@ -1,0 +1,161 @@
+"""`custom_jvp` and `custom_vjp`: rules of pure functions in the style of JAX."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba.core.registry import CPUDispatcher
+
+from irad.api.inspectable import InspectableDispatcher
+from irad.api.jit import jit
+from irad.errors import RuleError
+from irad.frontend.calls.raising import public
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.pure import cotangent_functions, tangent_functions
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class RuledDispatcher(InspectableDispatcher):
+    """A compiled function whose derivative is given by `defjvp` and `defvjp`."""
+
+    def defjvp(self, jvp: _Function) -> _Function:
+        """Gives the rule for forward mode; usable as a decorator.
+
+        Args:
+            jvp: called as ``jvp(primals, tangents)``, with a tuple for each; returns ``(value, tangent)``.
+
+        Raises:
+            RuleError: it takes other arguments.
+        """
+        _check_call(self, jvp, 2, "(primals, tangents)")
+        self._define(tangent_functions(_compiled(jvp), self._count(), self._file("jvp")))
+        return jvp
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Gives the rule for reverse mode.
+
+        Args:
+            forward: called with the arguments; returns ``(value, residuals)``, of any type that Numba compiles.
+            backward: called as ``backward(residuals, cotangent)``; returns a tuple with the cotangent of each argument.
+
+        Raises:
+            RuleError: one takes other arguments.
+        """
+        _check_call(self, forward, self._count(), str(inspect.signature(self.py_func)))
+        _check_call(self, backward, 2, "(residuals, cotangent)")
+        functions = _compiled(forward), _compiled(backward)
+        self._define(cotangent_functions(*functions, self._count(), self._file("vjp")))
+
+    def _define(self, parts: dict[str, Callable[..., Any]]) -> None:
+        with catalogue.edited(self) as rule:
+            rule.parts.update(parts)
+
+    def _count(self) -> int:
+        return len(inspect.signature(self.py_func).parameters)
+
+    def _file(self, kind: str) -> str:
+        return f"irad.custom_{kind} of {self.py_func.__qualname__}"
+
+
+@public
+def custom_jvp(f: Callable[..., Any]) -> RuledDispatcher:
+    """Gives a function a derivative of its own in forward mode, as ``jax.custom_jvp`` does.
+
+    The result is the compiled function with a method ``defjvp``, which takes the rule: ``jvp(primals, tangents)``
+    returns ``(value, tangent)``, the tangent with the structure of the value. The tangent of a constant argument is
+    zero (None for integers and the like). The function and the rule change none of their arguments.
+
+    The body of the function is not differentiated any more. Reverse mode refuses it unless ``defvjp`` gives a rule for
+    that, as in `custom_vjp`: what a tangent is does not tell how a cotangent goes back.
+
+    Args:
+        f: a plain Python function, which is compiled like `irad.jit`, or one compiled by ``numba.njit``.
+
+    Raises:
+        RuleError: ``f`` is not a function, or takes star arguments.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> @irad.custom_jvp
+        ... def log1pexp(x):
+        ...     return np.log(1.0 + np.exp(x))
+        >>> @log1pexp.defjvp
+        ... def log1pexp_jvp(primals, tangents):
+        ...     (x,), (x_dot,) = primals, tangents
+        ...     return log1pexp(x), (1.0 - 1.0 / (1.0 + np.exp(x))) * x_dot
+        >>> irad.jvp(lambda x: 2.0 * log1pexp(x), (0.0,), (1.0,))[1]
+        1.0
+    """
+    return _ruled(f, "custom_jvp")
+
+
+@public
+def custom_vjp(f: Callable[..., Any]) -> RuledDispatcher:
+    """Gives a function a derivative of its own in reverse mode, as ``jax.custom_vjp`` does.
+
+    The result is the compiled function with a method ``defvjp``, which takes two functions: ``forward(*args)`` returns
+    ``(value, residuals)``, ``backward(residuals, cotangent)`` a tuple with the cotangent of each argument, None where
+    there is none. The cotangent has the structure of the value. The functions change none of their arguments.
+
+    Arrays among the residuals are copied. The body of the function is not differentiated any more: forward mode refuses
+    it unless ``defjvp`` gives a rule for that, as in `custom_jvp`. Arguments with a derivative are numbers and arrays;
+    for others, and functions that write to their arguments, there are `irad.rules.augmented_primal` and ``reverse``.
+
+    Args:
+        f: as for `custom_jvp`.
+
+    Raises:
+        RuleError: as for `custom_jvp`.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> @irad.custom_vjp
+        ... def clipped(x, bound):
+        ...     return x
+        >>> clipped.defvjp(
+        ...     lambda x, bound: (x, bound),
+        ...     lambda bound, cotangent: (max(-bound, min(bound, cotangent)), None),
+        ... )
+        >>> irad.grad(lambda x: clipped(x, 1.0) ** 2)(5.0)
+        1.0
+    """
+    return _ruled(f, "custom_vjp")
+
+
+def _ruled(f: Any, kind: str) -> RuledDispatcher:
+    parameters = inspect.signature(getattr(f, "py_func", f)).parameters.values() if callable(f) else None
+    if parameters is None or any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        raise RuleError(
+            f"irad.{kind} is given {catalogue.name_of(f)}, which "
+            + ("is not a function" if parameters is None else "takes star arguments"),
+            f"decorate a function with a fixed number of arguments: @irad.{kind}",
+            "the rule has a tangent or cotangent for each argument",
+            catalogue.place_of(f) if callable(f) else None,
+        )
+    dispatcher: Any = f if isinstance(f, CPUDispatcher) else jit(f)
+    dispatcher.__class__ = RuledDispatcher
+    with catalogue.edited(dispatcher) as rule:
+        rule.is_total = True
+    ruled: RuledDispatcher = dispatcher
+    return ruled
+
+
+def _check_call(f: Any, function: Any, count: int, wanted: str) -> None:
+    try:
+        inspect.signature(getattr(function, "py_func", function)).bind(*([None] * count))
+    except TypeError as error:
+        raise RuleError(
+            f"the rule of {f.py_func.__qualname__} cannot be called with {count} arguments: {error}",
+            f"let it take {wanted}",
+            "that is what it is called with",
+            catalogue.place_of(function) if callable(function) else None,
+        ) from None
+
+
+def _compiled(function: Any) -> Any:
+    return function if isinstance(function, CPUDispatcher) else jit(function)

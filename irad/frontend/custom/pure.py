@@ -1,0 +1,237 @@
+"""Rules in the style of JAX: pure functions of values, tangents and cotangents, as the functions of a rule here.
+
+Input   ``jvp(primals, tangents) -> (value, tangent)``, or ``forward(*primals) -> (value, residuals)`` with
+        ``backward(residuals, cotangent) -> cotangents``.
+Output  the functions of a rule, by their kind.
+Method  arguments and cotangents that carry no derivative are zeros for these functions. What `forward` keeps is copied,
+        since arrays may change in place. Cotangents of arrays are added to their shadows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload, register_jitable
+
+from irad.errors import RuleError
+from irad.frontend.custom.annotated import (
+    ActiveArgument,
+    AugmentedReturn,
+    ConstArgument,
+    annotation_of,
+    is_active,
+)
+from irad.frontend.custom.contract import kept_value, zero_shadow
+from irad.frontend.custom.forward.partials import zero_tangent
+from irad.frontend.generated import function_from
+from irad.frontend.numba.messages import described
+
+
+def tangent_functions(rule: Callable[..., Any], count: int, file: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a rule by its tangent; ``count`` is the number of arguments."""
+    names = [f"x{i}" for i in range(count)]
+    lines = [f"def forward(config{''.join(f', {name}' for name in names)}):"]
+    for name in names:
+        lines += [
+            f"    if is_active({name}):",
+            f"        d{name} = filled({name}.tangent, {name}.value)",
+            "    else:",
+            f"        d{name} = zero_tangent({name}.value)",
+        ]
+    values, tangents = (f"({''.join(template.format(n) + ', ' for n in names)})" for template in ("{}.value", "d{}"))
+    lines.append(f"    return rule({values}, {tangents})")
+    scope = {"rule": rule, "is_active": is_active, "filled": filled, "zero_tangent": zero_tangent}
+    return {"forward": function_from("forward", "\n".join(lines) + "\n", file, scope)}
+
+
+def cotangent_functions(
+    forward: Callable[..., Any], backward: Callable[..., Any], count: int, file: str
+) -> dict[str, Callable[..., Any]]:
+    """The functions of a rule by its two sweeps."""
+    names = [f"x{i}" for i in range(count)]
+    given = "".join(f", {name}" for name in names)
+    augmented = (
+        f"def augmented(config{given}):\n"
+        f"    result, kept = rule({', '.join(f'{name}.value' for name in names)})\n"
+        f"    check_new(result, ({''.join(f'{name}.value, ' for name in names)}))\n"
+        "    tape = kept_value(kept), zeros_of_parts(result)\n"
+        "    if config.needs_shadow:\n"
+        "        return AugmentedReturn(result, zero_shadow(result), tape)\n"
+        "    return AugmentedReturn(result, None, tape)\n"
+    )
+    reverse = (
+        f"def reverse(config, cotangent, tape{given}):\n"
+        "    if config.has_cotangent:\n"
+        f"        return spread(rule(tape[0], filled(cotangent, tape[1])), ({''.join(n + ', ' for n in names)}))\n"
+        f"    return nothing(({''.join(n + ', ' for n in names)}))\n"
+    )
+    scope = {
+        "rule": forward,
+        "check_new": check_new,
+        "kept_value": kept_value,
+        "zero_shadow": zero_shadow,
+        "zeros_of_parts": zeros_of_parts,
+        "AugmentedReturn": AugmentedReturn,
+    }
+    return {
+        "augmented_primal": function_from("augmented", augmented, file, scope),
+        "reverse": function_from(
+            "reverse", reverse, file, {"rule": backward, "spread": spread, "filled": filled, "nothing": nothing}
+        ),
+    }
+
+
+def filled(derivative: object, like: object) -> Any:
+    """A tangent or cotangent with zeros for None, where ``like`` is a value, or zeros, with the same structure."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def zeros_of_parts(value: object) -> Any:
+    """Zeros for the parts of a tuple, which may lack a cotangent one by one; None for anything else."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def check_new(result: object, arguments: object) -> Any:
+    """Raises `RuleError` if an array in a result lies in the memory of one in the arguments."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def spread(cotangents: object, arguments: object) -> Any:
+    """What the reverse of a rule returns; the cotangents of arrays are added to their shadows."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def nothing(arguments: object) -> Any:
+    """What the reverse of a rule returns if the value has no cotangent."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def delivered(cotangent: object, argument: object) -> Any:
+    """The same for one argument."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(filled)
+def _filled_typed(derivative, like):  # type: ignore[no-untyped-def]
+    if derivative == types.none:
+        return lambda derivative, like: zero_tangent(like)
+    if not isinstance(derivative, types.BaseTuple) or not isinstance(like, types.BaseTuple):
+        return lambda derivative, like: derivative
+    items = "".join(f"filled(derivative[{i}], like[{i}]), " for i in range(len(derivative)))
+    source = f"def parts(derivative, like):\n    return ({items})\n"
+    return function_from("parts", source, "irad.custom_jvp", {"filled": filled})
+
+
+@overload(zeros_of_parts)
+def _zeros_of_parts_typed(value):  # type: ignore[no-untyped-def]
+    return (lambda value: zero_tangent(value)) if isinstance(value, types.BaseTuple) else (lambda value: None)
+
+
+@overload(check_new)
+def _check_new_typed(result, arguments):  # type: ignore[no-untyped-def]
+    if isinstance(result, types.BaseTuple):
+        return _for_parts("check_new(result, arguments)", "check_new(result[{0}], arguments)", len(result))
+    if isinstance(arguments, types.BaseTuple):
+        return _for_parts("check_new(result, arguments)", "check_new(result, arguments[{0}])", len(arguments))
+    if isinstance(result, types.Array) and isinstance(arguments, types.Array):
+        return _check_apart
+    return lambda result, arguments: None
+
+
+def _for_parts(head: str, call: str, count: int) -> Any:
+    calls = "".join(f"    {call.format(i)}\n" for i in range(count))
+    return function_from(
+        "parts", f"def parts{head[head.index('(') :]}:\n{calls}    return None\n", "irad.custom_vjp", _SELF
+    )
+
+
+def _check_apart(result, arguments):  # type: ignore[no-untyped-def]
+    if result.size == 0 or arguments.size == 0:
+        return
+    low, high = _extent(result)
+    begin, end = _extent(arguments)
+    if low < end and begin < high:
+        raise RuleError(
+            "a function with a rule by irad.custom_vjp returns memory of one of its arguments",
+            "return a copy of it",
+            "an array and its copy have different cotangents, and the rule has one for what is returned",
+        )
+
+
+@register_jitable
+def _extent(array):  # type: ignore[no-untyped-def]
+    """The first byte of an array, and the one after the last."""
+    low = array.ctypes.data
+    high = low + array.itemsize
+    for length, stride in zip(array.shape, array.strides):  # noqa: B905
+        if stride < 0:
+            low += (length - 1) * stride
+        else:
+            high += (length - 1) * stride
+    return low, high
+
+
+_SELF: Final = {"check_new": check_new}
+
+
+@overload(spread)
+def _spread_typed(cotangents, arguments):  # type: ignore[no-untyped-def]
+    if not isinstance(cotangents, types.BaseTuple) or len(cotangents) != len(arguments):
+        raise RuleError(
+            f"the backward function of a rule returns {described(cotangents)} for {len(arguments)} arguments",
+            "return a tuple with one cotangent for each argument, None where there is none",
+            "each argument has its own cotangent",
+        )
+    return _over(arguments, "spread(cotangents, arguments)", "delivered(cotangents[{0}], arguments[{0}])")
+
+
+@overload(nothing)
+def _nothing_typed(arguments):  # type: ignore[no-untyped-def]
+    return _over(arguments, "nothing(arguments)", "delivered(None, arguments[{0}])")
+
+
+def _over(arguments: Any, head: str, item: str) -> Any:
+    items = "".join(f"{item.format(i)}, " for i in range(len(arguments)))
+    name = head.partition("(")[0]
+    return function_from(name, f"def {head}:\n    return ({items})\n", "irad.custom_vjp", {"delivered": delivered})
+
+
+@overload(delivered)
+def _delivered_typed(cotangent, argument):  # type: ignore[no-untyped-def]
+    kind, value = annotation_of(argument), argument.types[0]
+    if kind is ConstArgument:
+        return lambda cotangent, argument: None
+    if isinstance(value, types.BaseTuple) or not isinstance(value, types.Number | types.Array):
+        raise RuleError(
+            f"a rule by irad.custom_vjp is used for an argument of the type {value}, which takes part",
+            "write the rule with irad.rules.augmented_primal and irad.rules.reverse",
+            "irad can pass back the cotangents of numbers and arrays only",
+        )
+    if kind is ActiveArgument:
+        if cotangent == types.none:
+            return lambda cotangent, argument: zero_tangent(argument.value)
+        return lambda cotangent, argument: cotangent
+    if cotangent == types.none:
+        return lambda cotangent, argument: None
+    if not isinstance(cotangent, types.Array) or cotangent.ndim != getattr(value, "ndim", 0):
+        raise RuleError(
+            f"the backward function of a rule returns {described(cotangent)} for {described(value)}",
+            "return an array of the shape of the argument",
+            "a cotangent has the structure of its argument",
+        )
+    return _added
+
+
+def _added(cotangent, argument):  # type: ignore[no-untyped-def]
+    shadow = argument.shadow
+    if cotangent.shape != shadow.shape:
+        raise RuleError(
+            "the backward function of a rule returns a cotangent of another shape than its argument",
+            "return an array of the shape of the argument",
+            "a cotangent has the structure of its argument",
+        )
+    for index in np.ndindex(shadow.shape):
+        shadow[index] += cotangent[index]
