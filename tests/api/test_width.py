@@ -245,3 +245,11 @@ def test_directions_may_share_the_tangents_of_what_is_only_read():
             irad.BatchDuplicatedNoNeed(np.empty(4), (first, first)),
             irad.BatchDuplicated(3.0, (0.0, 1.0)),
         )
+
+
+def test_rules_with_working_memory():
+    @njit
+    def solution(x):
+        return np.linalg.solve(np.diag(x) + 1.0, x)
+
+    assert_lanes(solution, 0, tuple(directions(2, 4)), X)
