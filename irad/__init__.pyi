@@ -52,6 +52,11 @@ from irad.api.modes import (
     ReverseSplitWithPrimal as ReverseSplitWithPrimal,
     ReverseWithPrimal as ReverseWithPrimal,
 )
+from irad.api.second import (
+    hessian as hessian,
+    hvp as hvp,
+    hvp_and_grad as hvp_and_grad,
+)
 from irad.api.separate.split import split as split
 from irad.api.separate.vjp import vjp as vjp
 from irad.api.shadow import shadow_like as shadow_like

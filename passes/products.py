@@ -1,8 +1,8 @@
 """Products of a derivative, a cotangent or a tangent, with a partial derivative.
 
 Strong zero: zero times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches into selects
-that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells LLVM that it
-rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison.
+that compute both sides, so a guard in the user's source protects nothing; the guard here does
+(`irad.ruleset.guards`).
 
 With ``zero_wins`` a zero partial is zero as well, whatever the derivative but NaN.
 
@@ -13,36 +13,17 @@ functions that are finite where their slope is infinite, or have slope zero behi
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Select
 from irad.ir.types import FloatType, Type
-from irad.ir.values import ConstantFloat, Value, const_float, zero
-
-_RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
-
-
-def zero_of(type_: Type) -> Value:
-    """Zero of a float, vector or aggregate type."""
-    if type_ in (types.FLOAT, types.DOUBLE):
-        return const_float(type_, 0.0)
-    return zero(type_)
+from irad.ir.values import ConstantFloat, Value, const_float
+from irad.ruleset.guards import strong_zero, zero_of
 
 
 def access_align(type_: Type) -> int:
     """Alignment assumed of accesses of shadows: that of a scalar at most, records may be packed: 1."""
     return 1 if not isinstance(type_, FloatType) else min(8, types.alignment_of(type_))
-
-
-def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
-    """``product`` where the derivative is not zero, else zero."""
-    nothing = zero_of(derivative.type)
-    guarded = build.select(build.fcmp("oeq", derivative, nothing), nothing, product)
-    if isinstance(guarded, Select) and isinstance(derivative.type, FloatType):
-        guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
-    return guarded
 
 
 def scaled(build: Builder, derivative: Value, factor: Value, *, zero_wins: bool) -> Value:
@@ -66,6 +47,8 @@ def product_or_zero(build: Builder, derivative: Value, factor: Value) -> Value:
     nothing = zero_of(derivative.type)
     if isinstance(factor, ConstantFloat):
         return build.fmul(derivative, factor) if math.isfinite(factor.value) and factor.value else nothing
+    if build.module.opaque_guards:
+        return strong_zero(build, derivative, strong_zero(build, factor, build.fmul(derivative, factor)))
     is_zero = build.or_(build.fcmp("oeq", derivative, nothing), build.fcmp("oeq", factor, nothing))
     return build.select(is_zero, nothing, build.fmul(derivative, factor))
 

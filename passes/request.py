@@ -69,6 +69,7 @@ class Request:
         has_types: the program was typed: integers that calls return are numbers, never the bits of floats.
         watches: floating-point operations are checked while they run (`irad.passes.instrument.watch`).
         meters: the bytes of the tape are counted (`irad.passes.instrument.meter`).
+        is_primal: the derivative is going to be differentiated itself, as a part of another program.
         zero_wins: a zero partial derivative makes zero of an infinite cotangent.
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
     """
@@ -94,3 +95,4 @@ class Request:
     meters: bool = False
     checks_bounds: bool = False
     zero_wins: bool = False
+    is_primal: bool = False

@@ -14,6 +14,7 @@ ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
 ARENA_TOP = "irad.arena_top"
 ARENA_REWIND = "irad.arena_rewind"
 ARENA_DEFER = "irad.arena_defer"
+ARENA_SHADOW = "irad.arena_shadow"
 SHADOW_ALLOC = "irad.shadow_alloc"
 SHADOW_FREE = "irad.shadow_free"
 SHADOW_REALLOC = "irad.shadow_realloc"
@@ -46,6 +47,7 @@ _TYPES: Mapping[str, FunctionType] = {
     ARENA_TOP: function_type(PTR, [PTR]),
     ARENA_REWIND: function_type(VOID, [PTR, PTR]),
     ARENA_DEFER: function_type(VOID, [PTR, PTR]),
+    ARENA_SHADOW: function_type(PTR, [PTR, PTR, types.I64]),
     SHADOW_ALLOC: function_type(PTR, [PTR, types.I64]),
     SHADOW_FREE: function_type(VOID, [PTR, types.I64, PTR]),
     SHADOW_REALLOC: function_type(PTR, [PTR, PTR, PTR, types.I64]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from irad.rules import (
+    arenas,
     c_library,
     elementwise,
     fourier,
@@ -45,6 +46,7 @@ ALL: Final[tuple[Rule, ...]] = (
     *memory.RULES,
     *numba_runtime.RULES,
     *heap.RULES,
+    *arenas.RULES,
     *c_library.RULES,
     *typed_list.RULES,
     *typed_dict.RULES,

@@ -132,5 +132,4 @@ RULES: Final[tuple[Rule, ...]] = (
         "gives memory back",
         Effects(frees=frozenset({0})),
     ),
-    Inactive(("irad.arena_defer",), "gives memory back later", _NO_MEMORY),
 )

@@ -32,6 +32,7 @@ from irad.ir.values import Value, const_float
 from irad.rules.dense.elements import DOUBLES
 from irad.rules.dense.kernel import TRUE, Kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
+from irad.ruleset.guards import strong_zero
 from irad.ruleset.interface import PURE, CallRule, Context, Inactive, ReverseContext, Rule, TangentContext
 
 _DOUBLE: Final = types.DOUBLE
@@ -47,12 +48,10 @@ Partial = Callable[[Builder, Sequence[Value]], Value]
 
 def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     build, cotangent = context.builder, context.cotangent(call)
-    nothing = const_float(_DOUBLE, 0.0)
     for parameter, partial_ in zip(call.arguments[1:], partials, strict=True):
         if context.is_active(parameter):
             slope = partial_(build, [context.value(argument) for argument in call.arguments])
-            silent = build.fcmp("oeq", cotangent, nothing)
-            context.accumulate(parameter, build.select(silent, nothing, build.fmul(cotangent, slope)))
+            context.accumulate(parameter, strong_zero(build, cotangent, build.fmul(cotangent, slope)))
 
 
 def _tangent(
@@ -65,8 +64,7 @@ def _tangent(
         if context.is_active(parameter):
             tangent = context.tangent(parameter)
             slope = partial_(build, [context.value(argument) for argument in call.arguments])
-            silent = build.fcmp("oeq", tangent, _ZERO)
-            total = build.fadd(total, build.select(silent, _ZERO, build.fmul(tangent, slope)))
+            total = build.fadd(total, strong_zero(build, tangent, build.fmul(tangent, slope)))
     context.set_tangent(total)
 
 

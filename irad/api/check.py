@@ -13,7 +13,6 @@ from numba.core.errors import ForceLiteralArg
 
 from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of
 from irad.errors import IradError, SignatureError, SourceLocation
-from irad.frontend.calls.dispatcher import refuse_inside_primal
 from irad.frontend.calls.problems import default_positions, problems_of
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.signature import check_representable
@@ -120,7 +119,6 @@ def check(
     """
     primal = primal_of(f)
     check_options(options)
-    refuse_inside_primal(primal)
     argnums = chosen(f, argnums, argnames, None)
     given = None if argnums is None else check_positions(primal, argnums)
     values = _bound(primal, args)

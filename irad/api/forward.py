@@ -94,13 +94,40 @@ def _pushforward(
     if method is not None:
         found = _pushforward(method.function, method.positions(argnums), width, options, has_aux=has_aux)
         return BoundDerivative(found, method.instance, leading=1)
+    rebuild = (pushforward, (f, argnums, has_aux)) if width is None else (batched_pushforward, (f, argnums, width))
+    return directional("pushforward", f, argnums, options, rebuild, width=width, has_aux=has_aux)
+
+
+def directional(
+    kind: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    options: Options | None,
+    rebuild: tuple[Any, ...],
+    *,
+    width: int | None = None,
+    returns: Returns = Returns.VALUE_AND_GRADIENT,
+    has_aux: bool = False,
+) -> Any:
+    """A callable that takes tangents before the arguments of a function.
+
+    Args:
+        kind: the name of the public function that makes it.
+        f: no method.
+        argnums: as in `pushforward`.
+        options: as in `pushforward`.
+        rebuild: how pickle makes it again.
+        width: the number of tangents that are given and returned in tuples; None: one, by itself.
+        returns: what it returns; the tangent of the value stands for the gradient.
+        has_aux: as in `pushforward`.
+    """
     primal = primal_of(f)
     check_options(options)
     positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
     task = Task(
         roles=tuple((position, Role.TANGENT) for position in positions),
         seed=Seed.NONE,
-        returns=Returns.VALUE_AND_GRADIENT,
+        returns=returns,
         has_aux=has_aux,
         single=single,
         lends_shadows=True,
@@ -108,11 +135,10 @@ def _pushforward(
         mode=forward_mode(width or 1),
         is_batched=width is not None,
     )
-    rebuild = (pushforward, (f, argnums, has_aux)) if width is None else (batched_pushforward, (f, argnums, width))
-    return remembered(primal, ("pushforward", task), lambda: _build(primal, task, rebuild))
+    return remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild))
 
 
-def _build(primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
+def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
     function = primal.py_func
     names = parameter_names(function)
     call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
@@ -122,8 +148,8 @@ def _build(primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispa
         lanes = range(task.mode.width)
         columns = ("".join(f"{tangents}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
         given = f"({''.join(f'({column}), ' for column in columns)})"
-    wrapper = make_wrapper("pushforward", function, [tangents], f"irad_call({{arguments}}, {given})", call)
-    return DerivativeDispatcher(wrapper, call, primal, "pushforward", rebuild, python_type(task), task)
+    wrapper = make_wrapper(kind, function, [tangents], f"irad_call({{arguments}}, {given})", call)
+    return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task), task)
 
 
 @public

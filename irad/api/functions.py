@@ -13,9 +13,8 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.jit import jit
 from irad.api.not_functions import not_a_function
-from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.calls.dispatcher import DerivativeDispatcher
-from irad.frontend.numba.cpu import NO_SECOND_DERIVATIVE, SECOND_DERIVATIVE, location_of
+from irad.errors import SignatureError
+from irad.frontend.numba.cpu import location_of
 from irad.options import Options, PlanName
 
 _T = TypeVar("_T")
@@ -31,14 +30,7 @@ def primal_of(f: Any) -> Any:
 
     Raises:
         SignatureError: it is not a function that Numba compiles.
-        UnsupportedError: it is itself a derivative.
     """
-    if isinstance(f, DerivativeDispatcher):
-        raise UnsupportedError(
-            f"{f!r} is itself a derivative",
-            SECOND_DERIVATIVE,
-            NO_SECOND_DERIVATIVE,
-        )
     if isinstance(f, CPUDispatcher):
         if f.targetoptions.get("forceobj"):
             raise SignatureError(

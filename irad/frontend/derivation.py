@@ -389,6 +389,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         meters=task.options.tape_limit is not None and not task.is_forward,  # where there is no tape, none is too large
         checks_bounds=task.options.boundscheck,
         zero_wins=task.options.zero_times_infinity == "zero",
+        is_primal=task.is_primal,
     )
 
 

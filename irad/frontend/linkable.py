@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
 from irad.frontend import resident
+from irad.frontend.calls.kept import IN_PYTHON
 from irad.frontend.numba import code_libraries
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
@@ -25,6 +26,8 @@ _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 # Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
 # Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning.
 _NEVER_CACHED = "@numba.dynamic.globals.irad = weak_odr global i8 0"
+
+_INNER = ".inner"
 
 
 class Linkable:
@@ -60,15 +63,33 @@ class Linkable:
         resident.load(called)
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
-        self._module = llvm.parse_assembly(resident.inline_text(called))
-        self._module.link_in(self._renamed(parse(text)))
+        self._text = text
+        self._module = self._with(resident.inline_text(called))
         self._module.link_in(parse(_NEVER_CACHED))
-        self._module.name = self.name
-        for symbol in self.symbols.values():
-            self._module.get_function(symbol).linkage = "linkonce_odr"
         linked = {name for library in libraries for name in library.symbols()}
         check_symbols(self._module, lambda name: name in linked or CPU.is_loaded(name))
         self._reload_init: set[str] = set()
+
+    def for_differentiation(self) -> Any:
+        """A module for a program that is differentiated: what manages memory stays calls, which have rules.
+
+        Its functions have other names than those that the derivative of that program is going to have.
+        """
+        module = self._with(resident.kernel_text(resident.named_in(self._text)))
+        for function in module.functions:
+            is_called = function.name in (*self.symbols.values(), *IN_PYTHON)
+            if not (function.is_declaration or is_called):
+                function.name += _INNER
+                function.linkage = "internal"
+        return module
+
+    def _with(self, support: str) -> Any:
+        module = llvm.parse_assembly(support)
+        module.link_in(self._renamed(parse(self._text)))
+        module.name = self.name
+        for symbol in self.symbols.values():
+            module.get_function(symbol).linkage = "linkonce_odr"
+        return module
 
     def _renamed(self, module: Any) -> Any:
         for function in module.functions:

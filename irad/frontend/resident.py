@@ -60,6 +60,14 @@ def named_in(text: str) -> frozenset[str]:
     return support.support().named_in(text)
 
 
+def kernel_text(names: Iterable[str]) -> str:
+    """The text of those of the support functions by these names that only compute: they can be differentiated."""
+    kernels = support.read("kernels.f64").functions
+    return support.support().module_of(
+        kernels[name].definition for name in names if name in kernels and not kernels[name].is_inlined
+    )
+
+
 def inline_text(names: Iterable[str]) -> str:
     """The text of those of the support functions by these names that are inlined, and of what they need there."""
     whole = support.support()

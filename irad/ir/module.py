@@ -124,6 +124,7 @@ class Module:
         named_metadata: `!llvm.module.flags` → node references.
         metadata: number → node.
         trailer: summary or use-list lines kept verbatim.
+        opaque_guards: guards of products are calls, whose derivative is known (`irad.ruleset.guards`).
     """
 
     source_name: str | None = None
@@ -139,6 +140,7 @@ class Module:
     named_metadata: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     metadata: dict[int, MetadataNode] = field(default_factory=dict, repr=False)
     trailer: list[str] = field(default_factory=list, repr=False)
+    opaque_guards: bool = field(default=False, repr=False)
     _free_number: int = field(default=0, repr=False)
     _shared_nodes: dict[str, str] = field(default_factory=dict, repr=False)
 

@@ -59,6 +59,7 @@ class Effects:
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
         header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at
             this byte of it; for Origin.ARGUMENT: the result is what is stored there.
+        is_lent: a FRESH result ends with what it is a part of, without a call that is passed its address.
         keeps: a FRESH result begins with the bytes of what this argument points to.
         integer_prefix: so many bytes at the start of allocated data hold integers only (the size of a list).
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
@@ -81,6 +82,7 @@ class Effects:
     result: Origin = Origin.UNKNOWN
     result_argument: int = 0
     header: int | None = None
+    is_lent: bool = False
     keeps: int | None = None
     integer_prefix: int = 0
     writes_no_floats: bool = False
@@ -287,8 +289,12 @@ class TangentContext(CopyContext, Protocol):
 
         Returns:
             The memory, and the function that frees it when it is the last argument: `void (ptr, i64, ptr)`; None where
-            what an earlier direction got is freed with it.
+            it is freed in another way.
         """
+        ...
+
+    def allocate_beside(self, arena: Value, size: Value) -> Value:
+        """Emits, before the call, an allocation of ``size`` (i64) zeroed bytes in an arena of the program's own."""
         ...
 
     def tangent(self, argument: Value) -> Value:

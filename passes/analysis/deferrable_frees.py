@@ -4,15 +4,15 @@ Input   a `Unit`'s analyses.
 Output  `keepable`: a mask. `deferred_frees` rewrites the augmented primal for those that are read again.
 Method  a host that counts references frees by dropping the last one. A dropped reference is passed to the arena
         instead, which drops it when the derivative ends. Nothing in the primal can tell the difference.
-Limit   allocations that move (growing lists), or that leave a callee, or the entry when its caller may write to them,
-        are not kept.
+Limit   allocations that move (growing lists), that end with an arena of the program, or that leave a callee, or the
+        entry when its caller may write to them, are not kept.
 """
 
 from __future__ import annotations
 
 from irad.ir.instructions import CallSite, Ret
 from irad.ir.module import Function
-from irad.passes.analysis.callees import is_from_outside
+from irad.passes.analysis.callees import effects_of, is_from_outside
 from irad.passes.convention import HostConvention
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, ObjectKind, union
@@ -30,7 +30,8 @@ def keepable(function: Function, mod_ref: ModRef, host: HostConvention, *, resul
     points_to, mask = mod_ref.points_to, 0
     for item in points_to.objects:
         if item.kind in (ObjectKind.ALLOCATION, ObjectKind.HEADER) and isinstance(item.value, CallSite):
-            mask |= (not mod_ref.of(item.value).is_opaque) << item.index
+            effects = effects_of(mod_ref.callee(item.value))
+            mask |= (effects is not None and not effects.is_lent) << item.index
     for inst in function.instructions():
         if isinstance(inst, CallSite):
             mask &= ~_moved_or_handed_on(inst, mod_ref, host)

@@ -31,6 +31,7 @@ from irad.passes.runtime import (
     ARENA_ALLOC_PRODUCT,
     ARENA_FAILED,
     ARENA_REASON,
+    ARENA_SHADOW,
     POINTER_PAIR,
     SHADOW_ALLOC,
     SHADOW_REALLOC,
@@ -41,7 +42,10 @@ from irad.passes.runtime import (
 )
 
 _GIVE_NULL = frozenset(
-    {ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, SHADOW_ALLOC, SHADOW_REALLOC, POINTER_PAIR}
+    {
+        *(ARENA_ALLOC, ARENA_ALLOC_PRODUCT, ARENA_SHADOW, TAPE_ALLOC, TAPE_ALLOC_PRODUCT),
+        *(SHADOW_ALLOC, SHADOW_REALLOC, POINTER_PAIR),
+    }
 )
 
 
@@ -56,7 +60,7 @@ def check_allocations(augmented: AugmentedPrimal) -> None:
         callee = call.callee
         owner = owners.get(callee) if isinstance(callee, Function) else None
         is_sweep = owner is not None and callee is owner.first
-        return _name(call) in _GIVE_NULL or is_sweep or call in through_pointers
+        return _gives_null(call, augmented) or is_sweep or call in through_pointers
 
     held: dict[Call, tuple[Value, ...]] = {}
     if augmented.program.request.meters and host.references is not None:
@@ -72,8 +76,13 @@ def check_allocations(augmented: AugmentedPrimal) -> None:
             rest = split_after(call)
             assert call.block is not None
             build = Builder(call.block)
-            failed = _failed(build, augmented, call, gives_null=_name(call) in _GIVE_NULL)
+            failed = _failed(build, augmented, call, gives_null=_gives_null(call, augmented))
             build.cond_br(failed, _leave_after(owed[call], held.get(call, ()), leave, host), rest)
+
+
+def _gives_null(call: Call, augmented: AugmentedPrimal) -> bool:
+    """Whether a call that the derivative has added, and not the primal, may return null."""
+    return _name(call) in _GIVE_NULL and augmented.arena in call.arguments
 
 
 def _name(call: Call) -> str | None:

@@ -28,11 +28,12 @@ from irad.passes.analysis.refused_tangents import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
 from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, shadow_phis, visit_blocks
 from irad.passes.forward.instructions import elementwise_tangent, tangent_of
-from irad.passes.products import access_align, zero_of
+from irad.passes.products import access_align
 from irad.passes.program import DerivedFunctions, Program
-from irad.passes.runtime import ARENA_REWIND, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE, SHADOW_REALLOC
+from irad.passes.runtime import ARENA_REWIND, ARENA_SHADOW, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE, SHADOW_REALLOC
 from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
+from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 _NO_FRAME: Final = ConstantNull(types.PTR)
@@ -235,6 +236,8 @@ class TangentVisitor(ShadowVisitor):
     def allocate_attached(self, size: Value) -> tuple[Value, Value | None]:
         """The same of all lanes in one piece, and what frees it."""
         lane, count, build = self.augmented.lane, len(self.augmented.lanes), self.before
+        if self.unit.program.request.is_primal:  # or two derivatives would attach theirs to the same memory
+            return self.allocate_beside(self.augmented.arena, size), None
         if count == 1:
             return self.allocate_owned(size), self.runtime(SHADOW_FREE)
         raised = build.add(size, const_int(types.I64, _ALIGNMENT - 1))
@@ -242,6 +245,10 @@ class TangentVisitor(ShadowVisitor):
         whole = self.once("attached", lambda: self.allocate_owned(build.mul(each, const_int(types.I64, count))))
         mine = build.byte_offset(whole, build.mul(each, const_int(types.I64, lane)))
         return mine, None if lane else self.runtime(SHADOW_FREE)
+
+    def allocate_beside(self, arena: Value, size: Value) -> Value:
+        """Memory in an arena of the program's own, which ends with it."""
+        return self.before.call(self.runtime(ARENA_SHADOW), [self.augmented.arena, arena, size])
 
     def reallocate_owned(self, size: Value) -> Value:
         """The same for memory whose size changes, after the call that changes it."""

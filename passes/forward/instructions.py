@@ -33,8 +33,8 @@ from irad.ir.types import FloatType, holds_floats
 from irad.ir.values import Constant, ConstantFloat, Value
 from irad.passes import products
 from irad.passes.analysis.refusals import unsupported
-from irad.passes.products import zero_of
 from irad.ruleset.expr import Expr, emit, symbols_of
+from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import Elementwise
 
 

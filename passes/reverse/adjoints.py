@@ -33,8 +33,8 @@ from irad.ir.values import Value, const_int
 from irad.passes import products
 from irad.passes.analysis.refusals import unsupported
 from irad.passes.parallel.windows import window_of
-from irad.passes.products import zero_of
 from irad.passes.reverse.sweep import Sweep
+from irad.ruleset.guards import zero_of
 
 
 def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:

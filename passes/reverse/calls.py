@@ -14,7 +14,6 @@ from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.analysis.refusals import no_rule
 from irad.passes.mode import REVERSE
 from irad.passes.parallel.windows import reverse_shared_move, window_of
-from irad.passes.products import zero_of
 from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep
@@ -23,6 +22,7 @@ from irad.passes.runtime import PAIR_REVERSE
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
 from irad.ruleset.expr import compared_symbols, emit, symbols_of
+from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 

@@ -11,13 +11,13 @@ from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import resolve
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.callee_variants import takes_part
-from irad.passes.products import zero_of
 from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import reverse_instruction
 from irad.passes.reverse.calls import reverse_call
 from irad.passes.reverse.control import AugmentedLoops, Control, enter_loops, reversed_order
 from irad.passes.reverse.sweep import ReversePlace, Sweep
 from irad.passes.unit import Unit
+from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import Inactive
 
 

@@ -23,7 +23,8 @@ from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, 
 from irad.passes.augmented.alias_scopes import AliasScopes
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.mode import REVERSE
-from irad.passes.products import access_align, zero_of
+from irad.passes.products import access_align
+from irad.ruleset.guards import zero_of
 
 
 @dataclass(eq=False, slots=True)

@@ -15,6 +15,7 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_float
 from irad.ruleset.expr import Expr, Symbol, apply, emit, symbols_of
+from irad.ruleset.guards import strong_zero
 from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule, TangentContext
 
 _ZERO: Final = const_float(types.DOUBLE, 0.0)
@@ -41,7 +42,7 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
             if context.is_active(x):
                 needed = {n: context.value(x if n == "x" else saved[int(n)]) for n in sorted(symbols_of(partial))}
                 product = build.fmul(cotangent, emit(partial, build, needed, types.DOUBLE))
-                context.accumulate(x, build.select(build.fcmp("oeq", cotangent, _ZERO), _ZERO, product))
+                context.accumulate(x, strong_zero(build, cotangent, product))
 
     def tangent(context: TangentContext, call: CallSite) -> None:
         x, pointers = call.arguments[0], call.arguments[1 : 1 + count]
@@ -52,7 +53,7 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
             if context.is_active(pointer):
                 needed = {name: given[name] for name in sorted(symbols_of(partial))}
                 product = build.fmul(x_dot, emit(partial, build, needed, types.DOUBLE))
-                build.store(build.select(build.fcmp("oeq", x_dot, _ZERO), _ZERO, product), context.shadow(pointer))
+                build.store(strong_zero(build, x_dot, product), context.shadow(pointer))
 
     writes = frozenset(range(1, 1 + count))
     effects = Effects(writes=writes, other=False)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, float64, njit, types
+from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 from tests.rules.test_scipy_special import four_results_in_a_loop, two_results
@@ -129,6 +130,17 @@ _malloc = types.ExternalFunction("malloc", types.voidptr(types.uint64))
 _free = types.ExternalFunction("free", types.void(types.voidptr))
 
 
+@jitclass([("weights", float64[:])])
+class _Weighted:
+    def __init__(self, weights):
+        self.weights = weights
+
+
+@njit
+def instance(x):
+    return (_Weighted(x * x).weights * x).sum()
+
+
 @njit
 def raw_memory(x):
     place = _malloc(8 * x.size)
@@ -194,6 +206,7 @@ PROGRAMS: Final = (
     ),
     RuleProgram(plain_set, (floats(20),), ("NRT_MemInfo_varsize_alloc",)),
     RuleProgram(raw_memory, (floats(3),), ("malloc",)),
+    RuleProgram(instance, (floats(3),), ("NRT_MemInfo_alloc_dtor",)),
     RuleProgram(
         typed_list, (floats(4),),
         ("numba_list_new", "numba_list_append", "numba_list_setitem", "numba_list_delitem", "numba_list_base_ptr"),

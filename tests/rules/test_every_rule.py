@@ -13,7 +13,7 @@ from numba import njit
 import irad
 from irad.frontend import derivation
 from irad.frontend.custom import catalogue
-from irad.rules import ALL, c_library, fourier, heap, inactive_callees
+from irad.rules import ALL, arenas, c_library, fourier, heap, inactive_callees
 from irad.rules.blas import level1, level2, level3
 from irad.rules.lapack import symbols as lapack_symbols
 from irad.ruleset.interface import CallRule, Elementwise, Rule
@@ -38,6 +38,7 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *lapack_symbols.RULES,
     *fourier.RULES,
     *heap.RULES,  # tests/raw/test_rules.py
+    *arenas.RULES,  # tests/api/test_second.py
     *c_library.RULES,
     *raw_rules.COMPLEX,
 )
@@ -46,7 +47,6 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
 WITHOUT_DERIVATIVE = {
     "NRT_incref": "memory",
     "NRT_decref": "memory",
-    "irad.arena_defer": "memory",
     "numba_list_size_address": "plain_list",
     "irad.draw": "gamma",
 }

@@ -16,6 +16,7 @@ from numba.experimental import jitclass
 from numba.extending import get_cython_function_address, intrinsic, overload, overload_method
 from numba.typed import Dict, List
 
+import irad
 from tests.support.entries import Entry, Group, Outcome
 from tests.tools.catalogue import floats
 
@@ -608,20 +609,18 @@ def checked(x):
     return x[1] / x[2]
 
 
-@feature(
-    NUMBA, "a derivative inside the function", U, outcome=REFUSED, why="irad does not differentiate derivatives yet"
-)
+@feature(NUMBA, "a derivative inside the function", U)
 @njit
 def nested_derivative(u):
     return _gradient(u) * u
 
 
-def _make_gradient() -> Any:
-    import irad  # the derivative is an object of this module, as in users' modules
+@feature(NUMBA, "a pullback inside the function", U, outcome=REFUSED, why="irad does not differentiate such tapes yet")
+@njit
+def nested_pullback(u):
+    return irad.vjp(_cube, u)[1](1.0)[0]
 
-    return irad.grad(_cube)
 
-
-_gradient = _make_gradient()
+_gradient = irad.grad(_cube)
 
 GROUPS = tuple(Group(section, tuple(entries)) for section, entries in _entries.items())

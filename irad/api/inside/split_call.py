@@ -28,10 +28,10 @@ from irad.api.separate.split import (
 )
 from irad.api.separate.tape import Tape
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.dispatcher import refuse_inside_primal
 from irad.frontend.calls.state import STATE_TYPE
 from irad.frontend.generated import function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
+from irad.frontend.numba.cpu import refuse_pullback
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
 
@@ -91,7 +91,7 @@ class _Compiled:
 
 def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     """The signature of a call of the augmented sweep, and what lowers it."""
-    refuse_inside_primal(sweep.sweep.primal)
+    refuse_pullback(sweep.sweep.primal)
     annotations = [annotation_of(each) for each in given]
     check_annotations(sweep, tuple(None if each is None else type(each) for each in annotations))
     has_shadow = [hasattr(type(each), "shadow") for each in annotations]
@@ -119,7 +119,7 @@ def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Call
 
 def _reverse(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     """The signature of a call of the reverse sweep, and what lowers it."""
-    refuse_inside_primal(sweep.augmented.sweep.primal)
+    refuse_pullback(sweep.augmented.sweep.primal)
     tape, seed = given
     check_tape(sweep, tape.sweep if isinstance(tape, TapeType) else None, described(tape))
     found = tape.specialisation

@@ -11,7 +11,7 @@ from numba.extending import overload
 from irad.api.inside.pullback_value import PullbackType, pullback_maker, tape_type
 from irad.api.nopython import function_behind
 from irad.api.separate.vjp import forward_of, vjp
-from irad.frontend.calls.dispatcher import refuse_inside_primal
+from irad.frontend.numba.cpu import refuse_pullback
 
 
 @overload(vjp, strict=False)
@@ -19,7 +19,7 @@ def typed(f: Any, *args: Any) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
     function = function_behind(f)
     forward = forward_of(function, None)
-    refuse_inside_primal(forward.primal)
+    refuse_pullback(forward.primal)
     given = (
         args[0].types if len(args) == 1 and isinstance(args[0], types.StarArgTuple | types.StarArgUniTuple) else args
     )

@@ -24,6 +24,7 @@ from irad.options import Options
 
 _RETURNS: Final = {
     "jacobian": Returns.GRADIENT,
+    "hessian": Returns.GRADIENT,
     "value_and_jacobian": Returns.VALUE_AND_GRADIENT,
     "value_and_jacobian_into": Returns.VALUE,
 }
@@ -92,7 +93,7 @@ def jacobian(
         array([[-1.,  1.,  0.],
                [ 0., -1.,  1.]])
     """
-    return _derivative("jacobian", f, chosen(f, argnums, argnames), mode, chunk, outputs, holomorphic, options)
+    return derivative_matrix("jacobian", f, chosen(f, argnums, argnames), mode, chunk, outputs, holomorphic, options)
 
 
 @public
@@ -124,7 +125,7 @@ def value_and_jacobian(
                [0., 6.]]))
     """
     where = chosen(f, argnums, argnames)
-    return _derivative("value_and_jacobian", f, where, mode, chunk, outputs, holomorphic, options)
+    return derivative_matrix("value_and_jacobian", f, where, mode, chunk, outputs, holomorphic, options)
 
 
 @public
@@ -163,10 +164,10 @@ def value_and_jacobian_into(
                [0., 6.]])
     """
     where = chosen(f, argnums, argnames)
-    return _derivative("value_and_jacobian_into", f, where, mode, chunk, outputs, holomorphic, options)
+    return derivative_matrix("value_and_jacobian_into", f, where, mode, chunk, outputs, holomorphic, options)
 
 
-def _derivative(
+def derivative_matrix(
     kind: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
@@ -176,10 +177,11 @@ def _derivative(
     holomorphic: bool | None,
     options: Options | None,
 ) -> Any:
+    """What `jacobian` makes, or another public function: its name is ``kind``, a Hessian is the Jacobian of ``f``."""
     method = bound_method(f)
     if method is not None:
         shifted = None if outputs is None else method.positions(outputs)
-        found = _derivative(
+        found = derivative_matrix(
             kind, method.function, method.positions(argnums), mode, chunk, shifted, holomorphic, options
         )
         return BoundDerivative(found, method.instance, leading=int(_RETURNS[kind] is Returns.VALUE))
@@ -189,8 +191,10 @@ def _derivative(
     positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
     task = JacobianTask(kind, _RETURNS[kind], positions, single, chunk, holomorphic, options_or_default(options))
     target = primal if outputs is None else returning(primal, outputs)
-    rebuild = (_derivative, (kind, f, argnums, mode, chunk, outputs, holomorphic, task.options))
-    return remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
+    rebuild = (derivative_matrix, (kind, f, argnums, mode, chunk, outputs, holomorphic, task.options))
+    made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
+    made.names_primal = kind != "hessian"
+    return made
 
 
 def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:

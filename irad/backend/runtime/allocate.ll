@@ -2,6 +2,7 @@
 
 declare void @NRT_decref(ptr)
 declare ptr @malloc(i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
 declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
@@ -200,4 +201,20 @@ body:
   br label %loop
 done:
   ret void
+}
+
+; The shadow, zeroed, of what a program that is differentiated has allocated in %inner, an arena of its own. Null, and the
+; flag of the derivative's %arena, when out of memory.
+define linkonce_odr noalias ptr @irad.arena_shadow(ptr %arena, ptr %inner, i64 %size) nounwind noinline {
+entry:
+  %shadow = call ptr @irad.arena_alloc(ptr %inner, i64 %size)
+  %none = icmp eq ptr %shadow, null
+  br i1 %none, label %fail, label %clear
+fail:
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
+  store i32 1, ptr %failed.slot
+  ret ptr null
+clear:
+  call void @llvm.memset.p0.i64(ptr %shadow, i8 0, i64 %size, i1 false)
+  ret ptr %shadow
 }

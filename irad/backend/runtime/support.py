@@ -18,8 +18,8 @@ from irad.ir.worklist import reachable
 from irad.runtime_layouts import STRUCTS
 
 FILES: Final = (
-    *("arena", "release", "allocate", "stack", "slots", "pointers", "lanes", "partials", "windows.f64", "kernels.f64"),
-    *("lists", "dictionaries", "shadows", "watch", "states"),
+    *("arena", "release", "allocate", "stack", "slots", "pointers", "lanes", "partials"),
+    *("windows.f64", "kernels.f64", "guards.f64", "lists", "dictionaries", "shadows", "watch", "states"),
 )
 TYPES: Final = "\n".join(each.text for each in STRUCTS)
 _HERE: Final = Path(__file__).parent

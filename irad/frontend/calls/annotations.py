@@ -75,6 +75,7 @@ class Task:
         options: how the derivative is made.
         mode: the functions that are made; in forward mode there is no seed.
         is_batched: tangents are given and returned in tuples, with one for each of the mode's lanes.
+        is_primal: the call is a part of a function that is differentiated itself.
     """
 
     roles: tuple[tuple[int, Role], ...]
@@ -87,6 +88,7 @@ class Task:
     options: Options = field(default_factory=Options)
     mode: Mode = REVERSE_MODE
     is_batched: bool = False
+    is_primal: bool = False
 
     @property
     def is_forward(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +38,7 @@ from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.numba.boxing import compiler_boxing
 from irad.frontend.numba.code_libraries import forget_overloads
-from irad.frontend.numba.cpu import location_of, second_derivative
+from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import shadow
 
@@ -51,6 +52,7 @@ class DerivativeDispatcher(CPUDispatcher):
     """A compiled derivative: callable from Python and from njit code.
 
     Attributes:
+        names_primal: whether it is called a derivative of `primal`; else of what that is a derivative of.
         primal: the dispatcher of the differentiated function.
         kind: the name of the public function that made it.
         task: what it does; None where that depends on the types of a call, as of `irad.vjp`.
@@ -66,6 +68,8 @@ class DerivativeDispatcher(CPUDispatcher):
         is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
             that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
     """
+
+    names_primal = True
 
     def __init__(
         self,
@@ -177,7 +181,8 @@ class DerivativeDispatcher(CPUDispatcher):
         return self._irad_rebuild
 
     def __repr__(self) -> str:
-        return f"<irad.{self.kind} of {self.primal.py_func.__qualname__}>"
+        innermost = self.primal if self.names_primal else self.primal.primal
+        return f"<irad.{self.kind} of {innermost.py_func.__qualname__}>"
 
 
 without_source(DerivativeDispatcher.__call__, "derivative")
@@ -210,12 +215,17 @@ def intrinsic_call(
     """
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        refuse_inside_primal(primal)
         rest = list(argument_types[len(parameters) :])
         targets_given = target_types(primal, task, rest.pop(0)) if has_targets else {}
         seed_type = rest.pop(0) if has_seed else None
-        with shadow().suspended() if shadow().is_here() else nullcontext():  # in the body of a function with a rule
-            derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
+
+        def derive() -> Derivation:
+            """The derivation for whoever compiles now: Numba, which has typed the call once for both, or irad."""
+            its_task = replace(task, is_primal=shadow().is_here())
+            with shadow().suspended() if its_task.is_primal else nullcontext():
+                return derivation_of(primal, tuple(argument_types[: len(parameters)]), its_task)
+
+        derivation = derive()
         check_targets(primal, derivation, targets_given)
         if seed_type is not None:
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
@@ -224,31 +234,18 @@ def intrinsic_call(
         result_type = derivative_type(derivation, targets_given)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
-            refuse_inside_primal(primal)
-            if shadow().is_here():
-                context.active_code_library.derivative = primal.py_func.__qualname__
             more = list(values[len(parameters) :])
             targets = target_values(builder, targets_given, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
             arguments = values[: len(parameters)]
             extras = Extras(targets, seed, held=tuple(zip(values, signature.args, strict=True)))
             emit = emit_forward_call if task.is_forward else emit_call
-            return emit(context, builder, derivation, arguments, signature.return_type, extras)
+            return emit(context, builder, derive(), arguments, signature.return_type, extras)
 
         return result_type(*argument_types), lower
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
     return Definition(names, define)
-
-
-def refuse_inside_primal(primal: Any) -> None:
-    """Refuses a derivative that is compiled as a part of a function to be differentiated.
-
-    Raises:
-        UnsupportedError: it is one.
-    """
-    if shadow().refuses_derivatives:
-        raise second_derivative(primal.py_func.__qualname__)
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

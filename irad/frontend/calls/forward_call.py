@@ -37,7 +37,6 @@ from irad.frontend.values.tree import (
 )
 
 _VOID_POINTER = cgutils.voidptr_t
-_CLOSE = "irad.arena_close"
 
 
 def check_forward(derivation: Derivation) -> None:
@@ -82,20 +81,20 @@ def emit_forward_call(
     sweeps = Sweeps(context, builder, derivation, arguments, extras, returns is not Returns.GRADIENT)
     for targets in others:
         sweeps.add_lane(targets)
-    arena = sweeps.open_arena("irad.arena_open")
+    arena = sweeps.open_arena()
     no_frame = Constant(_VOID_POINTER, None)
     tangents = [number for targets in (first, *others) for number in _tangents_of_numbers(sweeps, targets)]
     status = sweeps.run_augmented(no_frame, arena, tangents)
     result = sweeps.zeroed(context.get_value_type(result_type))
-    with sweeps.succeeded(status, arena, _CLOSE):
+    with sweeps.succeeded(status, arena):
         failure = Failure.of(context, builder, arena)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
-            sweeps.close_arena(_CLOSE, arena)
+            sweeps.close_arena(arena)
             sweeps.drop_value()
             sweeps.references.release()
             failure.raise_it(context, builder)
         tangent = _tangent_of_value(sweeps, arena, status)
-        sweeps.close_arena(_CLOSE, arena)
+        sweeps.close_arena(arena)
         items = {
             Returns.GRADIENT: [tangent],
             Returns.GRADIENT_AND_VALUE: [tangent, sweeps.kept_value()],
@@ -199,6 +198,6 @@ class _TangentOfValue:
 
     def fail(self) -> None:
         """Ends the call when there is no memory."""
-        self.sweeps.close_arena(_CLOSE, self.arena)
+        self.sweeps.close_arena(self.arena)
         self.sweeps.drop_value()
         self.sweeps.references.fail()

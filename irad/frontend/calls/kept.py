@@ -27,6 +27,11 @@ _P = ParamSpec("_P")
 
 RAISED: Final = -1
 """What a function returns in place of an exception that it raised."""
+_KEEP_RAISED: Final = "irad.keep_raised"
+_KEEP_MISFIT: Final = "irad.keep_misfit"
+KEEP_PENDING: Final = "irad.keep_pending"
+IN_PYTHON: Final = (_KEEP_RAISED, _KEEP_MISFIT, KEEP_PENDING)
+"""What generated code calls when something goes wrong; derivatives of that code take it as a whole."""
 _LOST: Final = "an exception raised for compiled code was lost"
 
 
@@ -113,16 +118,18 @@ def emit_misfit(
     slot = cgutils.alloca_once(builder, cgutils.intp_t, size=len(numbers))
     for index, number in enumerate(numbers):
         builder.store(number, builder.gep(slot, [cgutils.intp_t(index)]))
-    python = context.get_python_api(builder)
-    gil = python.gil_ensure()
     constants = [context.insert_const_string(builder.module, text) for text in (error.__name__, *texts)]
-    arguments = [python.string_from_string(constant) for constant in constants]
-    arguments += [python.long_from_ssize_t(builder.ptrtoint(slot, cgutils.intp_t))]
-    arguments += [python.long_from_ssize_t(cgutils.intp_t(len(given)))]
-    returned = call_python(context, builder, python, __name__, "keep_misfit", arguments)
-    for each in (*arguments, returned):
-        python.decref(each)
-    python.gil_release(gil)
+
+    def keep_it(context: BaseContext, builder: IRBuilder, python: PythonAPI, arguments: Sequence[Value]) -> None:
+        *strings, numbers, rank = arguments
+        values = [python.string_from_string(text) for text in strings]
+        values += [python.long_from_ssize_t(builder.ptrtoint(numbers, cgutils.intp_t)), python.long_from_ssize_t(rank)]
+        returned = call_python(context, builder, python, __name__, "keep_misfit", values)
+        for each in (*values, returned):
+            python.decref(each)
+
+    rank = cgutils.intp_t(len(given))
+    in_python(context, builder, _KEEP_MISFIT, (*constants, slot, rank), keep_it)
 
 
 def raise_misfit(
@@ -136,6 +143,31 @@ def raise_misfit(
     """Ends the function that is being generated because an array is not as it should be, as `emit_misfit` takes it."""
     emit_misfit(context, builder, error, texts, given, wanted)
     raise_kept(context, builder)
+
+
+def in_python(
+    context: BaseContext,
+    builder: IRBuilder,
+    name: str,
+    arguments: Sequence[Value],
+    body: Callable[[BaseContext, IRBuilder, PythonAPI, Sequence[Value]], None],
+) -> None:
+    """Emits a call of a function that holds Python's lock while it does something; it is made once per module.
+
+    It is not inlined: it is for what goes wrong, and the derivative of the caller takes it as a whole.
+    """
+    type_ = ir.FunctionType(ir.VoidType(), [value.type for value in arguments])
+    function = cgutils.get_or_insert_function(builder.module, type_, name)
+    if function.is_declaration:
+        function.linkage = "linkonce_odr"
+        function.attributes.add("noinline")
+        inside = IRBuilder(function.append_basic_block("entry"))
+        python = context.get_python_api(inside)
+        lock = python.gil_ensure()
+        body(context, inside, python, function.args)
+        python.gil_release(lock)
+        inside.ret_void()
+    builder.call(function, arguments)
 
 
 def call_python(
@@ -170,8 +202,11 @@ def raise_status(context: BaseContext, builder: IRBuilder, status: Any) -> None:
 
 def raise_python_exception(context: BaseContext, builder: IRBuilder) -> None:
     """Ends the function that is being generated with the exception that Python has set for this thread, kept."""
-    python = context.get_python_api(builder)
-    gil = python.gil_ensure()
+    in_python(context, builder, _KEEP_RAISED, (), _keep_raised)
+    raise_kept(context, builder)
+
+
+def _keep_raised(context: BaseContext, builder: IRBuilder, python: PythonAPI, _: Sequence[Value]) -> None:
     slots = [cgutils.alloca_once_value(builder, python.get_null_object()) for _ in range(3)]
     python.err_fetch(*slots)
     normalise = ir.FunctionType(ir.VoidType(), [slot.type for slot in slots])
@@ -180,5 +215,3 @@ def raise_python_exception(context: BaseContext, builder: IRBuilder) -> None:
     returned = call_python(context, builder, python, __name__, "keep_raised", (error, traceback))  # null ends the list
     for each in (kind, error, traceback, returned):
         python.decref(each)
-    python.gil_release(gil)
-    raise_kept(context, builder)

@@ -58,15 +58,15 @@ def emit_call(
     sweeps = Sweeps(context, builder, derivation, arguments, extras, keeps_value)
     _check_scalars(sweeps, extras)
     frame = sweeps.frame_on_stack()
-    arena = sweeps.open_arena("irad.arena_open")
-    sweeps.watch(arena, arguments, extras, "irad.arena_close", output_names(derivation, extras.targets))
+    arena = sweeps.open_arena()
+    sweeps.watch(arena, arguments, extras, output_names(derivation, extras.targets))
     status = sweeps.run_augmented(frame, arena)
     result = sweeps.zeroed(context.get_value_type(result_type))
-    with sweeps.succeeded(status, arena, "irad.arena_close"):
+    with sweeps.succeeded(status, arena):
         misfits = _seed(sweeps, extras)
         sweeps.run_reverse(frame, arena)
         failure = Failure.of(context, builder, arena)
-        sweeps.close_arena("irad.arena_close", arena)
+        sweeps.close_arena(arena)
         _raise_on_bad_seed(sweeps, misfits)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()

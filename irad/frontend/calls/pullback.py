@@ -51,6 +51,7 @@ from irad.frontend.memory.shadows import (
     clear,
     extent_of_array,
 )
+from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
@@ -161,6 +162,9 @@ class ForwardDispatcher(DerivativeDispatcher):
             self.specialisations.append(Specialisation(derivation, pullback, result_type.types[3]))
 
             def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+                if private.shadow().is_here():
+                    library: Any = context.active_code_library
+                    library.pullback = primal.py_func.__qualname__
                 held = tuple(zip(values, signature.args, strict=True))
                 extras = Extras(target_values(builder, targets, values[-1]) if has_targets else {}, held=held)
                 return emit_forward(context, builder, derivation, values[: len(names)], number, extras)
@@ -288,13 +292,13 @@ def emit_forward(
     targets = given.targets
     state, owner, array = new_state(context, builder, derivation, given.held)
     extras = Extras(targets, held=(*given.held, (owner, MEMINFO_TYPE)), places=(state.value, state.shadow))
-    sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True)
-    arena = sweeps.open_arena("irad.arena_new")
-    sweeps.watch(arena, values, extras, "irad.arena_delete", output_names(derivation, {})[: 1 + len(values)])
+    sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True, keeps_tape=True)
+    arena = sweeps.open_arena()
+    sweeps.watch(arena, values, extras, output_names(derivation, {})[: 1 + len(values)])
     status = sweeps.run_augmented(state.frame, arena)
     result_type = forward_type(derivation, {position: kind for position, (_, kind) in targets.items()})
     result = sweeps.zeroed(context.get_value_type(result_type))
-    with sweeps.succeeded(status, arena, "irad.arena_delete"):
+    with sweeps.succeeded(status, arena):
         builder.store(arena, state.field("arena", _VOID_POINTER))
         sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
         memory = zip(derivation.active_memory(), result_type.types[3].types, strict=False)

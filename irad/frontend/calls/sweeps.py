@@ -14,6 +14,7 @@ from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, imputils, types
 from numba.core.base import BaseContext
+from numba.core.pythonapi import PythonAPI
 
 from irad.debug.calls import WatchedCall
 from irad.debug.outputs import input_names
@@ -21,7 +22,7 @@ from irad.errors import HERE, SignatureError
 from irad.frontend import resident
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.failure import Failure
-from irad.frontend.calls.kept import call_python, raise_kept, raise_status
+from irad.frontend.calls.kept import KEEP_PENDING, call_python, in_python, raise_kept, raise_status
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory, filled_record
 from irad.frontend.memory.references import References
@@ -32,6 +33,8 @@ from irad.passes.mode import REVERSE
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
+_THREAD_ARENA = "irad.arena_open", "irad.arena_close"
+_OWN_ARENA = "irad.arena_new", "irad.arena_delete"
 _NO_VALUE = (
     "the function returns None for these arguments, which has no derivative",
     "ask for derivatives only where it returns a value",
@@ -123,6 +126,7 @@ class Sweeps:
         arguments: the caller's values, one per parameter of the primal.
         extras: what the caller passes besides.
         keeps_value: whether the value is passed on: if it is a record it is copied out of memory that may end.
+        keeps_tape: whether the arena outlives the call.
     """
 
     def __init__(
@@ -133,7 +137,11 @@ class Sweeps:
         arguments: Sequence[Any],
         extras: Extras,
         keeps_value: bool,
+        *,
+        keeps_tape: bool = False,
     ) -> None:
+        has_own_arena = keeps_tape or derivation.task.is_primal  # that of the thread serves the outer derivative
+        self._open, self._close = _OWN_ARENA if has_own_arena else _THREAD_ARENA
         self.context, self.builder, self.derivation = context, builder, derivation
         casts = zip(arguments, derivation.argument_types, derivation.parameter_types, strict=True)
         values = [context.cast(builder, value, given, taken) for value, given, taken in casts]
@@ -180,28 +188,23 @@ class Sweeps:
         """A function of the run-time support."""
         return resident.declared(self.builder.module, symbol, result, parameters)
 
-    def open_arena(self, symbol: str) -> Any:
+    def open_arena(self) -> Any:
         """The arena; a MemoryError is raised when there is none."""
-        arena = self.builder.call(self.support(symbol, _VOID_POINTER, []), [])
+        arena = self.builder.call(self.support(self._open, _VOID_POINTER, []), [])
         with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, arena)):
             self.references.fail()
         return arena
 
-    def close_arena(self, symbol: str, arena: Value) -> None:
+    def close_arena(self, arena: Value) -> None:
         """Ends the arena's use by this call."""
         if self.watched is not None:
             self.watched.leave(arena)
-        self.builder.call(self.support(symbol, ir.VoidType(), [_VOID_POINTER]), [arena])
+        self.builder.call(self.support(self._close, ir.VoidType(), [_VOID_POINTER]), [arena])
 
     def raise_pending(self, failure: Failure) -> None:
         """Ends the function with the exception that says why there is no pair."""
-        python = self.context.get_python_api(self.builder)
-        gil = python.gil_ensure()
-        number = python.long_from_ssize_t(self.builder.ptrtoint(failure.pending, cgutils.intp_t))
-        answer = call_python(self.context, self.builder, python, "irad.frontend.pointers", "keep_pending", (number,))
-        for each in (number, answer):
-            python.decref(each)
-        python.gil_release(gil)
+        number = self.builder.ptrtoint(failure.pending, cgutils.intp_t)
+        in_python(self.context, self.builder, KEEP_PENDING, (number,), _keep_pending)
         raise_kept(self.context, self.builder)
 
     def run_augmented(self, frame: Value, arena: Value, tangents: Sequence[Value] = ()) -> Any:
@@ -230,13 +233,13 @@ class Sweeps:
         self.builder.call(callee, values)
 
     @contextmanager
-    def succeeded(self, status: Any, arena: Value, close: str) -> Iterator[None]:
+    def succeeded(self, status: Any, arena: Value) -> Iterator[None]:
         """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
         lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
         with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
             with failed:
                 failure = Failure.of(self.context, self.builder, arena)
-                self.close_arena(close, arena)
+                self.close_arena(arena)
                 self.references.release()
                 with self.builder.if_then(lacks_value):
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
@@ -249,7 +252,7 @@ class Sweeps:
             with fine:
                 yield
 
-    def watch(self, arena: Value, arguments: Sequence[Any], extras: Extras, close: str, outputs: Sequence[str]) -> None:
+    def watch(self, arena: Value, arguments: Sequence[Any], extras: Extras, outputs: Sequence[str]) -> None:
         """Opens the call, where the options ask for debug mode or for the meter of the tape."""
         options = self.derivation.task.options
         if not options.debug and options.tape_limit is None:
@@ -268,12 +271,12 @@ class Sweeps:
         self.watched = WatchedCall(self.context, self.builder, self.derivation, given, outputs)
         raised = self.watched.enter(arena)
         with cgutils.if_unlikely(self.builder, raised):
-            self.close_arena(close, arena)
+            self.close_arena(arena)
             self.references.release()
             raise_kept(self.context, self.builder)
         if self.watched.frame_is_too_large:
             with self.builder.if_then(cgutils.true_bit):
-                self.close_arena(close, arena)
+                self.close_arena(arena)
                 self.references.release()
                 self.watched.raise_tape_is_full()
 
@@ -293,3 +296,10 @@ class Sweeps:
     def drop_value(self) -> None:
         """Releases what the primal returned."""
         self.context.nrt.decref(self.builder, self.derivation.return_type, self.value())
+
+
+def _keep_pending(context: BaseContext, builder: IRBuilder, python: PythonAPI, arguments: Sequence[Value]) -> None:
+    number = python.long_from_ssize_t(arguments[0])
+    answer = call_python(context, builder, python, "irad.frontend.pointers", "keep_pending", (number,))
+    for each in (number, answer):
+        python.decref(each)

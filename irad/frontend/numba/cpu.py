@@ -45,12 +45,6 @@ from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.prepare.devirtualise import devirtualise
 
-NO_SECOND_DERIVATIVE = "irad does not differentiate derivatives yet"
-SECOND_DERIVATIVE = (
-    "(a) write the first derivative out, as a function, and differentiate that or (b) take differences of the first "
-    "derivative at two points"
-)
-
 
 @dataclass(frozen=True)
 class NumbaProgram:
@@ -232,7 +226,7 @@ def _load(
         linked = _Linker(compiled.library)
     _check_frozen(linked.libraries)
     libraries = _reachable(compiled.library)
-    _refuse_derivatives(linked)
+    _refuse_pullbacks(linked)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
     text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels)
     return NumbaProgram(
@@ -302,25 +296,35 @@ def refusal(found: Explanation, source: SourceLocation) -> BackendError:
     return refused
 
 
-def second_derivative(name: str) -> UnsupportedError:
-    """The error for a function that is to be differentiated and calls a derivative itself."""
+def refuse_pullback(primal: Dispatcher) -> None:
+    """Refuses a pullback or tape that is made in a function to be differentiated.
+
+    Raises:
+        UnsupportedError: it is.
+    """
+    if private.shadow().refuses_pullbacks:
+        raise _pullback_inside(primal.py_func.__qualname__)
+
+
+def _pullback_inside(name: str) -> UnsupportedError:
     return UnsupportedError(
-        f"the function to differentiate calls a derivative of {name}",
-        f"{SECOND_DERIVATIVE} or (c) give the function that calls it a rule, in irad.rules",
-        NO_SECOND_DERIVATIVE,
+        f"the function to differentiate keeps a tape of {name}: by irad.vjp or irad.split",
+        "(a) call irad.grad, irad.value_and_grad or irad.pushforward of it there or "
+        "(b) give the function that calls it a rule, in irad.rules",
+        "irad does not differentiate such tapes yet: they outlive the call that made them",
     )
 
 
-def _refuse_derivatives(linked: _Linker) -> None:
-    """Refuses a program that calls a derivative anywhere but in the bodies of functions with a rule.
+def _refuse_pullbacks(linked: _Linker) -> None:
+    """Refuses a program that makes a pullback anywhere but in the bodies of functions with a rule.
 
     Raises:
         UnsupportedError: it does.
     """
     for library in (each for root in linked.roots for each in _reachable(root, into_ruled=False)):
-        name = getattr(library, "derivative", None)
+        name = getattr(library, "pullback", None)
         if name is not None:
-            raise second_derivative(name)
+            raise _pullback_inside(name)
 
 
 def _reachable(root: CodeLibrary, *, into_ruled: bool = True) -> list[CodeLibrary]:

@@ -151,7 +151,7 @@ class Shadow:
 
     @contextmanager
     def lowering(self, rule: CustomRule | None) -> Iterator[None]:
-        """While a function is lowered: in one with a rule, derivatives may be called (`refuses_derivatives`)."""
+        """While a function is lowered: in one with a rule, pullbacks may be made (`refuses_pullbacks`)."""
         before = self._in_ruled, self._unchanged
         self._in_ruled = self._in_ruled or (rule is not None and rule.replaces_body)
         try:
@@ -160,11 +160,11 @@ class Shadow:
             self._in_ruled, self._unchanged = before
 
     @property
-    def refuses_derivatives(self) -> bool:
-        """Whether code that is compiled now is to be differentiated, so that it must not call a derivative itself.
+    def refuses_pullbacks(self) -> bool:
+        """Whether code that is compiled now is to be differentiated, so that it must not make a pullback.
 
         The body of a function with a rule, and what that calls, is only run. Whoever else calls the same functions
-        finds them marked (`RawLibrary.derivative`).
+        finds them marked (`RawLibrary.pullback`).
         """
         return self.is_here() and not self._in_ruled
 
@@ -385,8 +385,9 @@ def find_environment(name: str) -> Any:
 
 
 def raw_module_of(library: CodeLibrary) -> llvm.ModuleRef:
-    """A copy of a compiled library's module, for the few callees that have no raw one."""
-    return library._get_module_for_linking().clone()
+    """A copy of a compiled library's module, for the few callees that have no raw one, and of a derivative's."""
+    make = getattr(library, "for_differentiation", None)
+    return library._get_module_for_linking().clone() if make is None else make()
 
 
 def callees_of(library: CodeLibrary) -> list[CodeLibrary]:

@@ -59,8 +59,8 @@ class RawLibrary(codegen.JITCodeLibrary):
     kernel: tuple[str, tuple[LoopArray, ...]] | None = None
     outlined: Outlined | None = None
     lowered: Lowered | None = None
-    derivative: str | None = None
-    """The function whose code calls a derivative, so that it cannot be differentiated itself."""
+    pullback: str | None = None
+    """The function of which the code makes a pullback, so that it cannot be differentiated itself."""
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""

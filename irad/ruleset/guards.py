@@ -1,0 +1,46 @@
+"""Guards of products: zero times any partial derivative is zero, whatever the partial is, infinite or nan.
+
+A guard is a select, which a derivative of the derivative would take for a branch of the function: of the derivative
+``2·x`` of ``x·x`` it would find slope zero where ``x`` is zero. Code that is differentiated itself therefore has calls
+in their place (`Module.opaque_guards`). Such a call has a rule (`irad.rules.guards`) and is inlined in the end.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Select
+from irad.ir.types import FloatType, Type, function_type
+from irad.ir.values import Value, const_float, zero
+
+GUARDS: Final = {types.DOUBLE: "irad.strong_zero_f64", types.FLOAT: "irad.strong_zero_f32"}
+_RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
+
+
+def zero_of(type_: Type) -> Value:
+    """Zero of a float, vector or aggregate type."""
+    if type_ in (types.FLOAT, types.DOUBLE):
+        return const_float(type_, 0.0)
+    return zero(type_)
+
+
+def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
+    """``product`` where the derivative is not zero, else zero.
+
+    The guard tells LLVM that it rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a
+    comparison.
+    """
+    type_ = derivative.type
+    if build.module.opaque_guards and type_ in GUARDS:
+        guard = build.module.declare(GUARDS[type_], function_type(type_, [type_, type_]), ATTRIBUTES)
+        return build.call(guard, [derivative, product])
+    nothing = zero_of(type_)
+    guarded = build.select(build.fcmp("oeq", derivative, nothing), nothing, product)
+    if isinstance(guarded, Select) and isinstance(type_, FloatType):
+        guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
+    return guarded
+
+
+ATTRIBUTES: Final = ("nounwind", "willreturn", "memory(none)")

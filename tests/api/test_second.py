@@ -1,0 +1,323 @@
+"""Derivatives of derivatives: every order of the modes, third order, and what the first derivative may consist of.
+
+The truth are closed forms, or central differences of the first derivative, whose tests are elsewhere.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numba import float64, njit
+from numba.experimental import jitclass
+
+import irad
+from irad.testing.allocations import allocations
+
+X, V = np.array([1.2, 0.7, 2.1, 0.4]), np.array([1.0, -0.5, 0.3, 2.0])
+
+
+def _differences(f, x, v, step=1e-5):
+    gradient = irad.grad(f)
+    return (gradient(x + step * v) - gradient(x - step * v)) / (2.0 * step)
+
+
+# ---------------------------------------------------------------------------------------------------- numbers
+
+
+@njit
+def wave(x):
+    return np.sin(x) * x
+
+
+@njit
+def cube(x):
+    return x * x * x
+
+
+@njit
+def square(x):
+    return x * x
+
+
+slope, rate = irad.grad(wave), irad.pushforward(wave)
+square_slope, square_rate = irad.grad(square), irad.pushforward(square)
+
+
+@njit
+def by_reverse(x):
+    return slope(x)
+
+
+@njit
+def by_forward(x):
+    return rate(1.0, x)[1]
+
+
+@njit
+def square_by_reverse(x):
+    return square_slope(x)
+
+
+@njit
+def square_by_forward(x):
+    return square_rate(1.0, x)[1]
+
+
+def _second_of_wave(x):
+    return 2.0 * np.cos(x) - x * np.sin(x)
+
+
+@pytest.mark.parametrize("first", [by_reverse, by_forward])
+def test_every_order_of_the_modes(first):
+    value, tangent = irad.jvp(first, (1.3,), (1.0,))
+    assert value == pytest.approx(np.sin(1.3) + 1.3 * np.cos(1.3))
+    assert tangent == pytest.approx(_second_of_wave(1.3))
+    assert irad.grad(first)(1.3) == pytest.approx(_second_of_wave(1.3))
+    assert irad.grad(first, options=irad.Options(plan="save_all"))(1.3) == pytest.approx(_second_of_wave(1.3))
+
+
+@pytest.mark.parametrize("first", [square_by_reverse, square_by_forward])
+def test_a_first_derivative_that_is_zero(first):
+    """Guards of products in the first derivative are not branches of the function."""
+    assert irad.jvp(first, (0.0,), (1.0,)) == (0.0, 2.0)
+    assert irad.grad(first)(0.0) == 2.0
+
+
+def test_derivatives_as_functions_to_differentiate():
+    assert irad.grad(irad.grad(cube))(2.0) == 12.0
+    assert irad.grad(irad.grad(irad.grad(cube)))(2.0) == 6.0
+    assert irad.grad(irad.hvp(cube), 1)(1.0, 2.0) == 6.0
+    assert irad.jvp(irad.value_and_grad(cube), (2.0,), (1.0,)) == ((8.0, 12.0), (12.0, 12.0))
+
+
+def test_third_and_fourth_order():
+    second = irad.grad(by_reverse)
+
+    @njit
+    def third(x):
+        return second(x)
+
+    wanted = -3.0 * np.sin(1.3) - 1.3 * np.cos(1.3)
+    assert irad.jvp(third, (1.3,), (1.0,))[1] == pytest.approx(wanted)
+    assert irad.grad(third)(1.3) == pytest.approx(wanted)
+    assert irad.grad(irad.grad(third))(1.3) == pytest.approx(-4.0 * np.cos(1.3) + 1.3 * np.sin(1.3))
+
+
+def test_perturbations_are_not_confused():
+    """D/dx (x · d/dy (x + y)) is 1; a tangent that is taken for the other's gives 2."""
+
+    @njit
+    def total(y, x):
+        return x + y
+
+    inner = irad.pushforward(total)
+
+    @njit
+    def outer(x):
+        return x * inner(1.0, 1.0, x)[1]
+
+    assert irad.jvp(outer, (1.0,), (1.0,))[1] == 1.0
+    assert irad.grad(outer)(1.0) == 1.0
+
+
+def test_a_guarded_infinite_slope_stays_zero():
+    @njit(error_model="numpy")
+    def guarded(x):
+        return np.sqrt(x) if x > 0.0 else 0.0 * x
+
+    first = irad.grad(guarded)
+    assert irad.jvp(first, (4.0,), (1.0,)) == (0.25, pytest.approx(-1.0 / 32.0))
+    assert irad.jvp(first, (0.0,), (1.0,)) == (0.0, 0.0)
+
+
+# ---------------------------------------------------------------------------------------------------- arrays
+
+
+@njit
+def loops(x):
+    y = x.copy()
+    for _ in range(4):
+        for i in range(1, y.size):
+            y[i] = np.tanh(y[i] * y[i - 1]) if y[i] > 0.5 else y[i] * y[i - 1]
+    return y.sum()
+
+
+@njit
+def until(x):
+    y, n = x[0], 0
+    while y < 50.0:
+        y = y * (1.0 + x[1]) + np.exp(x[2] * 0.1)
+        n += 1
+    return y * y + x[3] ** n
+
+
+@njit
+def ordered(x):
+    y = np.sort(x)
+    return y[1] * y[2] ** 2 + np.median(x) ** 2
+
+
+@njit
+def overwriting(x):
+    x[1] *= x[0]
+    x[2:] += x[:2] ** 2
+    return (x**3).sum()
+
+
+@njit
+def factorised(x):
+    a = np.outer(x, x) + np.diag(np.arange(2.0, 6.0) * x)
+    lower = np.linalg.cholesky(a)
+    return np.log(np.linalg.det(a)) + np.linalg.solve(a, x).sum() + (lower @ x)[3] + np.linalg.eigvalsh(a)[3]
+
+
+@njit
+def complex_inside(x):
+    z = np.exp(1j * x) * (x + 2j)
+    return np.abs(z.sum()) ** 2
+
+
+ARRAYS = [loops, until, ordered, overwriting, factorised, complex_inside]
+
+
+@pytest.mark.parametrize("f", ARRAYS)
+def test_products_of_the_hessian(f):
+    wanted = _differences(f, X, V)
+    product, gradient = irad.hvp_and_grad(f)(V.copy(), X.copy())
+    np.testing.assert_allclose(gradient, irad.grad(f)(X.copy()), rtol=1e-13)
+    np.testing.assert_allclose(product, wanted, rtol=1e-6, atol=1e-6)
+    if f is factorised:
+        return  # reverse over reverse: refused; the memory of the factorisations' adjoints is cleared as a whole
+    _, pullback = irad.vjp(irad.grad(f), X.copy())
+    np.testing.assert_allclose(pullback(V)[0], product, rtol=1e-10)
+
+
+def test_a_loss_of_forces():
+    """A fit through forces: the gradient of an energy stands in the function; its parameter is what is fitted."""
+
+    @njit
+    def energy(r, k):
+        total = 0.0
+        for i in range(r.size - 1):
+            total += 0.5 * k * (r[i + 1] - r[i] - 1.0) ** 2 + np.exp(-k * r[i] ** 2)
+        return total
+
+    forces = irad.grad(energy)
+
+    @njit
+    def loss(k, r):
+        return ((forces(r, k) - 0.3) ** 2).sum()
+
+    forces(X, 1.5)  # what is compiled for Python is not what is differentiated
+    step = 1e-6
+    wanted = (loss(1.5 + step, X) - loss(1.5 - step, X)) / (2.0 * step)
+    assert irad.grad(loss)(1.5, X) == pytest.approx(wanted, rel=1e-7)
+    assert irad.jvp(loss, (1.5, X), (1.0, None))[1] == pytest.approx(wanted, rel=1e-7)
+
+
+def test_several_arguments_have_mixed_derivatives():
+    @njit
+    def mixed(x, k):
+        return k * k * (x**2).sum()
+
+    products = irad.hvp(mixed, (0, 1))((V, 3.0), X, 2.0)
+    np.testing.assert_allclose(products[0], 8.0 * V + 8.0 * 3.0 * X)
+    assert products[1] == pytest.approx(2.0 * 3.0 * (X**2).sum() + 8.0 * (X @ V))
+
+
+def test_hessians():
+    @njit
+    def mixed(x, k):
+        return k * k * (x[0] * x[1:] ** 2).sum()
+
+    x = X[:3]
+    wanted = 8.0 * np.array([[0.0, x[1], x[2]], [x[1], x[0], 0.0], [x[2], 0.0, x[0]]])
+    np.testing.assert_allclose(irad.hessian(mixed)(x, 2.0), wanted, atol=1e-14)
+    blocks = irad.hessian(mixed, (0, 1), chunk=2)(x, 2.0)
+    np.testing.assert_allclose(blocks[0][0], wanted, atol=1e-14)
+    np.testing.assert_allclose(blocks[0][1], irad.grad(mixed)(x, 2.0))  # k² has the slope 2k, which is k² for k = 2
+    np.testing.assert_allclose(blocks[1][0], blocks[0][1])
+    assert blocks[1][1] == pytest.approx(mixed(x, 1.0) * 2.0)
+    hessian = irad.hessian(mixed)
+    assert njit(lambda x: np.trace(hessian(x, 1.0)))(x) == pytest.approx(4.0 * x[0])
+    assert repr(irad.hessian(cube)) == "<irad.hessian of cube>"
+    assert irad.hessian(cube)(2.0) == 12.0
+
+
+def test_single_precision():
+    @njit
+    def cubes(x):
+        return (x * x * x).sum()
+
+    product = irad.hvp(cubes)(V.astype(np.float32), X.astype(np.float32))
+    assert product.dtype == np.float32
+    np.testing.assert_allclose(product, 6.0 * X * V, rtol=1e-5)
+
+
+def test_strided_and_empty_arrays():
+    @njit
+    def cubes(x):
+        return (x * x * x).sum()
+
+    both = np.repeat(X, 2)[::2]
+    np.testing.assert_allclose(irad.hvp(cubes)(np.repeat(V, 2)[::2], both), 6.0 * X * V)
+    assert irad.hvp(cubes)(np.zeros(0), np.zeros(0)).shape == (0,)
+
+
+# ---------------------------------------------------------------------------------------------------- calls
+
+
+def test_methods():
+    @jitclass([("weights", float64[:])])
+    class Model:
+        def __init__(self, weights):
+            self.weights = weights
+
+        def energy(self, x):
+            return (self.weights * x**3).sum()
+
+    model = Model(np.arange(1.0, 5.0))
+    np.testing.assert_allclose(irad.hvp(model.energy)(V, X), 6.0 * np.arange(1.0, 5.0) * X * V)
+
+
+def test_exceptions_pass_and_nothing_is_lost():
+    @njit
+    def positive(x):
+        y = x * 2.0
+        if y[0] < 0.0:
+            raise ValueError("negative")
+        return (y**3).sum()
+
+    product = irad.hvp(positive)
+    np.testing.assert_allclose(product(V, X), 48.0 * X * V)
+    with allocations() as count:
+        for _ in range(3):
+            product(V, X)
+            with pytest.raises(ValueError, match="negative"):
+                product(V, -X)
+        counted = count()
+    assert (counted.kept, counted.kept_headers) == (0, 0)
+
+
+def test_a_misfit_in_the_inner_call_is_raised():
+    inner = irad.pushforward(overwriting)
+
+    @njit
+    def wrong(x, v):
+        return inner(v, x)[1]
+
+    with pytest.raises(irad.SignatureError, match="different shape"):
+        irad.grad(wrong)(X.copy(), np.ones(2))
+
+
+def test_names_and_pickles():
+    product = irad.hvp(cube)
+    assert repr(product) == "<irad.hvp of cube>"
+    assert pickle.loads(pickle.dumps(irad.hvp(_importable)))(1.0, 2.0) == 2.0
+
+
+@njit
+def _importable(x):
+    return x * x
