@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,13 @@ _PLANS_RTOL: Final = 1e-11
 _MODES_RTOL: Final = 1e-10
 
 
-def check_program(program: Program, plans: Sequence[PlanName] = ("default", "save_all")) -> None:
+def check_program(
+    program: Program, plans: Sequence[PlanName] = ("default", "save_all"), *, forward: bool = False
+) -> None:
     """Checks value, memory afterwards and gradients; and by dot product with these, forward mode.
 
-    The derivative under the first plan is optimised as users have it, what it is compared to little.
+    The derivative under the first plan is optimised as users have it, what it is compared to little. ``forward`` asks
+    for the same of forward mode, and for all that it gives.
 
     Raises:
         AssertionError: one of them is wrong, under one plan; or the program is not a test: its run is chaotic.
@@ -57,56 +60,65 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
             message = f"plans {plan} and {plans[0]} differ by base{number}"
             plans_rtol = 1e-5 if single else _PLANS_RTOL
             np.testing.assert_allclose(got, want, plans_rtol, plans_rtol * max(scale, 1.0), err_msg=message)
-    with optimisation_limited():
-        _check_modes_agree(function, program, weights, found[plans[0]])
+    with nullcontext() if forward else optimisation_limited():
+        pushed = _pushed(function, program)
+    _check_modes_agree(pushed, weights, found[plans[0]], _RTOL_SINGLE if single else _MODES_RTOL)
+    if forward:
+        assert same_bits(pushed.value, value), f"value {pushed.value!r}, plain {value!r} (forward mode)"
+        assert same_bits(pushed.bases, after), f"memory afterwards {pushed.bases!r}, plain {after!r} (forward mode)"
+        _check_tangents(pushed, program)
 
 
-def _check_modes_agree(function: Callable[..., Any], program: Program, weights: Any, gradients: Sequence[Any]) -> None:
-    """⟨weights, J·direction⟩ = ⟨Jᵀ·weights, direction⟩."""
+class _Pushed(NamedTuple):
+    """What forward mode gives in one direction: ``bases`` and ``tangents`` as they are afterwards."""
+
+    value: Any
+    tangent: Any
+    direction: tuple[Any, ...]
+    bases: tuple[Any, ...]
+    tangents: tuple[Any, ...]
+
+
+def _pushed(function: Callable[..., Any], program: Program) -> _Pushed:
+    """Runs forward mode."""
     random = np.random.default_rng(program.seed)
-    given = tuple(_direction(base, random) for base in program.bases)
-    tangents = tuple(np.copy(t) if isinstance(t, np.ndarray) else t for t in given)
-    _, tangent = _pushforward(function, program, program.copy_bases(), tangents)
-    parts = [(np.ravel(g).astype(float), np.ravel(d).astype(float)) for g, d in zip(gradients, given, strict=True)]
+    direction = tuple(_direction(base, random) for base in program.bases)
+    bases, tangents = program.copy_bases(), tuple(np.copy(t) if isinstance(t, np.ndarray) else t for t in direction)
+    value, tangent = _pushforward(function, program, bases, tangents)
+    return _Pushed(value, tangent, direction, bases, tangents)
+
+
+def _check_modes_agree(pushed: _Pushed, weights: Any, gradients: Sequence[Any], rtol: float) -> None:
+    """⟨weights, J·direction⟩ = ⟨Jᵀ·weights, direction⟩."""
+    pairs = zip(gradients, pushed.direction, strict=True)
+    parts = [(np.ravel(g).astype(float), np.ravel(d).astype(float)) for g, d in pairs]
     scale = sum(float(np.abs(g) @ np.abs(d)) for g, d in parts)
-    rtol = _RTOL_SINGLE if _is_single(program) else _MODES_RTOL
-    forward, backward = float(weights @ floats_of(tangent)), sum(float(g @ d) for g, d in parts)
+    forward, backward = float(weights @ floats_of(pushed.tangent)), sum(float(g @ d) for g, d in parts)
     np.testing.assert_allclose(forward, backward, 0.0, rtol * max(scale, 1e-3), err_msg="the modes' tangent differs")
 
 
-def check_forward(program: Program) -> None:
-    """Checks forward mode in one direction: value, tangent, and memory afterwards with the tangents in it.
-
-    Raises:
-        AssertionError: one of them is wrong, or the program is not a test: its run is chaotic.
-    """
-    function = program.compiled()
-    random = np.random.default_rng(program.seed)
-    given = tuple(_direction(base, random) for base in program.bases)
-    bases, tangents = program.copy_bases(), tuple(np.copy(t) if isinstance(t, np.ndarray) else t for t in given)
-    value, tangent = _pushforward(function, program, bases, tangents)
-    decided = program
-    if program.log is None:
-        after = program.copy_bases()
-        with optimisation_limited():
-            plain = function(*program.arguments(after))
-        assert same_bits(value, plain), f"value {value!r}, plain {plain!r} (forward mode)"
-        assert same_bits(bases, after), f"memory afterwards {bases!r}, plain {after!r} (forward mode)"
-    else:
-        decided = _replaying(program, bases)
+def _check_tangents(pushed: _Pushed, program: Program) -> None:
+    """Compares value, tangent, and tangents in memory afterwards with complex steps."""
+    decided = program if program.log is None else _replaying(program, pushed.bases)
     rtol = _RTOL_SINGLE if _is_single(program) else _RTOL
-    reference, expected, expected_memory = differentiate_along(decided, given)
-    np.testing.assert_allclose(floats_of(value), reference, rtol, 1e-3 * rtol, err_msg="complex steps take another way")
+    reference, expected, expected_memory = differentiate_along(decided, pushed.direction)
+    message = "complex steps take another way"
+    np.testing.assert_allclose(floats_of(pushed.value), reference, rtol, 1e-3 * rtol, err_msg=message)
     scale = max(float(np.max(np.abs(e), initial=1e-3)) for e in (expected, *expected_memory) if e is not None)
-    np.testing.assert_allclose(floats_of(tangent), expected, rtol, rtol * scale, err_msg="tangent (forward mode)")
-    for number, (got, want) in enumerate(zip(tangents, expected_memory, strict=True)):
+    message = "tangent (forward mode)"
+    np.testing.assert_allclose(floats_of(pushed.tangent), expected, rtol, rtol * scale, err_msg=message)
+    for number, (got, want) in enumerate(zip(pushed.tangents, expected_memory, strict=True)):
         if isinstance(got, np.ndarray) and want is not None:
             message = f"tangent of base{number} afterwards (forward mode)"
             np.testing.assert_allclose(got, want, rtol, rtol * scale, err_msg=message)
 
 
-def check_decisions(program: Program, plans: Sequence[PlanName] = ("default", "save_all")) -> None:
-    """Checks gradients of a program with a log: against complex steps through what each derivative's primal decided.
+def check_decisions(
+    program: Program, plans: Sequence[PlanName] = ("default", "save_all"), *, forward: bool = False
+) -> None:
+    """Checks gradients of a program with a log, and tangents if ``forward`` asks for them.
+
+    They are compared with complex steps through what each derivative's primal decided.
 
     Another compilation may decide otherwise under fastmath, so neither the plain function nor another plan is asked.
 
@@ -127,6 +139,8 @@ def check_decisions(program: Program, plans: Sequence[PlanName] = ("default", "s
             if want is not None:
                 message = f"gradient with respect to base{number} (plan {plan})"
                 np.testing.assert_allclose(got, want, _RTOL, _RTOL * max(scale, 1e-3), err_msg=message)
+    if forward:
+        _check_tangents(_pushed(function, program), program)
 
 
 def _gradients(
