@@ -58,7 +58,7 @@ def test_a_tridiagonal_matrix_takes_three_products_whatever_its_size():
     u = np.linspace(0.0, 1.0, 12)
     found = derivative(u)
     assert (found.format, found.nnz) == ("csc", 34)
-    np.testing.assert_array_equal(found.toarray(), irad.jacobian(tridiagonal)(u))
+    np.testing.assert_array_equal(found.toarray(), irad.jacobian(tridiagonal, chunk=2)(u))
     u = np.linspace(0.0, 1.0, 100_000)
     prepared = derivative.prepare(u)
     assert (prepared.products, prepared.pattern.nnz) == (3, 299_998)
@@ -79,7 +79,7 @@ def test_results_in_an_argument_in_two_dimensions():
     assert prepared.products <= 9
     np.testing.assert_array_equal(
         prepared(out, u, 2.0).toarray(),
-        irad.jacobian(laplacian, argnames="u", outputs=0)(out, u, 2.0).reshape(81, 81),
+        irad.jacobian(laplacian, argnames="u", chunk=1, outputs=0)(out, u, 2.0).reshape(81, 81),
     )
     expected = np.empty_like(u)
     laplacian(expected, u, 2.0)
@@ -115,7 +115,7 @@ def test_a_pattern_that_is_given():
     for pattern in (band, band.toarray(), np.ones((10, 10))):
         prepared = irad.sparse_jacobian(upwind, pattern=pattern).prepare(u)
         assert prepared.products == (10 if pattern is not band and pattern.all() else 3)
-        np.testing.assert_array_equal(prepared(u).toarray(), irad.jacobian(upwind)(u))
+        np.testing.assert_array_equal(prepared(u).toarray(), irad.jacobian(upwind, chunk=1)(u))
     with pytest.raises(irad.SignatureError, match=r"has the shape \(10, 10\), the Jacobian has \(11, 11\)"):
         irad.sparse_jacobian(upwind, pattern=band).prepare(np.ones(11))
 
@@ -128,7 +128,7 @@ def test_where_another_branch_is_taken_a_missing_entry_is_an_error():
         forwards(-u)
     both = irad.sparse_jacobian(upwind, pattern=forwards.pattern + backwards.pattern).prepare(u)
     for each in (u, -u):
-        np.testing.assert_array_equal(both(each).toarray(), irad.jacobian(upwind)(each))
+        np.testing.assert_array_equal(both(each).toarray(), irad.jacobian(upwind, chunk=1)(each))
     unchecked = irad.sparse_jacobian(upwind, check=False)
     assert unchecked.prepare(u)(-u).nnz == forwards.pattern.nnz
 
@@ -156,7 +156,7 @@ def test_arguments_that_are_overwritten_are_left_as_by_a_plain_call():
     derivative = irad.sparse_jacobian(relaxed, outputs=0)
     prepared, given = derivative.prepare(u), u.copy()
     np.testing.assert_array_equal(u, given)
-    np.testing.assert_array_equal(prepared(given).toarray(), irad.jacobian(relaxed, outputs=0)(u.copy()))
+    np.testing.assert_array_equal(prepared(given).toarray(), irad.jacobian(relaxed, chunk=1, outputs=0)(u.copy()))
     np.testing.assert_array_equal(given, plain)
 
 
