@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from numba import typeof
 from numba.core import types
 
 from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated
@@ -191,11 +190,10 @@ def _vjp(primal: Any, kinds: tuple[Any, ...], options: Options) -> Subject:
     task = task_for(primal, kinds, options)
     returned = program_of(primal, kinds).signature.return_type
     forward = forward_of(primal, options)
-    called = tuple(typeof(kind.value) if isinstance(kind, types.Omitted) else kind for kind in kinds)
 
     def compiled() -> list[tuple[str, Any, tuple[Any, ...]]]:
         forward.compile(kinds)
-        sweeps = forward.specialisations[forward.numbers[called]]
+        sweeps = forward.specialisations[forward.number_of(kinds)]
         given = (STATE_TYPE, sweeps.shadows, _seed_type(returned))
         return [("vjp", forward, kinds), ("pullback", sweeps.pullback, given)]
 

@@ -250,6 +250,19 @@ def test_keywords_are_arguments():
         irad.vjp(scaled, 3.0, scael=2.0)
 
 
+def test_defaults_in_compiled_code():
+    @numba.njit
+    def scaled(x, scale=3.0):
+        return scale * x * x
+
+    @numba.njit
+    def caller(x):
+        value, pullback = irad.vjp(scaled, x)
+        return value, pullback(1.0)
+
+    assert caller(2.0) == (12.0, (12.0, 4.0))
+
+
 @numba.njit
 def fill(out, x, factor):
     for i in range(x.size):

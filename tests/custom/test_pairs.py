@@ -231,6 +231,28 @@ def test_a_pullback_through_a_returned_array_runs_again(with_rule, shapes):
             np.testing.assert_allclose(pullback(seed)[0], wanted, rtol=1e-14)
 
 
+def test_an_array_that_a_rule_returns_lives_until_the_reverse_sweep_has_read_it(with_rule):
+    scale = scaled(with_rule)
+
+    @njit
+    def f(a, k):
+        b, total = scale(a, k), 0.0
+        for i in range(b.size):
+            total += b[i] * b[i]
+        return total
+
+    @njit
+    def between(a):
+        _, pullback = irad.vjp(f, a, 3.0)
+        others = [np.full(a.size, 7.0 + i) for i in range(20)]  # in memory that was freed, if any was
+        return pullback(1.0), others
+
+    a = np.linspace(0.5, 1.5, 1000)
+    (by_a, by_k), _ = between(a)
+    np.testing.assert_allclose(by_a, 18.0 * a, rtol=1e-14)
+    assert by_k == pytest.approx(6.0 * (a * a).sum(), rel=1e-12)
+
+
 def test_what_is_constant_reaches_the_rule_as_a_constant(with_rule):
     scale = scaled(with_rule)
 

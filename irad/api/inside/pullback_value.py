@@ -45,10 +45,9 @@ def tape_type(sweep: ForwardDispatcher, shadows: tuple[Any, ...], arguments: tup
         IradError: there is no such derivative.
     """
     found = typing_context().resolve_function_type(types.Dispatcher(sweep), (*shadows, *arguments), {})
-    taken, result = found.args[len(shadows) :], found.return_type
+    result = found.return_type
     assert isinstance(result, types.BaseTuple)
-    number = sweep.numbers[(*taken, types.BaseTuple.from_types(shadows)) if shadows else tuple(taken)]
-    return TapeType(sweep, number, types.BaseTuple.from_types((*arguments, result.types[1])))
+    return TapeType(sweep, sweep.number_of(found.args), types.BaseTuple.from_types((*arguments, result.types[1])))
 
 
 @register_model(TapeType)

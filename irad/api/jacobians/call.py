@@ -216,7 +216,7 @@ class Call:
         assert isinstance(signature.return_type, types.BaseTuple)
         arguments, value = types.BaseTuple.from_types(tuple(self.argument_types)), signature.return_type.types[1]
         alive = types.BaseTuple.from_types((arguments, value))
-        make = pullback_maker(PullbackType(TapeType(forward, forward.numbers[tuple(signature.args)], alive)))
+        make = pullback_maker(PullbackType(TapeType(forward, forward.number_of(signature.args), alive)))
         code = Rows(
             structure,
             self.names,

@@ -13,6 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
+from numba import typeof
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
@@ -177,6 +178,12 @@ class ForwardDispatcher(DerivativeDispatcher):
         body = f"irad_call({', '.join(['{arguments}', *more])})"
         wrapper = make_wrapper(sweeps.kind, primal.py_func, leading, body, call)
         super().__init__(wrapper, call, primal, sweeps.kind, rebuild, lambda result: result)
+
+    def number_of(self, given: Sequence[Any]) -> int:
+        """The number of a specialisation, by the types that it was compiled for, the given shadows first."""
+        count = len(self.sweeps.destinations)
+        taken = [typeof(each.value) if isinstance(each, types.Omitted) else each for each in given[count:]]
+        return self.numbers[(*taken, types.BaseTuple.from_types(tuple(given[:count]))) if count else tuple(taken)]
 
 
 def task_for(
