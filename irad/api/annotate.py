@@ -25,6 +25,34 @@ class Const(AutodiffAnnotation):
     value: Any
 
 
+Constant = Const
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cache(AutodiffAnnotation):
+    """Workspace: memory that the function writes before it reads, and whose content matters to nobody else.
+
+    Active values may pass through it; irad makes a shadow for it, and drops it after the call. What it holds before is
+    constant. An array that is passed as `Const`, on the other hand, is a promise that no active value is stored there.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def total(x, work):
+        ...     work[:] = x * x
+        ...     return work.sum()
+        >>> x, x_shadow = np.array([1.0, 2.0]), np.zeros(2)
+        >>> irad.autodiff(irad.Reverse, total, irad.Duplicated(x, x_shadow), irad.Cache(np.empty(2)))
+        (None, None)
+        >>> x_shadow
+        array([2., 4.])
+    """
+
+    value: Any
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Active(AutodiffAnnotation):
     """A number, or a tuple of numbers; its derivative is returned.
@@ -171,10 +199,13 @@ class BatchDuplicatedNoNeed(AutodiffAnnotation):
     shadow: Any
 
 
-Annotation = Const | Active | Duplicated | DuplicatedNoNeed | MixedDuplicated | BatchDuplicated | BatchDuplicatedNoNeed
+Annotation = (
+    Const | Cache | Active | Duplicated | DuplicatedNoNeed | MixedDuplicated | BatchDuplicated | BatchDuplicatedNoNeed
+)
 
 ROLES: dict[type, Role] = {
     Const: Role.CONST,
+    Cache: Role.CONST,
     Active: Role.ACTIVE,
     Duplicated: Role.SHADOW,
     DuplicatedNoNeed: Role.SHADOW,
@@ -182,6 +213,7 @@ ROLES: dict[type, Role] = {
 }
 FORWARD_ROLES: dict[type, Role] = {
     Const: Role.CONST,
+    Cache: Role.CONST,
     Duplicated: Role.TANGENT,
     DuplicatedNoNeed: Role.TANGENT,
     MixedDuplicated: Role.TANGENT,

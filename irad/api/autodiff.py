@@ -12,6 +12,7 @@ from irad.api.annotate import (
     Active,
     Annotation,
     BatchDuplicatedNoNeed,
+    Cache,
     Const,
     DuplicatedNoNeed,
     width_of,
@@ -54,9 +55,9 @@ def autodiff(
     Args:
         mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``, ``irad.Forward`` or ``irad.ForwardWithPrimal``.
         f: the function, as in `irad.grad`; it may return anything.
-        arguments: one of ``Const(x)``, ``Active(x)``, ``Duplicated(a, da)``, ``DuplicatedNoNeed(a, da)`` and
-            ``MixedDuplicated(x, dx)`` for each argument; in forward mode also ``BatchDuplicated(x, (dx1, …, dxN))`` and
-            ``BatchDuplicatedNoNeed``, for several directions at once.
+        arguments: one of ``Const(x)``, ``Cache(work)``, ``Active(x)``, ``Duplicated(a, da)``,
+            ``DuplicatedNoNeed(a, da)`` and ``MixedDuplicated(x, dx)`` for each argument; in forward mode also
+            ``BatchDuplicated(x, (dx1, …, dxN))`` and ``BatchDuplicatedNoNeed``, for several directions at once.
         seed: in reverse mode the cotangent of the return value, with the same structure; None where a part has none.
             The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
         options: how the derivative is created; see `irad.Options`.
@@ -92,7 +93,7 @@ def autodiff(
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
     key = (mode, kinds, source, options, width_of(arguments))
     derivative = remembered(primal, key, lambda: autodiff_of(primal, mode, arguments, source, options))
-    extras = [a.shadow for a in arguments if not isinstance(a, Const | Active)]
+    extras = [a.shadow for a in arguments if not isinstance(a, Const | Cache | Active)]
     if source is Seed.GIVEN:
         extras.append(seed)
     found = derivative(*extras, *[a.value for a in arguments])
@@ -166,6 +167,7 @@ def autodiff_of(
         options=options_or_default(options),
         mode=forward_mode(width or 1) if mode.is_forward else REVERSE_MODE,
         is_batched=width is not None,
+        lent=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, Cache)),
         unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, _NO_NEED)),
     )
     function = primal.py_func
@@ -200,7 +202,7 @@ def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
             "how many there are is decided when the derivative is compiled",
             location_of(primal.py_func),
         )
-    if width is not None and not all(isinstance(argument, (Const, *BATCHES)) for argument in arguments):
+    if width is not None and not all(isinstance(argument, (Const, Cache, *BATCHES)) for argument in arguments):
         raise SignatureError(
             f"some arguments of {name} have tangents in several directions, others in one",
             "use irad.BatchDuplicated for each of them, with zeros where a direction leaves an argument as it is",

@@ -118,8 +118,11 @@ class Derivation:
 
     def workspace(self) -> list[tuple[Argument, Content]]:
         """The arrays and records in arguments without a role that active values pass through."""
-        shadows = self.compiled.derivative.shadows if self.task.lends_shadows else ()
-        return [(argument, leaf) for argument, leaf in self._constant_leaves() if leaf.data_index in shadows]
+        shadows = self.compiled.derivative.shadows
+        return [(a, leaf) for a, leaf in self._constant_leaves() if self._is_lent(a) and leaf.data_index in shadows]
+
+    def _is_lent(self, argument: Argument) -> bool:
+        return self.task.lends_to(argument.position)
 
     @property
     def writes_nothing(self) -> bool:
@@ -219,18 +222,18 @@ def _lending(
         several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
         if task.is_forward:
             word_for_forward_mode(several)
-        if not (task.lends_shadows and any(isinstance(each, ActivityError) for each in several)):
+        if not ((task.lends_shadows or task.lent) and any(isinstance(each, ActivityError) for each in several)):
             raise
         workspace = tuple(
             (argument.position, Role.WORKSPACE)
             for argument in abi.arguments_of(dispatcher.py_func, argument_types)
-            if task.role_of(argument.position) is Role.CONST and any(leaf.kind.is_reference for leaf in argument.leaves)
+            if task.lends_to(argument.position) and any(leaf.kind.is_reference for leaf in argument.leaves)
         )
         if workspace:
             with suppress(IradError):  # the first error is about what the user wrote
                 return attempt(replace(task, roles=(*task.roles, *workspace)))
         for each in several:
-            if isinstance(each, ActivityError) and each.memory is not None:
+            if task.lends_shadows and isinstance(each, ActivityError) and each.memory is not None:
                 each.remedy = "make it inside the function"
         raise
 
@@ -369,7 +372,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         workspace=frozenset(
             leaf.data_index
             for argument in arguments
-            if task.lends_shadows and task.role_of(argument.position) is Role.CONST
+            if task.lends_to(argument.position)
             for leaf in argument.leaves
             if leaf.has_memory
         ),

@@ -274,6 +274,40 @@ def test_const_is_a_promise(f: Any, plan: Any) -> None:
     np.testing.assert_allclose(dx, slope(f, lambda: (X.copy(), buffer())), rtol=1e-7)
 
 
+@pytest.mark.parametrize("f", [squares, squares_of_threads], ids=["serial", "parallel"])
+def test_cache_is_workspace(f: Any) -> None:
+    """In both modes and in compiled code, whatever it holds; what is passed as `Const` beside it stays a promise."""
+    expected, work = 3 * X**2, np.full(3, np.nan)
+    dx = np.zeros(3)
+    irad.autodiff(irad.Reverse, f, irad.Duplicated(X.copy(), dx), irad.Cache(work))
+    np.testing.assert_allclose(dx, expected, rtol=1e-14)
+    assert irad.autodiff(irad.Forward, f, irad.Duplicated(X, X.copy()), irad.Cache(work)) == pytest.approx(expected @ X)
+
+    @njit
+    def inside(x, dx, work):
+        irad.autodiff(irad.Reverse, f, irad.Duplicated(x, dx), irad.Cache(work))
+        return dx
+
+    np.testing.assert_allclose(inside(X, np.zeros(3), work), expected, rtol=1e-14)
+    assert irad.Constant is irad.Const
+
+
+def test_cache_of_an_object_beside_a_constant() -> None:
+    dx = np.zeros(3)
+    irad.autodiff(irad.Reverse, array_of_an_instance_in_threads, irad.Duplicated(X.copy(), dx), irad.Cache(Buffers(3)))
+    np.testing.assert_allclose(dx, 3 * X**2, rtol=1e-14)
+
+    @njit
+    def f(x, work, kept):
+        work[:] = x * x
+        kept[:] = work
+        return (kept * x).sum()
+
+    with pytest.raises(irad.ActivityError, match="argument 'kept', which was passed as constant") as caught:
+        irad.autodiff(irad.Reverse, f, irad.Duplicated(X.copy(), dx), irad.Cache(np.empty(3)), irad.Const(np.empty(3)))
+    assert "irad.Duplicated(array" in str(caught.value)
+
+
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_constant_may_be_written_with_constants(plan: Any) -> None:
     @njit(parallel=True)

@@ -14,6 +14,7 @@ from irad.api.annotate import (
     BATCHES,
     Active,
     Annotation,
+    Cache,
     Const,
     Duplicated,
     DuplicatedNoNeed,
@@ -21,7 +22,7 @@ from irad.api.annotate import (
 )
 from irad.api.modes import AutodiffMode
 
-_ALONE: Final = (Const, Active)
+_ALONE: Final = (Const, Cache, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)
 _HELD: Final[dict[type, Any]] = {
     **{kind: namedtuple(kind.__name__, ["value"]) for kind in _ALONE},

@@ -71,6 +71,7 @@ class Task:
         unneeded: positions of arguments whose content the caller does not need afterwards.
         lends_shadows: active values may be stored in the memory of arguments without a role, which then has a shadow
             that is never visible; otherwise such an argument is a promise that they are not.
+        lent: positions of arguments without a role for which that holds in any case.
         single: return the only gradient itself, not a tuple of one.
         options: how the derivative is made.
         mode: the functions that are made; in forward mode there is no seed.
@@ -84,6 +85,7 @@ class Task:
     has_aux: bool = False
     single: bool = False
     lends_shadows: bool = False
+    lent: frozenset[int] = frozenset()
     unneeded: frozenset[int] = frozenset()
     options: Options = field(default_factory=Options)
     mode: Mode = REVERSE_MODE
@@ -94,6 +96,10 @@ class Task:
     def is_forward(self) -> bool:
         """Whether tangents are carried along, instead of cotangents back."""
         return self.mode.is_forward
+
+    def lends_to(self, position: int) -> bool:
+        """Whether an argument is a constant that active values may be stored in."""
+        return self.role_of(position) is Role.CONST and (self.lends_shadows or position in self.lent)
 
     def role_of(self, position: int) -> Role:
         """The role of the argument at a position."""
