@@ -54,7 +54,7 @@ from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
 from irad.passes.plan.rematerialisation import Rematerialisation
-from irad.passes.prepare.address_slots import retype_address_slots
+from irad.passes.prepare.addresses import retype_addresses
 from irad.passes.prepare.invariant_choices import settle_invariant_choices
 from irad.passes.prepare.invariant_loads import hoist_invariant_loads
 from irad.passes.prepare.normal_form import prepare
@@ -205,10 +205,10 @@ def _settle(module: Module) -> None:
         settle_invariant_choices(function)
 
 
-def _retype_slots(module: Module) -> None:
-    """Gives local variables that hold addresses as integers the type of pointers back."""
+def _retype_addresses(module: Module) -> None:
+    """Gives addresses that LLVM keeps as integers in local variables the type of pointers back."""
     for function in module.defined_functions():
-        retype_address_slots(function)
+        retype_addresses(function)
 
 
 def _normalise(module: Module) -> None:
@@ -449,7 +449,7 @@ def _check_agreement(generated: Generated) -> None:
 PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.split_aggregates", PassStage.PREPARE, _split, changes=True),
     Pass("prepare.invariant_choices", PassStage.PREPARE, _settle, changes=True),
-    Pass("prepare.address_slots", PassStage.PREPARE, _retype_slots, changes=True),
+    Pass("prepare.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=_has_parallel_loops, changes=True),
