@@ -82,7 +82,8 @@ class _Pointers:
         if not isinstance(value, Instruction):
             return ConstantNull(types.PTR) if _is_zero(value) else Undef(types.PTR)
         if value not in self.made:
-            self.made[value] = self._new(value)
+            found = self._new(value)
+            self.made.setdefault(value, found)  # a cycle through a phi has made it already
         return self.made[value]
 
     def _new(self, value: Instruction) -> Value:

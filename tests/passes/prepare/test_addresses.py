@@ -31,21 +31,21 @@ define ptr @f(ptr %p, i1 %c) {
 
 def test_choices_between_addresses():
     lines = retyped("""
-define ptr @f(ptr %p, ptr %q, i1 %c) {
+define ptr @f(ptr %p, ptr %q, i1 %c, i1 %d) {
 entry:
+  br i1 %c, label %here, label %there
+here:
   %a = ptrtoint ptr %p to i64
-  br label %loop
-loop:
-  %n = phi i64 [ 0, %entry ], [ %s, %loop ]
+  br label %there
+there:
+  %n = phi i64 [ 0, %entry ], [ %a, %here ]
   %b = ptrtoint ptr %q to i64
-  %s = select i1 %c, i64 %n, i64 %b
-  br i1 %c, label %loop, label %done
-done:
+  %s = select i1 %d, i64 %n, i64 %b
   %r = inttoptr i64 %s to ptr
   ret ptr %r
 }""")
-    assert any(" = phi ptr [ " in line and "[ null, %entry ]" in line for line in lines)
-    assert any(" = select i1 %c, ptr " in line and line.endswith("ptr %q") for line in lines)
+    assert any("= phi ptr [ null, %entry ], [ %p, %here ]" in line for line in lines)
+    assert any("= select i1 %d, ptr" in line and line.endswith("ptr %q") for line in lines)
     assert not any("inttoptr" in line for line in lines)
 
 
