@@ -101,7 +101,8 @@ class _Pointers:
                 for number, block in value.incoming():
                     phi.add_incoming(self.of(number), block)
                 return phi
-        raise AssertionError(f"{value} is no address")
+            case _:
+                raise AssertionError(f"{value} is not an address")
 
 
 def _is_zero(value: Value) -> bool:

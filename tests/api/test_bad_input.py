@@ -274,24 +274,6 @@ def test_error_inside_compiled_code_is_irads_own():
         use(3)
 
 
-def test_derivative_of_a_derivative():
-    with pytest.raises(irad.UnsupportedError, match="derivative"):
-        irad.grad(irad.grad(product))
-
-
-def test_function_that_uses_a_derivative():
-    gradient = irad.grad(product)
-
-    @numba.njit
-    def f(x):
-        return gradient(x, x)
-
-    assert f(3.0) == 3.0
-    with pytest.raises(irad.UnsupportedError, match="derivative"):
-        irad.grad(f)(3.0)
-    assert f(4.0) == 4.0
-
-
 @pytest.mark.parametrize("options", ["save_all", {"plan": "default"}, 1])
 def test_bad_options(options):
     with pytest.raises(irad.SignatureError, match="Options"):

@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numba import float64, njit
+from numba import float64, njit, prange
 from numba.experimental import jitclass
 
 import irad
@@ -310,6 +310,61 @@ def test_a_misfit_in_the_inner_call_is_raised():
 
     with pytest.raises(irad.SignatureError, match="different shape"):
         irad.grad(wrong)(X.copy(), np.ones(2))
+
+
+def test_rules_are_differentiated_by_their_functions():
+    @njit
+    def scaled(a, k):
+        return a * k
+
+    @irad.rules.augmented_primal(scaled)
+    def scaled_augmented(config, a, k):
+        return irad.rules.AugmentedReturn(a.value * k.value, np.zeros_like(a.value), a.value.copy())
+
+    @irad.rules.reverse(scaled)
+    def scaled_reverse(config, cotangent, tape, a, k):
+        if not irad.rules.is_active(cotangent):
+            return None, 0.0
+        if irad.rules.is_active(a):
+            a.shadow[:] += cotangent * k.value
+        return None, (cotangent * tape).sum() if irad.rules.is_active(k) else 0.0
+
+    @njit
+    def tripled(x):
+        return x * x * x
+
+    irad.rules.easy_rule(tripled, lambda x: 3.0 * x * x)
+
+    @njit
+    def loss(a, k):
+        total = 0.0
+        for b in scaled(a, k):
+            total += tripled(b)
+        return total
+
+    products = irad.hvp(loss, (0, 1))((V, 1.0), X, 3.0)
+    np.testing.assert_allclose(products[0], 6.0 * 27.0 * X * V + 27.0 * 3.0 * X**2)
+    assert products[1] == pytest.approx(27.0 * 3.0 * (X**2 @ V) + 18.0 * (X**3).sum())
+
+
+def test_options_of_derivatives_that_are_differentiated():
+    watched = irad.Options(debug=True, max_tape_bytes=10**6)
+    assert irad.grad(irad.grad(cube, options=watched))(2.0) == 12.0
+    zero = irad.Options(zero_times_infinity="zero")
+    with pytest.raises(irad.UnsupportedError, match="zero_times_infinity='zero'"):
+        irad.grad(irad.grad(cube, options=zero))(2.0)
+
+
+def test_parallel_loops_are_refused():
+    @njit(parallel=True)
+    def total(x):
+        found = 0.0
+        for i in prange(x.size):
+            found += x[i] ** 3
+        return found
+
+    with pytest.raises(irad.UnsupportedError, match="total has parallel loops"):
+        irad.hvp(total)(V, X)
 
 
 def test_names_and_pickles():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,7 @@ from numba.core.base import BaseContext
 from numba.core.registry import CPUDispatcher
 
 from irad.compiling import collection_paused, step
-from irad.errors import BackendError, IradError, SignatureError, without_source
+from irad.errors import BackendError, IradError, SignatureError, UnsupportedError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
@@ -221,9 +220,11 @@ def intrinsic_call(
 
         def derive() -> Derivation:
             """The derivation for whoever compiles now: Numba, which has typed the call once for both, or irad."""
-            its_task = replace(task, is_primal=shadow().is_here())
-            with shadow().suspended() if its_task.is_primal else nullcontext():
-                return derivation_of(primal, tuple(argument_types[: len(parameters)]), its_task)
+            types_of_arguments = tuple(argument_types[: len(parameters)])
+            if not shadow().is_here():
+                return derivation_of(primal, types_of_arguments, task)
+            with shadow().suspended():
+                return _derivation_to_differentiate(primal, types_of_arguments, task)
 
         derivation = derive()
         check_targets(primal, derivation, targets_given)
@@ -246,6 +247,33 @@ def intrinsic_call(
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
     return Definition(names, define)
+
+
+def _derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:
+    """The derivation behind a call that is differentiated itself; the outer derivative watches it, if any does.
+
+    Raises:
+        UnsupportedError: irad cannot differentiate such a derivative yet.
+        IradError: there is no first derivative.
+    """
+    name = primal.py_func.__qualname__
+    if task.options.zero_times_infinity == "zero":
+        raise UnsupportedError(
+            f"a derivative of {name} is differentiated that is created with zero_times_infinity='zero'",
+            "leave that option at 'nan' for derivatives that are differentiated",
+            "the zeros that it makes look like constants to the second derivative",
+            location_of(primal.py_func),
+        )
+    unwatched = replace(task.options, debug=False, max_tape_bytes=None)
+    derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
+    if derivation.compiled.program.kernels:
+        raise UnsupportedError(
+            f"a derivative of {name} is differentiated, and {name} has parallel loops",
+            "(a) compile it without parallel=True for this purpose or (b) give it a rule, in irad.rules",
+            "irad does not differentiate the derivatives of parallel loops yet",
+            location_of(primal.py_func),
+        )
+    return derivation
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
