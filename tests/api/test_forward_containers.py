@@ -385,25 +385,28 @@ def test_results_that_do_not_depend_on_the_argument():
     assert {key: list(values) for key, values in tangent[1].items()} == {3: [0.0, 0.0], 1: [0.0]}
 
 
-def test_results_without_a_representation_are_refused():
+def test_sets_are_refused():
     @njit
     def in_a_set(x):
         return {x, 2.0 * x}
 
+    with pytest.raises(irad.UnsupportedError, match="whose tangent irad cannot represent"):
+        irad.jvp(in_a_set, (1.0,), (1.0,))
+
+
+def test_a_list_or_none():
     @njit
     def or_none(x):
         if x > 1.0:
             return None
-        return [x]
+        return [x * x]
 
     @njit
     def maybe(x):
         return x, or_none(x)
 
-    for function in (in_a_set, maybe):
-        with pytest.raises(irad.UnsupportedError, match="whose tangent irad cannot represent"):
-            irad.jvp(function, (2.0,), (1.0,))
-    assert irad.jvp(or_none, (0.5,), (1.0,)) == ([0.5], [1.0])
+    assert irad.jvp(maybe, (0.5,), (1.0,)) == ((0.5, [0.25]), (1.0, [1.0]))
+    assert irad.jvp(maybe, (2.0,), (1.0,)) == ((2.0, None), (1.0, None))
 
 
 def test_references_are_given_back():
