@@ -1,6 +1,6 @@
 """The process does not grow: memory of tapes, shadows, containers and exceptions comes back.
 
-``IRAD_ROBUSTNESS=all``: 100,000 calls each. `tests/api/test_memory.py` counts Numba's own allocations.
+``IRAD_ROBUSTNESS=all``: 100,000 calls each. `tests/api/objects/test_memory.py` counts Numba's own allocations.
 """
 
 from __future__ import annotations

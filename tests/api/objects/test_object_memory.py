@@ -9,7 +9,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from tests.api.test_memory import kept
+from tests.api.objects.test_memory import kept
 
 # Numba announces that it will type lists differently one day.
 pytestmark = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
