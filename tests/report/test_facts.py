@@ -16,6 +16,7 @@ from irad.report.inspection import Inspection
 from irad.report.model import FunctionReport, LineFacts, Storage, ValueFacts
 from irad.report.subject import subject_of
 from irad.report.tape.totals import terms
+from irad.runtime_layouts import STATE
 from tests.report.subjects import (
     TYPES,
     energy,
@@ -223,7 +224,8 @@ def test_parallel_loops():
 def arena_bytes(function, *args) -> int:
     """Bytes that the forward sweep of `irad.vjp` leaves in the arena; all in its first chunk."""
     _, pullback = irad.vjp(function, *args)
-    address = int(pullback._state[-8:].view("u8")[0])
+    state, _ = pullback._tape.saved()
+    address = int(state[: STATE.offset("arena") + 8].view("u8")[-1])
     top = ctypes.c_uint64.from_address(address).value
     assert HEADER <= top - address < 60_000
     return top - address - HEADER

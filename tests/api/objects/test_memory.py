@@ -195,9 +195,10 @@ def test_a_tape_too_large_for_memory_is_a_memory_error():
 def test_pullback_frees_what_it_holds():
     x = np.ones(5)
     value, pullback = irad.vjp(returns_arrays, x)
-    state = weakref.ref(pullback._state)
+    held, _ = pullback._tape.saved()
+    state = weakref.ref(held)
     pullback((1.0, None, None))
-    del pullback, value
+    del pullback, value, held
     gc.collect()
     assert state() is None
 
