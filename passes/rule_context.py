@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
 from irad.ir.values import Value
@@ -44,6 +45,11 @@ class RuleContext(ABC):
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
         """Whether pointers are stored in the memory that a pointer leads to."""
         return bool(self.unit.memory_types.holds_pointers & self.unit.points_to.behind(pointer, path))
+
+    def is_read(self, pointer: Value, call: CallSite) -> bool:
+        """Whether the function reads the memory that a pointer leads to anywhere but in a call."""
+        mod_ref, mask = self.unit.mod_ref, self.unit.points_to.mask(pointer)
+        return any(inst is not call and mod_ref.of(inst).reads & mask for inst in self.unit.function.instructions())
 
     def number_places(self, pointer: Value) -> MemoryType | None:
         """As `layout`; where that is not known, the numbers that the function itself accesses there."""

@@ -179,6 +179,10 @@ class Context(Protocol):
         """Whether pointers are stored in the memory that a pointer leads to."""
         ...
 
+    def is_read(self, pointer: Value, call: CallSite) -> bool:
+        """Whether the function reads the memory that a pointer leads to anywhere but in a call."""
+        ...
+
     def number_places(self, pointer: Value) -> MemoryType | None:
         """As `layout`; where that is not known, the numbers that the function itself accesses there."""
         ...

@@ -113,6 +113,7 @@ class Tangent(Operands):
         return choose(wins, 0.0, product)
 
 
+_Part: TypeAlias = Literal["before", "after", "alone"]
 TangentBody: TypeAlias = Callable[[Tangent], "Scalar | None"]
 
 
@@ -128,10 +129,12 @@ class Differential:
         also_written: arrays that the call writes besides the outputs. The parts are emitted if one of them or of the
             outputs has a shadow, and then look which has (`Tangent.is_active`).
         work: the memory that both parts work in.
+        alone: emits the part after the call where the function reads nothing of `also_written`; None: as ``after``.
     """
 
     before: TangentBody | None = None
     after: TangentBody | None = None
+    alone: TangentBody | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     also_written: str = ""
     work: Callable[[Sizes, IsActive], Room] = field(default=lambda sizes, active: Room())
@@ -214,7 +217,12 @@ class _Emission:
         if differential.before is not None:
             self._outline("before", differential.before, given)
         if differential.after is not None:
-            self._after(differential.after, given, [self._kept(key, sizes) for key in differential.needs])
+            kept = [self._kept(key, sizes) for key in differential.needs]
+            also = differential.also_written.split()
+            if differential.alone is None or any(context.is_read(arguments[name], self.call) for name in also):
+                self._after("after", differential.after, given, kept)
+            else:
+                self._after("alone", differential.alone, given, kept)
         if mark is not None:
             context.release(mark)
 
@@ -237,18 +245,16 @@ class _Emission:
         count = shape.count(Sizes(build, sizes))
         return copied(context, build, pointer, shape.element(self.library.element), count)
 
-    def _after(self, body: TangentBody, given: Sequence[Value], kept: Sequence[Value]) -> None:
+    def _after(self, part: _Part, body: TangentBody, given: Sequence[Value], kept: Sequence[Value]) -> None:
         if self.routine.outputs:
-            self._outline("after", body, [*given, *kept])
+            self._outline(part, body, [*given, *kept])
             return
         result = self.context.value(self.call)
         build, is_complex = self.context.after, isinstance(result.type, StructType)
         parts = [build.extract_value(result, i) for i in (0, 1)] if is_complex else [result]
-        self.context.set_tangent(self._outline("after", body, [*given, *kept, *parts], result.type))
+        self.context.set_tangent(self._outline(part, body, [*given, *kept, *parts], result.type))
 
-    def _outline(
-        self, when: Literal["before", "after"], body: TangentBody, given: Sequence[Value], returned: Type = types.VOID
-    ) -> Value:
+    def _outline(self, when: _Part, body: TangentBody, given: Sequence[Value], returned: Type = types.VOID) -> Value:
         context = self.context
         name = f"{when}_tangent" + "_zero_wins" * context.zero_wins
 
@@ -259,7 +265,7 @@ class _Emission:
         k = Kernel(context.before if when == "before" else context.after, self.library.element)
         return k.outline(self.library.derivative_name(self.routine.name, name), emitted, *given, result=returned)
 
-    def _seen(self, k: Kernel, when: Literal["before", "after"], rest: Iterator[Value]) -> Tangent:
+    def _seen(self, k: Kernel, when: _Part, rest: Iterator[Value]) -> Tangent:
         routine, differential = self.routine, self.differential
         width = 2 if self.library.element.is_complex else 1
         sizes = Sizes(k.build, {name: next(rest) for name in (*routine.read, *routine.extra)})
@@ -267,7 +273,7 @@ class _Emission:
         arrays = {name: next(rest) for name in routine.shapes}
         shadows = {name: next(rest) for name in routine.differentiable}
         memory = next(rest)
-        if when == "after":
+        if when != "before":
             arrays |= {key: next(rest) for key in differential.needs}
         room = differential.work(sizes, lambda _: True)
         result = tuple(rest)

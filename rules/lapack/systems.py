@@ -15,6 +15,7 @@ do their cotangents; the unit diagonal of L has none. Formulas are those of comp
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from irad.errors import UnsupportedError
@@ -338,7 +339,7 @@ _GESV: Final = Routine(
     solve,
     "b",
     squares(3),
-    tangent=Differential(after=_solved_alone, needs={"rows ipiv": "a b"}, also_written="a"),
+    tangent=replace(SOLUTION_TANGENT, alone=_solved_alone),
 )
 _INVERSION: Final = "kind n a lda ipiv"
 _AT_ONCE: Final = Routine(

@@ -66,6 +66,9 @@ class Sweep:
     def release(self, mark: Value) -> None:
         """Nothing here runs in a loop."""
 
+    def is_read(self, pointer: Value, call: CallSite) -> bool:
+        return True
+
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         return None
 
