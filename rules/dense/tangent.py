@@ -134,10 +134,10 @@ class Differential:
 
     before: TangentBody | None = None
     after: TangentBody | None = None
-    alone: TangentBody | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     also_written: str = ""
     work: Callable[[Sizes, IsActive], Room] = field(default=lambda sizes, active: Room())
+    alone: TangentBody | None = None
 
 
 # ------------------------------------------------------------------------------------------------ calls
