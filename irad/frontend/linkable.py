@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 from irad.backend.link import check_symbols
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
-from irad.frontend.numba import code_libraries
+from irad.frontend.numba import code_libraries, kernels
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
 
@@ -27,7 +27,7 @@ _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 # Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning.
 _NEVER_CACHED = "@numba.dynamic.globals.irad = weak_odr global i8 0"
 
-_INNER = ".inner"
+_INNER, _ADAPTED = ".inner", ".adapted"
 
 
 class Linkable:
@@ -65,6 +65,7 @@ class Linkable:
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._text = text
         self._module = self._with(resident.inline_text(called))
+        self._set_apart()
         self._module.link_in(parse(_NEVER_CACHED))
         linked = {name for library in libraries for name in library.symbols()}
         check_symbols(self._module, lambda name: name in linked or CPU.is_loaded(name))
@@ -90,6 +91,16 @@ class Linkable:
         for symbol in self.symbols.values():
             module.get_function(symbol).linkage = "linkonce_odr"
         return module
+
+    def _set_apart(self) -> None:
+        """Renames what generated code defines under a fixed name.
+
+        LLVM has adapted such a function to the calls in this text, and its JIT would take it for the function of that
+        name in whatever is loaded later, although it is internal.
+        """
+        for function in self._module.functions:
+            if function.name in (*IN_PYTHON, kernels.RAISE) and not function.is_declaration:
+                function.name += _ADAPTED
 
     def _renamed(self, module: Any) -> Any:
         for function in module.functions:
