@@ -19,6 +19,7 @@ OTHER_TEXTS = {
         "frontend/numba/type_inference.py",
         "frontend/external.py",
         "frontend/frozen/numba_flags.py",
+        "debug/seal.py",
     ),
     *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "readonly", "hints")),
     *(f"raw/{name}.py" for name in ("normal_form/openmp", "normal_form/masked", "normal_form/vectors", "tbaa", "read")),
