@@ -54,6 +54,12 @@ def _beside(context: TangentContext, call: CallSite) -> None:
         context.set_shadow(context.allocate_beside(context.value(_arena(call)), _size(context, call)))
 
 
+def _owned(context: TangentContext, call: CallSite) -> None:
+    """What a first tangent allocates on the heap is freed as such."""
+    if context.is_active(call):
+        context.set_shadow(context.allocate_owned(_size(context, call)))
+
+
 def _guard_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     """The cotangent goes to the product, whose other factor decides there."""
     context.accumulate(call.arguments[1], context.cotangent(call))
@@ -73,6 +79,7 @@ _LOOKS: Final = Effects(reads=frozenset({0}), writes_no_floats=True)
 _CHANGES: Final = Effects(reads=frozenset({0}), writes=frozenset({0}), writes_no_floats=True)
 
 RULES: Final[tuple[Rule, ...]] = (
+    shadow_rule(("irad.shadow_alloc",), Effects(result=Origin.FRESH), _on_tape, _owned),
     shadow_rule(("irad.arena_alloc", "irad.arena_alloc_product", "irad.arena_shadow"), _LENT, _on_tape, _beside),
     CallRule(tuple(GUARDS.values()), PURE, _guard_reverse, save_nothing, tangent=_guard_tangent),
     Inactive(

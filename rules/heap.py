@@ -132,7 +132,6 @@ _DELETE: Final = (
 
 RULES: Final[tuple[Rule, ...]] = (
     _allocation(("malloc", *_NEW), _argument(0)),
-    _allocation(("irad.shadow_alloc",), _argument(1)),
     _allocation(("NRT_Allocate",), _argument(0), is_owned=False),
     _allocation(("calloc",), _product),
     _allocation(("aligned_alloc", "memalign"), _argument(1)),

@@ -1,7 +1,7 @@
 """Fit a potential to forces: the gradient of an energy inside a function that is differentiated itself.
 
-Molecules exert forces, the negative gradient of an energy with respect to positions. What is measured are forces; what is
-wanted are the parameters of the energy. So the misfit of forces is differentiated with respect to the parameters.
+Molecules exert forces, the negative gradient of an energy with respect to positions. Forces are measured, and the
+parameters of the energy are wanted. So the misfit of forces is differentiated with respect to the parameters.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Levenberg and Marquardt's method with a sparse Jacobian: a smooth curve through outliers.
 
-There is an unknown for each of 20,000 points. Each residual depends on three of them at most, so the Jacobian is computed
-in a few products, whatever the number of points, and a step solves a banded system.
+There is an unknown for each of 20,000 points. Each residual depends on three of them at most, so the Jacobian is
+computed in a few products, whatever the number of points, and a step solves a banded system.
 """
 
 import numpy as np
@@ -29,7 +29,9 @@ def fit(data, stiffness):
     curve, damping = np.full(data.size, np.median(data)), 1e-2
     jacobian = irad.sparse_jacobian(residuals).prepare(curve, data, stiffness)
     now = residuals(curve, data, stiffness)
-    for steps in range(1, 101):
+    steps, gain = 0, 1.0
+    while steps < 100 and not 0.0 <= gain < 1e-10:
+        steps += 1
         slope = jacobian(curve, data, stiffness)
         gradient = slope.T @ now
         move = spsolve((slope.T @ slope + damping * identity(data.size)).tocsc(), -gradient)
@@ -38,8 +40,6 @@ def fit(data, stiffness):
         if gain > 0.0:
             curve, now = curve + move, then
         damping *= 0.1 if gain > 0.0 else 10.0
-        if 0.0 <= gain < 1e-10:
-            break
     return curve, steps, jacobian.products
 
 
