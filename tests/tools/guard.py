@@ -418,8 +418,8 @@ def _guard_frames() -> None:
         frames[sweeps] = sweeps.builder.call(malloc, [size])
         return frames[sweeps]
 
-    def close_and_free(sweeps: call_sweeps.Sweeps, symbol: str, arena: Any) -> None:
-        close_arena(sweeps, symbol, arena)
+    def close_and_free(sweeps: call_sweeps.Sweeps, arena: Any) -> None:
+        close_arena(sweeps, arena)
         if sweeps in frames:
             free = sweeps.declare("irad.guard_free", ir.VoidType(), [_POINTER])
             sweeps.builder.call(free, [frames[sweeps]])
