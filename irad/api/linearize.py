@@ -66,7 +66,8 @@ class LinearMap:
         given, args = self._tangents(tangents), copied(self._args)
         value, tangent, *_ = self._push(given, *args)
         if not alike(args if value is None else value, self._results):
-            raise SignatureError(*CHANGED, self._place)
+            problem, remedy, reason = CHANGED
+            raise SignatureError(problem, remedy, reason, self._place)
         if value is not None:
             return tangent
         written = dict(zip(self._positions, given, strict=True))

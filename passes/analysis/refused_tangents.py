@@ -14,13 +14,15 @@ from irad.ruleset.python_names import python_name
 def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
     """Why forward mode cannot pass through a call whose callee has a rule; None if it can."""
     match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
-        case PairRule(name=name, has_tangent=False, forward_remedy=remedy):
+        case PairRule(name=name, has_tangent=False, forward_remedy=its_own):
+            usual = (
+                f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
+                f"differentiated: irad.rules.forward_from_body({name}) or (c) use reverse mode: irad.grad, irad.vjp or "
+                "irad.autodiff(irad.Reverse, …)"
+            )
             return NoRuleError(
                 f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
-                remedy
-                or f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
-                f"differentiated: irad.rules.forward_from_body({name}) or (c) use reverse mode: irad.grad, irad.vjp or "
-                "irad.autodiff(irad.Reverse, …)",
+                its_own or usual,
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
                 focus=name,
             )
