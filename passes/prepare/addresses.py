@@ -33,7 +33,10 @@ def retype_addresses(function: Function) -> None:
             pointers.retype(inst)
     for inst in list(function.instructions()):
         if isinstance(inst, Cast) and inst.opcode == "inttoptr" and pointers.is_address(inst.operands[0]):
-            replace_uses(inst, pointers.of(inst.operands[0]))
+            pointer = pointers.of(inst.operands[0])
+            if isinstance(pointer, Instruction) and pointer.name is None:
+                pointer.name = inst.name
+            replace_uses(inst, pointer)
             inst.erase()
 
 
