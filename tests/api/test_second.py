@@ -319,7 +319,7 @@ def test_rules_are_differentiated_by_their_functions():
 
     @irad.rules.augmented_primal(scaled)
     def scaled_augmented(config, a, k):
-        return irad.rules.AugmentedReturn(a.value * k.value, np.zeros_like(a.value), a.value.copy())
+        return irad.rules.AugmentedReturn(a.value * k.value, np.zeros_like(a.value), a.value)
 
     @irad.rules.reverse(scaled)
     def scaled_reverse(config, cotangent, tape, a, k):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 import llvmlite.binding as llvm
-from numba.core import codegen, config
+from numba.core import cgutils, codegen, config
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler import StateDict
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
+from irad.frontend.numba import fixups
 from irad.frontend.numba.raw_target import RawLibrary
 from irad.frontend.numba.target import engine, target_context
 
@@ -26,6 +27,13 @@ class LinkedLibrary(codegen.JITCodeLibrary):
     """
 
     environments: tuple[Any, ...] = ()
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Numba's hook after lowering: a derivative that calls this code may be differentiated itself."""
+        module = llvm.parse_assembly(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        module.name = ir_module.name
+        module.verify()
+        self.add_llvm_module(module)
 
     def symbols(self) -> list[str]:
         """The functions that it defines."""
