@@ -149,7 +149,7 @@ def test_a_constant_list_is_not_mixed_with_an_active_one(first: bool) -> None:
         irad.grad(chosen, 1)(List([1.0]), np.ones(2), first)
 
 
-def test_a_constant_dictionary_is_not_mixed_with_an_active_one() -> None:
+def test_a_constant_dictionary_or_an_active_one() -> None:
     @njit
     def chosen(table, a, first):
         own = {1: a[0]}
@@ -158,8 +158,12 @@ def test_a_constant_dictionary_is_not_mixed_with_an_active_one() -> None:
             s += value * a[1]
         return s
 
-    with pytest.raises(UnsupportedError, match="origin irad cannot trace"):
-        irad.grad(chosen, 1)(Dict.empty(types.int64, types.float64), np.ones(2), True)
+    table = Dict.empty(types.int64, types.float64)
+    table[3], table[4] = 5.0, 2.0
+    gradient, a = irad.grad(chosen, 1), np.array([2.0, 3.0])
+    np.testing.assert_array_equal(gradient(table, a, True), [0.0, 7.0])
+    np.testing.assert_array_equal(gradient(table, a, False), [3.0, 2.0])
+    assert dict(table) == {3: 5.0, 4: 2.0}
 
 
 # ------------------------------------------------------------------------------------------------ together
