@@ -12,7 +12,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from irad.errors import ActivityError, IradError, UnsupportedError
+from irad.errors import ActivityError, IradError
 from irad.options import Options
 from irad.testing.allocations import allocations
 from irad.testing.check_gradient import check_quickly
@@ -137,16 +137,17 @@ def constants_of_two_origins(tables, weights, a, first):
     return s
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_constant_list_is_not_mixed_with_an_active_one(first: bool) -> None:
+def test_a_constant_list_or_an_active_one() -> None:
     @njit
     def chosen(items, a, first):
         own = List([a[0]])
         one = items if first else own
         return one[0] * a[1]
 
-    with pytest.raises(UnsupportedError, match="origin irad cannot trace"):
-        irad.grad(chosen, 1)(List([1.0]), np.ones(2), first)
+    items, gradient, a = List([5.0]), irad.grad(chosen, 1), np.array([2.0, 3.0])
+    np.testing.assert_array_equal(gradient(items, a, True), [0.0, 5.0])
+    np.testing.assert_array_equal(gradient(items, a, False), [3.0, 2.0])
+    assert list(items) == [5.0]
 
 
 def test_a_constant_dictionary_or_an_active_one() -> None:
