@@ -350,6 +350,18 @@ def test_rules_are_differentiated_by_their_functions():
 def test_options_of_derivatives_that_are_differentiated():
     watched = irad.Options(debug=True, max_tape_bytes=10**6)
     assert irad.grad(irad.grad(cube, options=watched))(2.0) == 12.0
+
+    gradient = irad.grad(loops)
+
+    @njit
+    def size(x):
+        return (gradient(x) ** 2).sum()
+
+    expected = irad.grad(size)(X)
+    for options in (irad.Options(debug=True), irad.Options(max_tape_bytes=10**6), irad.Options(boundscheck=True)):
+        np.testing.assert_allclose(irad.grad(size, options=options)(X), expected, rtol=1e-12)
+    with pytest.raises(irad.TapeLimitError):
+        irad.grad(size, options=irad.Options(max_tape_bytes=16))(X)
     zero = irad.Options(zero_times_infinity="zero")
     with pytest.raises(irad.UnsupportedError, match="zero_times_infinity='zero'"):
         irad.grad(irad.grad(cube, options=zero))(2.0)
