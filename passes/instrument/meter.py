@@ -43,7 +43,7 @@ def note_tape(augmented: AugmentedPrimal, materialiser: Materialiser) -> tuple[T
     storages = {_made(storage): storage for storage in materialiser.storages.values()}
     frames = dict(augmented.callee_frames.values())
     marks = []
-    for call in _allocations(augmented):
+    for call in _allocations(augmented.function):
         loop = primal_loops.get(call) or loops.get(call.block)
         pair = frames.get(call)
         if pair is None or is_from_outside(pair.variant.function, program.registry):
@@ -102,10 +102,10 @@ def _parts_of_frame(augmented: AugmentedPrimal, materialiser: Materialiser) -> I
     yield TapePart(None, total, "frame")
 
 
-def _allocations(augmented: AugmentedPrimal) -> list[Call]:
+def _allocations(function: Function) -> list[Call]:
     """Those on the tape; the primal may contain a derivative, which allocates in an arena of its own."""
-    names = (ARENA_ALLOC, ARENA_ALLOC_PRODUCT)
-    calls = [i for i in augmented.function.instructions() if isinstance(i, Call) and augmented.arena in i.arguments]
+    names, (_, arena, *_) = (ARENA_ALLOC, ARENA_ALLOC_PRODUCT), function.params
+    calls = [i for i in function.instructions() if isinstance(i, Call) and arena in i.arguments]
     return [c for c in calls if isinstance(c.callee, Function) and c.callee.name in names]
 
 

@@ -89,28 +89,6 @@ def pairs_of_arrays(one: tuple[Type, str], other: tuple[Type, str]) -> str:
 
 
 @register_jitable
-def overlaps(one, other):  # type: ignore[no-untyped-def]
-    """Whether the memory of two arrays may overlap."""
-    start, end = _extent(one)
-    first, last = _extent(other)
-    return start < last and first < end
-
-
-@register_jitable
-def _extent(array):  # type: ignore[no-untyped-def]
-    start = end = array.ctypes.data
-    if array.size == 0:
-        return start, end
-    for axis in range(array.ndim):
-        span = (array.shape[axis] - 1) * array.strides[axis]
-        if span < 0:
-            start += span
-        else:
-            end += span
-    return start, end + array.itemsize
-
-
-@register_jitable
 def differs(one, other):  # type: ignore[no-untyped-def]
     """Whether two arrays of one shape hold different numbers; NaN is no different from NaN."""
     for index in np.ndindex(one.shape):

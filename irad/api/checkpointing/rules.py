@@ -15,7 +15,6 @@ from irad.api.checkpointing.checks import (
     check_arguments,
     check_result,
     differs,
-    overlaps,
     pairs_of_arrays,
     returns_argument,
 )
@@ -23,6 +22,7 @@ from irad.api.checkpointing.pulling import pulled_call
 from irad.api.checkpointing.random_state import put_random_state, random_state
 from irad.api.checkpointing.state import result_of
 from irad.api.checkpointing.values import FILE, Leaf, copied, leaves_of, structured
+from irad.frontend.custom.pure import overlaps
 from irad.frontend.generated import function_from
 from irad.options import Options
 

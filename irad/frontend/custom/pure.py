@@ -149,16 +149,22 @@ def _for_parts(head: str, call: str, count: int) -> Any:
 
 
 def _check_apart(result, arguments):  # type: ignore[no-untyped-def]
-    if result.size == 0 or arguments.size == 0:
-        return
-    low, high = _extent(result)
-    begin, end = _extent(arguments)
-    if low < end and begin < high:
+    if overlaps(result, arguments):
         raise RuleError(
             "a function with a rule by irad.custom_vjp returns memory of one of its arguments",
             "return a copy of it",
             "an array and its copy have different cotangents, and the rule has one for what is returned",
         )
+
+
+@register_jitable
+def overlaps(one, other):  # type: ignore[no-untyped-def]
+    """Whether the memory of two arrays may overlap, by what they span; for compiled code."""
+    if one.size == 0 or other.size == 0:
+        return False
+    start, end = _extent(one)
+    first, last = _extent(other)
+    return start < last and first < end
 
 
 @register_jitable
