@@ -11,7 +11,7 @@ from irad.api.separate.vjp import vjp
 from irad.data.copies import copied
 from irad.data.floats import floats_only
 from irad.frontend.calls.annotations import Role, Seed
-from irad.frontend.calls.pullback import ForwardDispatcher
+from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher
 from irad.report.subject import Subject
 
 Run: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]
@@ -24,7 +24,7 @@ def derivative_of(subject: Subject, args: tuple[Any, ...]) -> Run:
     Values stand in for their own cotangents, as if half their square was differentiated.
     """
     (_, dispatcher, _), *_ = subject.compiled()
-    if isinstance(dispatcher, ForwardDispatcher):
+    if isinstance(dispatcher, AugmentedDispatcher):
         return lambda given: _sweeps(subject, dispatcher, given)
     leading = [_shadow(args[position], subject.task.role_of(position)) for position in subject.task.destinations]
     if dispatcher.kind == "value_and_grad_into" and not subject.task.single:

@@ -14,14 +14,14 @@ from irad.api.check import with_types
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
 from irad.api.grad import grad
 from irad.api.modes import Reverse
-from irad.api.separate.vjp import forward_of
+from irad.api.separate.vjp import augmented_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.problems import default_positions
-from irad.frontend.calls.pullback import ForwardDispatcher, task_for
+from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, task_for
+from irad.frontend.calls.separate.state import STATE_TYPE
 from irad.frontend.calls.signature import without_derivative
-from irad.frontend.calls.state import STATE_TYPE
 from irad.frontend.numba.reports.inspection import program_of
 from irad.frontend.values import abi, build, gradients, layouts
 from irad.frontend.values.abi import Argument
@@ -101,7 +101,7 @@ def _of_derivative(
             "they were chosen when it was made",
         )
     primal = derivative.primal
-    if isinstance(derivative, ForwardDispatcher):
+    if isinstance(derivative, AugmentedDispatcher):
         return with_types(primal, args, lambda kinds: _vjp(primal, kinds, derivative.options))
     task = derivative.task
     if task is None:
@@ -189,7 +189,7 @@ def _destination(kind: Any, role: Role) -> Any:
 def _vjp(primal: Any, kinds: tuple[Any, ...], options: Options) -> Subject:
     task = task_for(primal, kinds, options)
     returned = program_of(primal, kinds).signature.return_type
-    forward = forward_of(primal, options)
+    forward = augmented_of(primal, options)
 
     def compiled() -> list[tuple[str, Any, tuple[Any, ...]]]:
         forward.compile(kinds)

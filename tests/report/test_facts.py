@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.api.separate.vjp import forward_of
+from irad.api.separate.vjp import augmented_of
 from irad.report.collect import Collector
 from irad.report.inspection import Inspection
 from irad.report.model import FunctionReport, LineFacts, Storage, ValueFacts
@@ -233,7 +233,7 @@ def arena_bytes(function, *args) -> int:
 
 def vjp_report(function) -> Inspection:
     """A report on what `irad.vjp` does, which lets the arguments change between the sweeps."""
-    return Inspection(Collector(subject_of(forward_of(function, None), TYPES[function])))
+    return Inspection(Collector(subject_of(augmented_of(function, None), TYPES[function])))
 
 
 @pytest.mark.parametrize(("few", "many"), [(8, 24), (16, 128)])

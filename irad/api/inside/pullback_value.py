@@ -9,8 +9,8 @@ from numba.core import cgutils, types, typing
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model
 
-from irad.frontend.calls.pullback import ForwardDispatcher
-from irad.frontend.calls.state import STATE_TYPE
+from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher
+from irad.frontend.calls.separate.state import STATE_TYPE
 from irad.frontend.numba.target import typing_context
 
 _CALL: Final = "irad.pullback"
@@ -26,14 +26,14 @@ class TapeType(types.Type):
         alive: the type of what the tape refers to.
     """
 
-    def __init__(self, sweep: ForwardDispatcher, number: int, alive: Any) -> None:
+    def __init__(self, sweep: AugmentedDispatcher, number: int, alive: Any) -> None:
         self.sweep, self.number, self.specialisation = sweep, number, sweep.specialisations[number]
         self.alive = alive
         name = sweep.primal.py_func.__qualname__
         super().__init__(name=f"tape of {name} by irad.{sweep.kind} ({id(sweep)}, {number}, {alive})")
 
 
-def tape_type(sweep: ForwardDispatcher, shadows: tuple[Any, ...], arguments: tuple[Any, ...]) -> TapeType:
+def tape_type(sweep: AugmentedDispatcher, shadows: tuple[Any, ...], arguments: tuple[Any, ...]) -> TapeType:
     """The type of the tape of a call in compiled code, which holds the arguments and the value.
 
     Args:

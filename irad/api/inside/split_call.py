@@ -28,7 +28,7 @@ from irad.api.separate.split import (
 )
 from irad.api.separate.tape import Tape
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.state import STATE_TYPE
+from irad.frontend.calls.separate.state import STATE_TYPE
 from irad.frontend.generated import function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import refuse_pullback

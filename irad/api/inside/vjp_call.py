@@ -10,7 +10,7 @@ from numba.extending import overload
 
 from irad.api.inside.pullback_value import PullbackType, pullback_maker, tape_type
 from irad.api.nopython import function_behind
-from irad.api.separate.vjp import forward_of, vjp
+from irad.api.separate.vjp import augmented_of, vjp
 from irad.frontend.numba.cpu import refuse_pullback
 
 
@@ -18,7 +18,7 @@ from irad.frontend.numba.cpu import refuse_pullback
 def typed(f: Any, *args: Any) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
     function = function_behind(f)
-    forward = forward_of(function, None)
+    forward = augmented_of(function, None)
     refuse_pullback(forward.primal)
     given = (
         args[0].types if len(args) == 1 and isinstance(args[0], types.StarArgTuple | types.StarArgUniTuple) else args

@@ -22,11 +22,11 @@ from irad.api.jacobians.rows import Rows
 from irad.api.jacobians.specialised import Written, shadow_like, share_memory
 from irad.api.jacobians.structure import Part, Structure
 from irad.api.jacobians.writing import indented
-from irad.api.separate.vjp import forward_of
+from irad.api.separate.vjp import augmented_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
-from irad.frontend.calls.pullback import returned_type
+from irad.frontend.calls.separate.dispatcher import returned_type
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.numba.boxing import with_numpy_numbers
@@ -210,7 +210,7 @@ class Call:
     def rows(self, *, is_flagged: bool = False) -> Written:
         """Code for reverse mode."""
         structure = self.structure
-        forward = forward_of(self.primal, self.task.options, self.task.argnums)
+        forward = augmented_of(self.primal, self.task.options, self.task.argnums)
         given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
         signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
         assert isinstance(signature.return_type, types.BaseTuple)

@@ -17,8 +17,8 @@ from irad.api.separate.tape import Tape
 from irad.debug.seal import Seal
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
-from irad.frontend.calls.pullback import ForwardDispatcher, Separate, Specialisation, returned_type
 from irad.frontend.calls.raising import public
+from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, Separate, Specialisation, returned_type
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import build
@@ -45,7 +45,7 @@ class AugmentedSweep:
         sweep: the compiled forward sweep.
     """
 
-    def __init__(self, mode: AutodiffMode, kinds: tuple[type, ...], sweep: ForwardDispatcher) -> None:
+    def __init__(self, mode: AutodiffMode, kinds: tuple[type, ...], sweep: AugmentedDispatcher) -> None:
         self.mode, self.kinds, self.sweep = mode, kinds, sweep
         self.compiled: Any = None  # made by `irad.api.inside.split_call`
 
@@ -192,8 +192,8 @@ def split(
     return augmented, ReverseSweep(augmented)
 
 
-def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options: Options | None) -> ForwardDispatcher:
-    def make() -> ForwardDispatcher:
+def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options: Options | None) -> AugmentedDispatcher:
+    def make() -> AugmentedDispatcher:
         chosen = options_or_default(options)
         roles = tuple((i, ROLES[kind]) for i, kind in enumerate(kinds) if ROLES[kind] is not Role.CONST)
         task = Task(
@@ -205,7 +205,7 @@ def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options:
         separate = Separate(
             "split", partial(_task_for, task=task), task.destinations, mode.modified, repeats=mode.repeatable
         )
-        return ForwardDispatcher(primal, separate, chosen, (_sweep_of, (primal, mode, kinds, options)))
+        return AugmentedDispatcher(primal, separate, chosen, (_sweep_of, (primal, mode, kinds, options)))
 
     return remembered(primal, ("split", mode, kinds, options), make)
 
@@ -255,7 +255,7 @@ def check_annotations(augmented: AugmentedSweep, given: tuple[type | None, ...])
     )
 
 
-def check_tape(reverse: ReverseSweep, sweep: ForwardDispatcher | None, given: str) -> None:
+def check_tape(reverse: ReverseSweep, sweep: AugmentedDispatcher | None, given: str) -> None:
     """Checks that a tape is one of a reverse sweep.
 
     Args:

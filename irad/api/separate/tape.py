@@ -8,8 +8,8 @@ from typing import Any
 
 from irad.debug.events import close_call
 from irad.debug.seal import Seal
-from irad.frontend.calls.pullback import ForwardDispatcher, Specialisation
-from irad.frontend.calls.state import call_of, used_tape
+from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, Specialisation
+from irad.frontend.calls.separate.state import call_of, used_tape
 
 
 class Tape:
@@ -33,7 +33,7 @@ class Tape:
     __slots__ = ("__weakref__", "_alive", "_lock", "_saved", "_seal", "number", "sweep")
 
     def __init__(
-        self, sweep: ForwardDispatcher, number: int, state: Any, shadows: Any, alive: Any, seal: Seal | None = None
+        self, sweep: AugmentedDispatcher, number: int, state: Any, shadows: Any, alive: Any, seal: Seal | None = None
     ) -> None:
         self.sweep, self.number, self._alive = sweep, int(number), alive
         self._saved: tuple[Any, Any] | None = (state, shadows)

@@ -15,8 +15,8 @@ from irad.api.separate.tape import Tape
 from irad.api.typed import A, R
 from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
-from irad.frontend.calls.pullback import ForwardDispatcher, Separate, task_for
 from irad.frontend.calls.raising import leaving, public
+from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, Separate, task_for
 from irad.frontend.calls.signature import without_aux
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
@@ -138,9 +138,9 @@ def vjp(
     check_options(options)
     method = bound_method(f)
     if method is None:
-        value, pullback = _run(forward_of(f, options), args, keywords)
+        value, pullback = _run(augmented_of(f, options), args, keywords)
     else:
-        value, pullback = _run(forward_of(method.function, options), (method.instance, *args), keywords)
+        value, pullback = _run(augmented_of(method.function, options), (method.instance, *args), keywords)
         pullback = pullback.without_first()
     if not has_aux:
         return value, pullback
@@ -149,7 +149,7 @@ def vjp(
     return value[0], pullback.without_aux(), value[1]
 
 
-def _run(forward: ForwardDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Pullback]:
+def _run(forward: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Pullback]:
     number, value, state, shadows = forward(*args, **keywords)
     function = forward.primal.py_func
     given = inspect.signature(function).bind(*args, **keywords).arguments
@@ -160,13 +160,13 @@ def _run(forward: ForwardDispatcher, args: tuple[Any, ...], keywords: dict[str, 
     return value, Pullback(Tape(forward, number, state, shadows, (given, value), seal))
 
 
-def forward_of(
+def augmented_of(
     f: Callable[..., Any], options: Options | None, argnums: tuple[int, ...] | None = None
-) -> ForwardDispatcher:
+) -> AugmentedDispatcher:
     """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives."""
     primal = primal_of(f)
 
-    def build() -> ForwardDispatcher:
+    def build() -> AugmentedDispatcher:
         chosen = options_or_default(options)
         sweeps = Separate(
             "vjp",
@@ -174,6 +174,6 @@ def forward_of(
             writes_seeded=True,
             otherwise=partial(task_for, options=chosen) if argnums is not None else None,
         )
-        return ForwardDispatcher(primal, sweeps, chosen, (forward_of, (f, options, argnums)))
+        return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums)))
 
     return remembered(primal, ("vjp", options, argnums), build)

@@ -1,0 +1,1 @@
+"""The two sweeps of `irad.vjp` and `irad.split`, which are called separately."""

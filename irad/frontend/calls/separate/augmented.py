@@ -1,0 +1,86 @@
+"""Emits the forward sweep that is called separately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from llvmlite.ir import IRBuilder
+from numba.core import cgutils
+from numba.core.base import BaseContext
+
+from irad.debug.outputs import output_names
+from irad.frontend.calls.kept import raise_kept
+from irad.frontend.calls.separate.state import State, new_state
+from irad.frontend.calls.separate.sweep_types import augmented_type
+from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory.shadows import MEMINFO_TYPE
+
+_INTP = cgutils.intp_t
+_I64 = ir.IntType(64)
+_VOID_POINTER = cgutils.voidptr_t
+
+
+def emit_augmented(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    values: Sequence[Any],
+    number: int,
+    given: Extras,
+) -> Any:
+    """Emits the forward sweep; the result has the type `augmented_type`.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+        values: the arguments.
+        number: of the specialisation, which the sweep returns.
+        given: what the caller passes besides.
+    """
+    targets = given.targets
+    state, owner, array = new_state(context, builder, derivation, given.held)
+    extras = Extras(targets, held=(*given.held, (owner, MEMINFO_TYPE)), places=(state.value, state.shadow))
+    sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True, keeps_tape=True)
+    arena = sweeps.open_arena()
+    sweeps.watch(arena, values, extras, output_names(derivation, {})[: 1 + len(values)])
+    status = sweeps.run_augmented(state.frame, arena)
+    result_type = augmented_type(derivation, {position: kind for position, (_, kind) in targets.items()})
+    result = sweeps.zeroed(context.get_value_type(result_type))
+    with sweeps.succeeded(status, arena):
+        builder.store(arena, state.field("arena", _VOID_POINTER))
+        sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
+        shadows = context.make_tuple(builder, result_type.types[3], _shadows(derivation, sweeps, targets, result_type))
+        items = (_INTP(number), sweeps.kept_value(), array, shadows)
+        builder.store(context.make_tuple(builder, result_type, items), result)
+        looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
+        _finish_watching(sweeps, state, looked_at, [*given.held, (builder.load(result), result_type)])
+    return builder.load(result)
+
+
+def _shadows(derivation: Derivation, sweeps: Sweeps, targets: Any, result_type: Any) -> list[Any]:
+    """The shadows of the arguments, in the order of their types."""
+    memory = zip(derivation.active_memory(), result_type.types[3].types, strict=False)
+    return [
+        *(
+            sweeps.memory.given_to(leaf) if argument.position in targets else sweeps.memory.gradient_of(leaf, kind)
+            for (argument, leaf), kind in memory
+        ),
+        *(sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()),
+        *sweeps.memory.object_state(),
+    ]
+
+
+def _finish_watching(sweeps: Sweeps, state: State, looked_at: Sequence[Any], held: Sequence[tuple[Any, Any]]) -> None:
+    """Ends the sweep as a call of debug mode: raises if something is wrong with what the function gave."""
+    if sweeps.watched is None:
+        return
+    context, builder = sweeps.context, sweeps.builder
+    builder.store(sweeps.watched.call, state.field("call", _I64))
+    with builder.if_then(sweeps.watched.finish_augmented(looked_at), likely=False):
+        for value, numba_type in held:
+            context.nrt.decref(builder, numba_type, value)
+        raise_kept(context, builder)

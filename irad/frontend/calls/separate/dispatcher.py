@@ -1,0 +1,233 @@
+"""The forward sweep of `irad.vjp` and `irad.split` as a function of Numba's, with a pullback for each specialisation.
+
+The sweeps are called separately: one fills a state, the other reads it. The state holds the tape
+(`irad.frontend.calls.separate.state`); beside it are the shadows of the arguments, those that irad made and those that
+the caller gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite.ir import IRBuilder
+from numba import typeof
+from numba.core import types
+from numba.core.base import BaseContext
+
+from irad.errors import ActivityError, IradError, UnsupportedProgram
+from irad.frontend.calls import seeding
+from irad.frontend.calls.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.dispatcher import (
+    INTERNAL,
+    DerivativeDispatcher,
+    check_targets,
+    make_wrapper,
+    parameter_names,
+    target_types,
+    target_values,
+)
+from irad.frontend.calls.separate.augmented import emit_augmented
+from irad.frontend.calls.separate.final_arrays import check_final
+from irad.frontend.calls.separate.pullback import emit_pullback
+from irad.frontend.calls.separate.sweep_types import augmented_type, gradients_type
+from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
+from irad.frontend.calls.sweeps import Extras
+from irad.frontend.custom import entry, packs
+from irad.frontend.derivation import Derivation, derivation_of
+from irad.frontend.numba import private
+from irad.frontend.numba.boxing import with_numpy_numbers
+from irad.frontend.numba.cpu import load_program
+from irad.frontend.numba.private import compiler_lock
+from irad.frontend.values import abi
+from irad.frontend.values.tree import LeafKind
+from irad.options import Options
+
+
+@dataclass(frozen=True)
+class Separate:
+    """How two sweeps are called separately.
+
+    Attributes:
+        kind: the name of the public function.
+        task_for: what they do with arguments of some types.
+        otherwise: what they do instead where active values are stored in a constant argument.
+        destinations: positions of the arguments whose shadow the caller gives.
+        modified: positions of the arguments that may change between the sweeps; None: all.
+        repeats: whether the reverse sweep may run more than once.
+        writes_seeded: where the function returns nothing, the cotangent is that of the arrays that it writes to.
+    """
+
+    kind: str
+    task_for: Callable[[Any, tuple[Any, ...]], Task]
+    destinations: tuple[int, ...] = ()
+    modified: tuple[int, ...] | None = None
+    repeats: bool = True
+    writes_seeded: bool = False
+    otherwise: Callable[[Any, tuple[Any, ...]], Task] | None = None
+
+    def derivation(self, primal: Any, argument_types: tuple[Any, ...]) -> Derivation:
+        """The derivation for some types of arguments.
+
+        Raises:
+            IradError: there is none.
+        """
+        try:
+            return self._derivation(primal, argument_types, self.task_for)
+        except IradError as error:
+            several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
+            if self.otherwise is None or not any(isinstance(each, ActivityError) for each in several):
+                raise
+        return self._derivation(primal, argument_types, self.otherwise)
+
+    def _derivation(
+        self, primal: Any, argument_types: tuple[Any, ...], task_for: Callable[[Any, tuple[Any, ...]], Task]
+    ) -> Derivation:
+        task, unmodified = task_for(primal, argument_types), frozenset[int]()
+        if self.modified is not None:
+            count = len(abi.arguments_of(primal.py_func, argument_types))
+            unmodified = frozenset(range(count)).difference(self.modified)
+        return derivation_of(primal, argument_types, task, arguments_may_change=True, unmodified=unmodified)
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """The sweeps for some types of arguments.
+
+    Attributes:
+        derivation: what they are made from.
+        pullback: the compiled ``(state, shadows, cotangent) -> gradients``.
+        shadows: the type of the shadows.
+    """
+
+    derivation: Derivation
+    pullback: DerivativeDispatcher
+    shadows: Any
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether rules that users wrote take part."""
+        return bool(self.derivation.compiled.derivative.ruled)
+
+
+class AugmentedDispatcher(DerivativeDispatcher):
+    """The forward sweep of a function: returns a number, the value, the state and the shadows of the arguments.
+
+    It takes shadows that the caller gives in front of the arguments.
+
+    Attributes:
+        sweeps: how they are called.
+        specialisations: the sweeps by that number.
+        options: how the derivative is made.
+        numbers: the number for each tuple of argument types, behind which the type of the given shadows may stand.
+    """
+
+    def __init__(self, primal: Any, sweeps: Separate, options: Options, rebuild: tuple[Any, ...]) -> None:
+        self.sweeps, self.options = sweeps, options
+        self.specialisations: list[Specialisation] = []
+        self.numbers = dict[tuple[Any, ...], int]()
+        names = parameter_names(primal.py_func)
+        has_targets = bool(sweeps.destinations)
+
+        def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+            argument_types = given[: len(names)]
+            derivation = sweeps.derivation(primal, argument_types)
+            targets = target_types(primal, derivation.task, given[-1]) if has_targets else {}
+            check_targets(primal, derivation, targets)
+            number = self.numbers[given] = len(self.specialisations)
+            result_type = augmented_type(derivation, targets)
+            pullback = _pullback(primal, derivation, sweeps, targets)
+            self.specialisations.append(Specialisation(derivation, pullback, result_type.types[3]))
+
+            def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+                if private.shadow().is_here():
+                    library: Any = context.active_code_library
+                    library.pullback = primal.py_func.__qualname__
+                held = tuple(zip(values, signature.args, strict=True))
+                extras = Extras(target_values(builder, targets, values[-1]) if has_targets else {}, held=held)
+                return emit_augmented(context, builder, derivation, values[: len(names)], number, extras)
+
+            return result_type(*given), lower
+
+        call = Definition([*names, *(["irad_targets"] if has_targets else [])], define)
+        leading = [f"{INTERNAL}target{position}" for position in sweeps.destinations]
+        more = [f"({''.join(each + ', ' for each in leading)})"] if has_targets else []
+        body = f"irad_call({', '.join(['{arguments}', *more])})"
+        wrapper = make_wrapper(sweeps.kind, primal.py_func, leading, body, call)
+        super().__init__(wrapper, call, primal, sweeps.kind, rebuild, lambda result: result)
+
+    def number_of(self, given: Sequence[Any]) -> int:
+        """The number of a specialisation, by the types that it was compiled for, the given shadows first."""
+        count = len(self.sweeps.destinations)
+        taken = [typeof(each.value) if isinstance(each, types.Omitted) else each for each in given[count:]]
+        return self.numbers[(*taken, types.BaseTuple.from_types(tuple(given[:count]))) if count else tuple(taken)]
+
+
+def _pullback(
+    primal: Any, derivation: Derivation, sweeps: Separate, targets: Mapping[int, Any]
+) -> DerivativeDispatcher:
+    seeds_arrays = sweeps.writes_seeded and derivation.task.seed is Seed.NONE
+
+    def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        if seeds_arrays:
+            check_final(primal.py_func.__qualname__, derivation.caller_arguments, given[2])
+        else:
+            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, given[2])
+
+        def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+            return emit_pullback(
+                context,
+                builder,
+                derivation,
+                targets,
+                signature,
+                values,
+                repeats=sweeps.repeats,
+                seeds_arrays=seeds_arrays,
+            )
+
+        return gradients_type(derivation, targets)(*given), lower
+
+    def like(state: Any, shadows: Any, cotangent: Any) -> None:
+        """Parameters of a pullback."""
+
+    call = Definition(parameter_names(like), define)
+    wrapper = make_wrapper("pullback", like, [], "irad_call({arguments})", call)
+    return DerivativeDispatcher(wrapper, call, primal, "pullback", (_no_pickle, ()), with_numpy_numbers)
+
+
+def _no_pickle() -> None:
+    raise TypeError("a pullback holds memory of this process and cannot be pickled")
+
+
+def task_for(
+    primal: Any, argument_types: tuple[Any, ...], options: Options, argnums: tuple[int, ...] | None = None
+) -> Task:
+    """What `irad.vjp` does with arguments of some types; they may change before the pullback runs.
+
+    Raises:
+        SignatureError: none of them has a derivative.
+    """
+    check_representable(primal.py_func, argument_types)
+    arguments = abi.arguments_of(primal.py_func, argument_types)
+    wanted = [a for a in arguments if (may_have_derivative(a) if argnums is None else a.position in argnums)]
+    roles = tuple((a.position, Role.GRADIENT) for a in wanted)
+    if not roles:
+        raise without_derivative(primal, arguments)
+    writes_only = returned_type(primal, argument_types, options) == types.none and any(
+        leaf.is_array and leaf.kind is LeafKind.ARRAY for a in arguments for leaf in a.leaves
+    )
+    seed = Seed.NONE if writes_only else Seed.GIVEN
+    return Task(roles, seed, returns=Returns.VALUE_AND_GRADIENT, options=options)  # so rules know the value is needed
+
+
+def returned_type(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Any:
+    """The type of what a function returns."""
+    with compiler_lock():
+        packs.load()
+        program = load_program(
+            entry.caller_of(primal), argument_types, peels=not options.debug, checks=options.boundscheck
+        )
+    return program.signature.return_type

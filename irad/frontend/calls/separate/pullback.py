@@ -1,0 +1,254 @@
+"""Emits the reverse sweep that is called separately: it reads a state, and makes gradients of cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, types
+from numba.core.base import BaseContext
+
+from irad.debug.calls import WatchedCall
+from irad.errors import SignatureError
+from irad.frontend.calls import seeding
+from irad.frontend.calls.failure import Failure, arena_field
+from irad.frontend.calls.kept import raise_kept
+from irad.frontend.calls.result_types import structured
+from irad.frontend.calls.separate.final_arrays import add_final, final_parts
+from irad.frontend.calls.separate.state import State
+from irad.frontend.calls.separate.sweep_types import gradients_type
+from irad.frontend.calls.sweeps import Cotangents
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory.argument_memory import returned_shadow
+from irad.frontend.memory.buffers import copy_arrays
+from irad.frontend.memory.list_memory import clear_block, list_of_block
+from irad.frontend.memory.object_memory import clear_objects, copy_objects
+from irad.frontend.memory.references import References
+from irad.frontend.memory.shadows import clear, extent_of_array
+from irad.frontend.values import abi, build
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content, LeafKind
+from irad.passes.mode import REVERSE
+
+_I64 = ir.IntType(64)
+_VOID_POINTER = cgutils.voidptr_t
+
+
+def emit_pullback(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    targets: Mapping[int, Any],
+    signature: Any,
+    values: Sequence[Any],
+    *,
+    repeats: bool,
+    seeds_arrays: bool,
+) -> Any:
+    """Emits the reverse sweep of a state; the result has the type `gradients_type`.
+
+    The shadows that irad made and the cotangent of the value are cleared first: the sweep leaves both as it pleases.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what the state belongs to.
+        targets: the types of the shadows that the caller of the forward sweep gave, by position.
+        signature: of the call: the state, the shadows, the cotangent.
+        values: these.
+        repeats: whether the state may be used again.
+        seeds_arrays: whether the cotangent is that of what the function leaves in its arrays.
+    """
+    pullback = _Pullback(context, builder, derivation, targets, signature, values)
+    pullback.take()
+    pullback.seed(seeds_arrays=seeds_arrays)
+    cotangents = pullback.run(repeats=repeats)
+    return pullback.result(cotangents)
+
+
+class _Shadows:
+    """What a pullback finds beside the state.
+
+    Attributes:
+        own: the shadows of arrays and records that irad made, each as Numba's array and its type.
+        given: those that the caller gave, with the names of their arguments in ``names``.
+        blocks: the shadows of lists and objects.
+    """
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        derivation: Derivation,
+        targets: Mapping[int, Any],
+        shadows: tuple[Value, Any],
+    ) -> None:
+        value, kind = shadows
+        parts = cgutils.unpack_tuple(builder, value)
+        every = [(context.make_array(t)(context, builder, part), t) for part, t in zip(parts, kind.types, strict=True)]
+        memory = derivation.active_memory()
+        found = list(zip(memory, every, strict=False))
+        self.own = [each for (argument, _), each in found if argument.position not in targets]
+        self.given = [each for (argument, _), each in found if argument.position in targets]
+        self.names = [argument.name for argument, _ in memory if argument.position in targets]
+        self.blocks = [array for array, _ in every[len(memory) :]]
+
+
+class _Pullback:
+    """The code of one pullback, in the order in which it is emitted."""
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        derivation: Derivation,
+        targets: Mapping[int, Any],
+        signature: Any,
+        values: Sequence[Any],
+    ) -> None:
+        self._context, self._builder, self._derivation, self._targets = context, builder, derivation, targets
+        self._cotangent, self._cotangent_type = values[2], signature.args[2]
+        self._references = References(context, builder, None, list(zip(values, signature.args, strict=True)))
+        derivation.compiled.library.link_into(context.active_code_library)
+        self._state = State.of(context, builder, derivation, values[0])
+        self._shadows = _Shadows(context, builder, derivation, targets, (values[1], signature.args[1]))
+        self._objects = [abi.reference_of(leaf) for _, leaf in derivation.active_objects()]
+        self._watched: WatchedCall | None = None
+
+    def take(self) -> None:
+        """Takes the state, and clears the cotangents that an earlier call left."""
+        context, builder, derivation = self._context, self._builder, self._derivation
+        self._state.take(context, self._references)
+        for array, array_type in self._shadows.own:
+            extent = extent_of_array(context, builder, array, array_type)
+            start = builder.inttoptr(extent.low, _VOID_POINTER)
+            clear(builder, start, extent.size(builder), derivation.compiled.clear)
+        for leaf in build.returned_leaves(derivation.return_type):
+            if leaf.kind is LeafKind.NUMBER:
+                seeding.store_zero(builder, self._state.shadow, leaf.path)
+        if self._objects:
+            clear_objects(context, builder, self._objects, self._shadows.blocks[0].data)
+            return
+        for (_, leaf), block in zip(derivation.active_lists(), self._shadows.blocks, strict=True):
+            clear_block(builder, leaf.type, block.data, block.nitems)
+
+    def seed(self, *, seeds_arrays: bool) -> None:
+        """Adds the cotangent to the shadow of the value, or to those of the arrays that the function wrote to."""
+        context, builder, derivation, state = self._context, self._builder, self._derivation, self._state
+        seed, seed_type = self._cotangent, self._cotangent_type
+        if seeds_arrays:
+            finals = list(final_parts(context, builder, derivation, self._shadows.own, (seed, seed_type)))
+            self._raise_on(seeding.misfit_of_final(builder, given[0], shadow[0]) for shadow, given in finals)
+            for shadow, given in finals:
+                add_final(context, builder, shadow, given)
+            return
+        value = context.get_returned_value(builder, derivation.return_type, builder.load(state.value))
+        parts = seeding.seeded_parts(derivation.return_type, seed_type)
+        self._raise_on(seeding.misfits(context, builder, value, seed, parts))
+        for part in parts:
+            seeding.add_seed(context, builder, state.shadow, value, seed, part)
+
+    def _raise_on(self, misfits: Iterable[seeding.Misfit]) -> None:
+        for misfit in misfits:
+            with self._builder.if_then(misfit.is_there, likely=False):
+                self._state.give_back()
+                self._references.release()
+                misfit.raise_it(self._context, self._builder, SignatureError)
+
+    def run(self, *, repeats: bool) -> Cotangents:
+        """Calls the reverse sweep; the result holds the cotangents of numbers.
+
+        The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
+        """
+        context, builder, derivation = self._context, self._builder, self._derivation
+        state, references = self._state, self._references
+        arena = state.arena()
+        failed = arena_field(builder, arena, "failed", ir.IntType(32))
+        builder.store(ir.IntType(32)(0), failed)
+        self._watched = self._watched_call()
+        if self._watched is not None:
+            with cgutils.if_unlikely(builder, self._watched.enter(arena)):
+                state.give_back()
+                references.release()
+                raise_kept(context, builder)
+        cotangents = Cotangents(context, builder, derivation)
+        values = [state.frame, arena, *cotangents.pointers()]
+        function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+        symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.symbols[REVERSE]]
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
+        failure = Failure.of(context, builder, arena)
+        state.give_back(is_used=not repeats)
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
+            references.release()
+            failure.raise_it(context, builder)
+        return cotangents
+
+    def _watched_call(self) -> WatchedCall | None:
+        """The reverse sweep as a call of its own in debug mode."""
+        derivation, shadows = self._derivation, self._shadows
+        if not derivation.task.options.debug:
+            return None
+        names = (*(argument.name for argument in derivation.arguments), *shadows.names)
+        outputs = [f"the derivative with respect to {name}" for name in names]
+        inputs = [
+            (f"the memory given for the derivative with respect to {name}", array._getvalue(), kind)
+            for name, (array, kind) in zip(shadows.names, shadows.given, strict=True)
+        ]
+        inputs.append(("the cotangent", self._cotangent, self._cotangent_type))
+        return WatchedCall(self._context, self._builder, derivation, inputs, outputs, has_tape=False)
+
+    def result(self, cotangents: Cotangents) -> Any:
+        """One gradient for each argument."""
+        context, builder, derivation = self._context, self._builder, self._derivation
+        copies, instances = self._copies()
+        lists, given = iter(self._shadows.blocks), iter(self._shadows.given)
+
+        def make(argument: Argument, leaf: Content, gradient_type: Any) -> Any:
+            match leaf.kind:
+                case LeafKind.NUMBER | LeafKind.OPTIONAL:
+                    return cotangents.value(leaf, gradient_type)
+                case LeafKind.OBJECT | LeafKind.LIST if self._objects:
+                    return next(instances)
+                case LeafKind.LIST:
+                    return list_of_block(context, builder, gradient_type, next(lists).data, self._references)
+                case LeafKind.ARRAY | LeafKind.RECORD if argument.position in self._targets:
+                    return returned_shadow(context, builder, *next(given), leaf, self._references)
+                case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
+                    return next(copies)
+
+        result_type = gradients_type(derivation, self._targets)
+        items = []
+        for argument, gradient_type in zip(derivation.arguments, result_type.types, strict=True):
+            if gradient_type == types.none:
+                items.append(context.get_dummy_value())
+                continue
+            caller_type = derivation.caller_arguments[argument.position].type
+            make_leaf = partial(make, argument)
+            items.append(structured(context, builder, caller_type, gradient_type, iter(argument.leaves), make_leaf))
+        self._finish_watching(list(zip(items, result_type.types, strict=True)))
+        self._references.release_transient()
+        return context.make_tuple(builder, result_type, items)
+
+    def _copies(self) -> tuple[Iterator[Any], Iterator[Any]]:
+        """Copies of the shadows that irad made, and instances with the gradients of objects."""
+        context, builder, memory = self._context, self._builder, self._derivation.active_memory()
+        arrays, array_types = [each for each, _ in self._shadows.own], [kind for _, kind in self._shadows.own]
+        if self._objects:
+            own = arrays, array_types
+            moved, made = copy_objects(context, builder, self._objects, self._shadows.blocks, own, self._references)
+            return iter(moved), iter(made)
+        written = self._derivation.compiled.written
+        may_overlap = len(arrays) > 1 and any(leaf.data_index in written for _, leaf in memory)
+        return iter(copy_arrays(context, builder, arrays, array_types, may_overlap, self._references)), iter(())
+
+    def _finish_watching(self, gradients: Sequence[tuple[Any, Any]]) -> None:
+        if self._watched is None:
+            return
+        augmented = self._builder.load(self._state.field("call", _I64))
+        outputs = [*gradients, *((each._getvalue(), kind) for each, kind in self._shadows.given)]
+        with self._builder.if_then(self._watched.finish(outputs, augmented), likely=False):
+            self._references.release()
+            raise_kept(self._context, self._builder)

@@ -1,0 +1,52 @@
+"""The types of what the two sweeps return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numba.core import types
+
+from irad.frontend.calls.result_types import gradient_type_of
+from irad.frontend.calls.separate.state import STATE_TYPE
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory.shadows import BYTES
+from irad.frontend.values import gradients
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content
+
+
+def augmented_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
+    """What the forward sweep returns; ``targets`` are the types of the given shadows, by position."""
+    shadows = types.BaseTuple.from_types(
+        (
+            *(_shadow_type(argument, leaf, targets) for argument, leaf in derivation.active_memory()),
+            *(BYTES for _ in derivation.active_lists()),
+            *((BYTES, BYTES) if derivation.active_objects() else ()),
+        )
+    )
+    return types.Tuple((types.intp, gradients.owned_type(derivation.return_type), STATE_TYPE, shadows))
+
+
+def _shadow_type(argument: Argument, leaf: Content, targets: Mapping[int, Any]) -> Any:
+    """The type of the shadow of an array or record; that of a record is an array of one."""
+    if not leaf.is_array:
+        return types.Array(leaf.type, 0, "C")
+    if argument.position not in targets:
+        return types.Array(leaf.type.dtype, leaf.type.ndim, leaf.type.layout)
+    given = targets[argument.position]
+    for step in leaf.path:
+        given = given.types[step]
+    return given
+
+
+def gradients_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
+    """What the pullback returns: one entry for each argument."""
+    return types.BaseTuple.from_types(
+        tuple(
+            gradient_type_of(derivation.caller_arguments[a.position].type, targets.get(a.position))
+            if derivation.task.role_of(a.position).is_returned
+            else types.none
+            for a in derivation.arguments
+        )
+    )
