@@ -309,7 +309,9 @@ def _want(
     caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
     check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
     options = task.options
-    program = load_program(dispatcher, argument_types, peels=not options.debug, checks=options.boundscheck)
+    program = load_program(
+        dispatcher, argument_types, peels=not options.debug, checks=options.boundscheck, serial=task.is_primal
+    )
     return_type = _differentiated(program.signature.return_type, task)
     check_return(dispatcher, return_type, task)
     parameter_types = tuple(program.signature.args)

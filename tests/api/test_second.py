@@ -372,16 +372,38 @@ def test_options_of_derivatives_that_are_differentiated():
         irad.grad(irad.grad(cube, options=zero))(2.0)
 
 
-def test_parallel_loops_are_refused():
-    @njit(parallel=True)
-    def total(x):
-        found = 0.0
-        for i in prange(x.size):
-            found += x[i] ** 3
-        return found
+def test_parallel_loops():
+    """Those of the first derivative run serially; sums are added up in another order then."""
 
-    with pytest.raises(irad.UnsupportedError, match="total has parallel loops"):
-        irad.hvp(total)(V, X)
+    def bonds(x):
+        pairs, along = np.empty((x.size, 2)), np.zeros(2)
+        for i in prange(x.size):
+            for j in range(2):
+                pairs[i, j] = np.tanh(x[i] * (j + 1)) * x[(i + 1) % x.size]
+        for i in prange(x.size):
+            along += pairs[i] ** 2
+        return (np.exp(0.1 * x) + along.sum()).sum()
+
+    serial, parallel = njit(bonds), njit(parallel=True)(bonds)
+    wanted = irad.hvp(serial)(V, X)
+    np.testing.assert_allclose(irad.hvp(parallel)(V, X), wanted, rtol=1e-12)
+    np.testing.assert_allclose(irad.vjp(irad.grad(parallel), X)[1](V)[0], wanted, rtol=1e-12)
+    in_direction = irad.pushforward(parallel)
+    rate = njit(lambda x: in_direction(V, x)[1])
+    assert irad.jvp(rate, (X,), (V,))[1] == pytest.approx(V @ wanted, rel=1e-12)
+    np.testing.assert_allclose(irad.grad(rate)(X), wanted, rtol=1e-12)
+
+    slope_of_cube = irad.grad(cube)
+
+    @njit(parallel=True)
+    def with_a_derivative_in_each_iteration(x):
+        total = 0.0
+        for i in prange(x.size):
+            total += x[i] * slope_of_cube(x[i])
+        return total
+
+    np.testing.assert_allclose(irad.grad(with_a_derivative_in_each_iteration)(X), 9.0 * X**2)
+    np.testing.assert_allclose(irad.hvp(with_a_derivative_in_each_iteration)(V, X), 18.0 * X * V)
 
 
 def test_names_and_pickles():

@@ -252,6 +252,8 @@ def intrinsic_call(
 def _derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:
     """The derivation behind a call that is differentiated itself; the outer derivative watches it, if any does.
 
+    Its parallel loops are serial: the first derivative's way to divide memory among threads has no derivative.
+
     Raises:
         UnsupportedError: irad cannot differentiate such a derivative yet.
         IradError: there is no first derivative.
@@ -265,15 +267,7 @@ def _derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], t
             location_of(primal.py_func),
         )
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
-    derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
-    if derivation.compiled.program.kernels:
-        raise UnsupportedError(
-            f"a derivative of {name} is differentiated, and {name} has parallel loops",
-            "(a) compile it without parallel=True for this purpose or (b) give it a rule, in irad.rules",
-            "irad does not differentiate the derivatives of parallel loops yet",
-            location_of(primal.py_func),
-        )
-    return derivation
+    return derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

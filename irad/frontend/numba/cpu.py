@@ -101,7 +101,12 @@ watch(_note_specialisation)
 
 
 def load_program(
-    dispatcher: Dispatcher, argument_types: tuple[Type, ...], *, peels: bool = True, checks: bool = False
+    dispatcher: Dispatcher,
+    argument_types: tuple[Type, ...],
+    *,
+    peels: bool = True,
+    checks: bool = False,
+    serial: bool = False,
 ) -> NumbaProgram:
     """The LLVM text of a Numba function for argument types.
 
@@ -114,18 +119,23 @@ def load_program(
         argument_types: Numba types, defaults and star arguments folded as Numba does.
         peels: whether LLVM may take iterations out of loops; else their numbers are those of the source.
         checks: whether an index out of bounds raises. Parallel loops are serial then: what their threads raise is lost.
+        serial: whether parallel loops are compiled as loops.
 
     Raises:
         BackendError: Numba cannot compile it.
         ChangedProgramError: Numba compiled it, or what it calls, with values that it did not keep.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
-    key = (argument_types, peels, checks)
+    if serial and not checks:
+        program = load_program(dispatcher, argument_types, peels=peels)
+        if not program.kernels:
+            return program  # what is compiled serially has tables of its own, with none of the library in them yet
+    key = (argument_types, peels, checks, serial)
     known = _programs.get(dispatcher, {})
     if key not in known:
         source = location_of(dispatcher.py_func)
         told = step(f"compiling {source.function} with Numba")
-        with told as details, collection_paused(), private.shadow().active(checks=checks):
+        with told as details, collection_paused(), private.shadow().active(_form(checks, serial)):
             while True:
                 epoch = catalogue.epoch()
                 program = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
@@ -135,6 +145,10 @@ def load_program(
             known[key] = program
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
+
+
+def _form(checks: bool, serial: bool) -> private.Form:
+    return private.Form(checks, serial or checks)
 
 
 def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str:
@@ -149,7 +163,7 @@ def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str
 
 def load_callee(found: AddressedFunction, *, peels: bool = True, checks: bool = False) -> NumbaProgram:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
-    with private.shadow().active(checks=checks):
+    with private.shadow().active(_form(checks, serial=False)):
         function = found.function
         if isinstance(function, CFunc):
             compiled = private.shadow().context.compile_cfunc(function)

@@ -139,8 +139,9 @@ def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags)
     shadow.note_flags(flags)
     if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
         flags.boundscheck = False
-    if shadow.checks:
+    if shadow.form.checks:
         flags.boundscheck = True
+    if shadow.form.serial:
         flags.auto_parallel = cpu.ParallelOptions(False)
     flags.debuginfo = True
     flags.dbg_directives_only = True
@@ -268,7 +269,7 @@ def compile_generalized(
 
 def _lower_elementwise(shadow: Shadow, self: Any, sig: object) -> CompileResult:
     options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
-    checks = {"boundscheck": True} if shadow.checks else {}
+    checks = {"boundscheck": True} if shadow.form.checks else {}
     declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)
     arguments, _ = sigutils.normalize_signature(sig)
     existing = next((each for key, each in declared.items() if key.args == tuple(arguments)), None)

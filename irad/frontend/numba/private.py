@@ -15,8 +15,10 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -61,19 +63,30 @@ _CHANGED_FLAGS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How programs are compiled, where that is not as Numba does.
+
+    Attributes:
+        checks: whether indices are checked.
+        serial: whether parallel loops are compiled as loops.
+    """
+
+    checks: bool = False
+    serial: bool = False
+
+
 class _Redirect:
     """A data descriptor: in the shadow's thread the private table of an object, else its own attribute."""
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
         self.name, self.make = name, make
-        self._tables: dict[bool, weakref.WeakKeyDictionary[Any, Any]] = {
-            checks: weakref.WeakKeyDictionary() for checks in (False, True)
-        }
+        self._tables: defaultdict[Form, weakref.WeakKeyDictionary[Any, Any]] = defaultdict(weakref.WeakKeyDictionary)
 
     @property
     def tables(self) -> weakref.WeakKeyDictionary[Any, Any]:
-        """The private tables: what is compiled with bounds checks has tables of its own."""
-        return self._tables[_SHADOW.checks]
+        """The private tables: what is compiled in another form has tables of its own."""
+        return self._tables[_SHADOW.form]
 
     def all_of(self, instance: object) -> list[Any]:
         """The private tables of an object."""
@@ -105,7 +118,7 @@ class Shadow:
     """The private compiler. One per process, used under Numba's compiler lock.
 
     Attributes:
-        checks: whether indices are checked in what is compiled now.
+        form: that of what is compiled now.
         implementations: dispatchers that Numba made for overloads.
     """
 
@@ -113,11 +126,11 @@ class Shadow:
         self._owner: int | None = None
         self._depth = 0
         self._in_ruled = False
-        self.checks = False
+        self.form = Form()
         self._unchanged: dict[str, Any] = {}
         self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
         self._statements = Statements()
-        self._contexts: dict[bool, RawContext] = {}
+        self._contexts: dict[Form, RawContext] = {}
         self._redirects = (
             (dispatcher._DispatcherBase, _Redirect("overloads", dict)),
             (dispatcher._FunctionCompiler, _Redirect("_failed_cache", dict)),
@@ -131,11 +144,11 @@ class Shadow:
 
     @property
     def context(self) -> RawContext:
-        """The private target context, that for code with bounds checks where there are any; made at first use."""
-        if self.checks not in self._contexts:
-            made = self._contexts[self.checks] = RawContext(typing_context(), "cpu")
+        """The private target context for the form; made at first use."""
+        if self.form not in self._contexts:
+            made = self._contexts[self.form] = RawContext(typing_context(), "cpu")
             made.suspended = self.suspended
-        return self._contexts[self.checks]
+        return self._contexts[self.form]
 
     def forget_callers(self) -> None:
         """Drops what was lowered, since the meaning of calls has changed."""
@@ -191,18 +204,14 @@ class Shadow:
         return self._owner == threading.get_ident()
 
     @contextmanager
-    def active(self, *, checks: bool = False) -> Iterator[None]:
-        """Shadow compilation for the calling thread. Re-entrant; also inside a compilation by Numba.
-
-        Args:
-            checks: whether indices are checked; parallel loops are serial then.
-        """
+    def active(self, form: Form | None = None) -> Iterator[None]:
+        """Shadow compilation for the calling thread. Re-entrant; also inside a compilation by Numba."""
         with ExitStack() as stack:
             stack.enter_context(global_compiler_lock)
             real_context().refresh()  # before the private one, which would make the runtime its own
             if self._depth == 0:
                 stack.enter_context(self._patched())
-            stack.enter_context(self._entered(checks))
+            stack.enter_context(self._entered(form or Form()))
             stack.enter_context(_fresh_compilation())
             stack.enter_context(self._outside_functions())
             self.context.refresh()
@@ -227,15 +236,15 @@ class Shadow:
             self._owner = owner
 
     @contextmanager
-    def _entered(self, checks: bool) -> Iterator[None]:
-        before = self._owner, self.checks
-        self._owner, self.checks = threading.get_ident(), checks
+    def _entered(self, form: Form) -> Iterator[None]:
+        before = self._owner, self.form
+        self._owner, self.form = threading.get_ident(), form
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
-            self._owner, self.checks = before
+            self._owner, self.form = before
 
     @contextmanager
     def _patched(self) -> Iterator[None]:
@@ -294,7 +303,7 @@ class Shadow:
         axis: object = None,
     ) -> None:
         """The check of an index; that of Numba where the user asked for it, and not of irad."""
-        if self.checks:
+        if self.form.checks:
             self._statements.check(context, builder, index, size, axis)
         else:
             original(context, builder, index, size, axis)
