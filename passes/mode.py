@@ -6,6 +6,7 @@ the passes that fill a function ask for it by name.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -32,6 +33,13 @@ class ModeFunction:
     type_of: Signed = field(compare=False)
 
 
+class Algebra(enum.Enum):
+    """What the lanes of forward mode hold beside each number."""
+
+    TANGENTS = "tangents"  # a tangent each, in directions of their own
+    TAYLOR = "Taylor coefficients"  # those of a Taylor series from the first on; the number is the one before
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
     """A way to differentiate.
@@ -40,11 +48,13 @@ class Mode:
         name: its name.
         functions: what becomes of a variant, in the order in which they run.
         width: how many derivatives are computed beside one run of the primal: its lanes.
+        algebra: what its lanes hold, in forward mode.
     """
 
     name: str
     functions: tuple[ModeFunction, ...]
     width: int = 1
+    algebra: Algebra = Algebra.TANGENTS
 
     @property
     def is_forward(self) -> bool:
@@ -101,4 +111,14 @@ def forward_mode(width: int) -> Mode:
     """Forward mode in so many directions at once."""
     if width == 1:
         return FORWARD_MODE
-    return Mode(f"forward {width}", (ModeFunction(TANGENT.name, partial(_tangent_type, width=width)),), width)
+    return Mode(f"forward {width}", _functions(width), width)
+
+
+@cache
+def taylor_mode(order: int) -> Mode:
+    """Taylor series up to an order, which is at least 1."""
+    return Mode(f"Taylor {order}", _functions(order), order, Algebra.TAYLOR)
+
+
+def _functions(width: int) -> tuple[ModeFunction, ...]:
+    return (ModeFunction(TANGENT.name, partial(_tangent_type, width=width)),)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 from irad.errors import InternalError
 from irad.ir import types
@@ -59,7 +60,7 @@ class AugmentedPrimal:
         scopes: alias scopes of the augmented primal.
         lanes: the same with the shadows and the tangents of each direction, in forward mode; this is the first.
         lane: its number.
-        shared: what is emitted once beside an instruction, for all lanes.
+        shared: what is made once beside an instruction, for all lanes.
     """
 
     program: Program
@@ -77,7 +78,7 @@ class AugmentedPrimal:
     scopes: AliasScopes = field(init=False)
     lanes: list[AugmentedPrimal] = field(default_factory=list)
     lane: int = 0
-    shared: dict[tuple[Value, str], Value] = field(default_factory=dict)
+    shared: dict[tuple[Value, str], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unit, width = self.unit, self.program.request.mode.width

@@ -12,7 +12,7 @@ Method  shadow pointers as in reverse mode; each instruction on active floats is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +27,9 @@ from irad.passes.analysis.callees import Pointer, resolve
 from irad.passes.analysis.refused_tangents import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
 from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, shadow_phis, visit_blocks
-from irad.passes.forward.instructions import elementwise_tangent, tangent_of
+from irad.passes.forward.instructions import TANGENTS
+from irad.passes.forward.propagation import Made, Propagation
+from irad.passes.mode import Algebra
 from irad.passes.products import access_align
 from irad.passes.program import DerivedFunctions, Program
 from irad.passes.runtime import ARENA_REWIND, ARENA_SHADOW, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE, SHADOW_REALLOC
@@ -35,9 +37,11 @@ from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
 from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
+from irad.ruleset.registry import Registry
 
 _NO_FRAME: Final = ConstantNull(types.PTR)
 _ALIGNMENT: Final = 64
+_PROPAGATIONS: Final[Mapping[Algebra, Propagation]] = {Algebra.TANGENTS: TANGENTS}
 
 
 def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> AugmentedPrimal:
@@ -115,11 +119,28 @@ class TangentVisitor(ShadowVisitor):
         """The same for the next lane."""
         return TangentVisitor(lane, self.inst, self._after)
 
-    def once(self, what: str, make: Callable[[], Value]) -> Value:
-        """What is the same in all lanes: the first emits it."""
-        if self.augmented.lane == 0:
-            self.augmented.shared[self.inst, what] = make()
-        return self.augmented.shared[self.inst, what]
+    @property
+    def order(self) -> int:
+        """The number of the lane, from 1."""
+        return self.augmented.lane + 1
+
+    @property
+    def registry(self) -> Registry:
+        """The rules."""
+        return self.unit.registry
+
+    @property
+    def propagation(self) -> Propagation:
+        """How what the lanes hold follows from instruction to instruction."""
+        return _PROPAGATIONS[self.unit.program.request.mode.algebra]
+
+    def once(self, what: str, make: Callable[[], Made]) -> Made:
+        """What is the same in all lanes: the first that asks makes it."""
+        shared, key = self.augmented.shared, (self.inst, what)
+        if key not in shared:
+            shared[key] = make()
+        found: Made = shared[key]
+        return found
 
     def visit(self) -> None:
         """Adds it."""
@@ -127,7 +148,9 @@ class TangentVisitor(ShadowVisitor):
         inst = self.inst
         if isinstance(inst, CallSite | Phi) or inst not in self.unit.activity.active:
             return
-        self.set_tangent(self.load_tangent(inst) if isinstance(inst, Load) else tangent_of(self, inst))
+        self.set_tangent(
+            self.load_tangent(inst) if isinstance(inst, Load) else self.propagation.of_instruction(self, inst)
+        )
 
     # -------------------------------------------------------------------------------------------- memory
 
@@ -177,7 +200,7 @@ class TangentVisitor(ShadowVisitor):
         """Calls the callee with tangents, or adds what the rule of the call says."""
         callee = resolve(call, self.unit.registry)
         if isinstance(callee, Elementwise) and call in self.unit.activity.active:
-            self.set_tangent(elementwise_tangent(self, call, callee))
+            self.set_tangent(self.propagation.of_function(self, call, callee))
             return
         if isinstance(callee, Inactive) and callee.tangent is not None:
             callee.tangent(self, call)
@@ -261,6 +284,10 @@ class TangentVisitor(ShadowVisitor):
     def known_tangent(self, primal: Value) -> Value | None:
         """The tangent of a value; None when it is known to be zero."""
         return _tangent(self.augmented, primal)
+
+    def coefficient(self, primal: Value, order: int) -> Value | None:
+        """What another lane holds of a value, from 1; that of 0 is its copy."""
+        return self.value(primal) if order == 0 else _tangent(self.augmented.lanes[order - 1], primal)
 
     def tangent(self, argument: Value) -> Value:
         """The tangent of a value."""

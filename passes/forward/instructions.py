@@ -11,7 +11,7 @@ where zero is wanted of zero times infinity.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final
 
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
@@ -33,35 +33,10 @@ from irad.ir.types import FloatType, holds_floats
 from irad.ir.values import Constant, ConstantFloat, Value
 from irad.passes import products
 from irad.passes.analysis.refusals import unsupported
+from irad.passes.forward.propagation import Propagation, Tangents
 from irad.ruleset.expr import Expr, emit, symbols_of
 from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import Elementwise
-
-
-class Tangents(Protocol):
-    """Values of the primal and their tangents, where an instruction stands."""
-
-    @property
-    def after(self) -> Builder:
-        """Emits after the copy of the instruction."""
-        ...
-
-    @property
-    def zero_wins(self) -> bool:
-        """Whether a zero partial makes zero of an infinite tangent."""
-        ...
-
-    def once(self, what: str, make: Callable[[], Value]) -> Value:
-        """What is the same for the tangents of all directions: emitted for the first."""
-        ...
-
-    def value(self, primal: Value) -> Value:
-        """The copy of a value."""
-        ...
-
-    def known_tangent(self, primal: Value) -> Value | None:
-        """The tangent of a value; None when it is known to be zero."""
-        ...
 
 
 def tangent_of(here: Tangents, inst: Instruction) -> Value | None:
@@ -176,3 +151,6 @@ def _remainder(here: Tangents, inst: Binary) -> Value | None:
         return here.after.fdiv(here.after.fsub(here.value(inst), here.value(a)), here.value(b))
 
     return _added(here, here.known_tangent(a), _scaled(here, b, minus_n))
+
+
+TANGENTS: Final = Propagation(tangent_of, elementwise_tangent)

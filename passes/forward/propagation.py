@@ -1,0 +1,72 @@
+"""How what the lanes of forward mode hold of a number follows from what they hold of the numbers it is computed from.
+
+Phis, loads and stores, calls of other functions and what rules do to memory move numbers, and are the same whatever the
+lanes hold (`generate`). A `Propagation` is the rest: one for each `irad.passes.mode.Algebra`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite, Instruction
+from irad.ir.values import Value
+from irad.ruleset.interface import Elementwise
+from irad.ruleset.registry import Registry
+
+Made = TypeVar("Made")
+
+
+class Tangents(Protocol):
+    """Values of the primal and their tangents, where an instruction stands."""
+
+    @property
+    def after(self) -> Builder:
+        """Emits after the copy of the instruction."""
+        ...
+
+    @property
+    def zero_wins(self) -> bool:
+        """Whether a zero partial makes zero of an infinite tangent."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """The number of the lane, from 1: of a coefficient its order."""
+        ...
+
+    @property
+    def registry(self) -> Registry:
+        """The rules."""
+        ...
+
+    def once(self, what: str, make: Callable[[], Made]) -> Made:
+        """What all lanes share: made for the first that asks."""
+        ...
+
+    def value(self, primal: Value) -> Value:
+        """The copy of a value."""
+        ...
+
+    def known_tangent(self, primal: Value) -> Value | None:
+        """The tangent of a value; None when it is known to be zero."""
+        ...
+
+    def coefficient(self, primal: Value, order: int) -> Value | None:
+        """What another lane holds of a value, from 1; that of 0 is its copy. None when it is known to be zero."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """Emits what the visitor's lane holds of the value of an instruction; None when that is zero.
+
+    Attributes:
+        of_instruction: of one that is neither a call nor a phi, and touches no memory.
+        of_function: of a call of a scalar function.
+    """
+
+    of_instruction: Callable[[Tangents, Instruction], Value | None]
+    of_function: Callable[[Tangents, CallSite, Elementwise], Value | None]
