@@ -18,7 +18,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.types import FloatType, Type
 from irad.ir.values import ConstantFloat, Value, const_float
-from irad.ruleset.guards import strong_zero, zero_of
+from irad.ruleset.guards import partial_zero, strong_zero, zero_of
 
 
 def access_align(type_: Type) -> int:
@@ -38,7 +38,7 @@ def scaled_again(build: Builder, derivative: Value, factor: Value, *, zero_wins:
     """As `scaled`, for a derivative that is itself a product."""
     product = build.fmul(derivative, factor)
     if zero_wins:
-        product = _unless_zero(build, derivative, build.fcmp("oeq", factor, zero_of(factor.type)), product)
+        product = partial_zero(build, derivative, factor, product)
     return strong_zero(build, derivative, product)
 
 
@@ -57,14 +57,9 @@ def divided(build: Builder, derivative: Value, divisor: Value, *, zero_wins: boo
     """Derivative over divisor, with strong zero. Where zero wins: one over infinity is zero."""
     quotient = build.fdiv(derivative, divisor)
     if zero_wins:
-        quotient = _unless_zero(build, derivative, _is_infinite(build, divisor), quotient)
+        is_zero = build.and_(_is_infinite(build, divisor), build.fcmp("oeq", derivative, derivative))
+        quotient = build.select(is_zero, zero_of(derivative.type), quotient)
     return strong_zero(build, derivative, quotient)
-
-
-def _unless_zero(build: Builder, derivative: Value, is_zero: Value, product: Value) -> Value:
-    """``product``, or zero where the partial is zero; of a NaN a NaN."""
-    is_number = build.fcmp("oeq", derivative, derivative)
-    return build.select(build.and_(is_zero, is_number), zero_of(derivative.type), product)
 
 
 def _is_infinite(build: Builder, number: Value) -> Value:

@@ -16,7 +16,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, ExtractElement, InsertElement
 from irad.ir.types import FloatType, VectorType
 from irad.ir.values import Value, const_float, const_int, zero
-from irad.rules.dense.elements import ElementType, Scalar, choose
+from irad.rules.dense.elements import ElementType, Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import Cell, Kernel
 from irad.ruleset.expr import call_function
 from irad.ruleset.interface import PURE, CallRule, CopyContext, Effects, ReverseContext, Rule, TangentContext
@@ -79,14 +79,13 @@ def _power_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Valu
     shadow = Cell(k, context.shadow(result))
     cotangent = shadow.value
     shadow.value = k.nothing
-    silent = cotangent.is_zero()  # a zero cotangent stays zero whatever the partial
     if context.is_active(base):
         bar = Cell(k, context.shadow(base))
-        bar.value = bar.value + choose(silent, 0.0, cotangent * _partial_by_base(a, b, c).conj())
+        bar.value = bar.value + product_or_zero(cotangent, _partial_by_base(a, b, c).conj())
     if context.is_active(exponent):
         bar = Cell(k, context.shadow(exponent))
         logarithm = choose(a.is_zero(), 0.0, _logarithm(a))
-        bar.value = bar.value + choose(silent, 0.0, cotangent * (c * logarithm).conj())
+        bar.value = bar.value + product_or_zero(cotangent, (c * logarithm).conj())
 
 
 def _power_tangent(context: TangentContext, call: CallSite) -> None:
@@ -102,7 +101,7 @@ def _power_tangent(context: TangentContext, call: CallSite) -> None:
     for argument, partial in ((base, _partial_by_base(a, b, c)), (exponent, c * logarithm)):
         if argument in tangents:
             tangent = Scalar(k.build, tangents[argument])
-            total = total + choose(tangent.is_zero(), 0.0, tangent * partial)
+            total = total + product_or_zero(tangent, partial)
     Cell(k, context.shadow(result)).value = total
 
 
@@ -150,24 +149,23 @@ def _arithmetic(context: ReverseContext, call: CallSite) -> tuple[Scalar, Scalar
     return cotangent, Scalar(build, (a, b)), Scalar(build, (c, d))
 
 
-def _accumulate(context: ReverseContext, call: CallSite, cotangent: Scalar, *amounts: Scalar) -> None:
-    """Adds to the operands, nothing where the cotangent is zero."""
-    silent = cotangent.is_zero()
-    parts = [part for amount in amounts for part in choose(silent, 0.0, amount).parts]
+def _accumulate(context: ReverseContext, call: CallSite, *amounts: Scalar) -> None:
+    """Adds to the operands."""
+    parts = [part for amount in amounts for part in amount.parts]
     for argument, part in zip(call.arguments, parts, strict=True):
         context.accumulate(argument, part)
 
 
 def _product_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     cotangent, a, b = _arithmetic(context, call)
-    _accumulate(context, call, cotangent, cotangent * b.conj(), cotangent * a.conj())
+    _accumulate(context, call, product_or_zero(cotangent, b.conj()), product_or_zero(cotangent, a.conj()))
 
 
 def _quotient_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     cotangent, a, b = _arithmetic(context, call)
     inverse = b.conj() * _inverse(b.square())
-    by_first = cotangent * inverse.conj()
-    _accumulate(context, call, cotangent, by_first, by_first * (-(a * inverse)).conj())
+    by_first = product_or_zero(cotangent, inverse.conj())
+    _accumulate(context, call, by_first, product_or_zero(by_first, (-(a * inverse)).conj()))
 
 
 def _operands(build: Builder, parts: Sequence[Value]) -> tuple[Scalar, Scalar]:

@@ -43,4 +43,13 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
     return guarded
 
 
+def partial_zero(build: Builder, derivative: Value, partial: Value, product: Value) -> Value:
+    """``product`` where the partial derivative is not zero, or the derivative is NaN; else zero."""
+    is_number = build.fcmp("oeq", derivative, derivative)
+    if build.module.opaque_guards and partial.type in GUARDS:
+        return strong_zero(build, build.select(is_number, partial, derivative), product)
+    is_zero = build.fcmp("oeq", partial, zero_of(partial.type))
+    return build.select(build.and_(is_zero, is_number), zero_of(derivative.type), product)
+
+
 ATTRIBUTES: Final = ("nounwind", "willreturn", "memory(none)")

@@ -66,7 +66,7 @@ def _sum(r: Tangent, out: str, places: Callable[[], AbstractContextManager[tuple
     k, keep = r.k, r.k.variable(r.factors["beta"])
     yield keep
     target, old, factor = as_matrix(r.operand_tangent(out)), as_matrix(r.operand(out)), keep.value
-    with k.when((factor - 1.0).is_nonzero()), places() as place:
+    with k.when((factor - 1.0).counts()), places() as place:
         target[place] = choose(factor.is_zero(), 0.0, product_or_zero(target[place], factor))
     with r.moving_factor("beta") as tangent, places() as place:
         target[place] = target[place] + product_or_zero(tangent, old[place])

@@ -26,7 +26,7 @@ def _dot(*, conjugates: bool) -> Body:
         bar = _result_bar(r)
         for name, other, swaps in (("x", "y", conjugates), ("y", "x", False)):
             given, share = r.vector(other), bar.conj() if swaps else bar
-            with r.k.when(bar.is_nonzero()), r.active_vector(name) as shadow, r.k.loop(shadow.size) as i:
+            with r.k.when(bar.counts()), r.active_vector(name) as shadow, r.k.loop(shadow.size) as i:
                 shadow[i] = shadow[i] + share * (given[i] if conjugates else given[i].conj())
 
     return body
@@ -49,7 +49,7 @@ def inner_product_tangent(r: Tangent, turned: Callable[[Scalar], Scalar]) -> Sca
 def _norm(r: Adjoint) -> None:
     """x̄ += r̄ x / r, 0 at the origin."""
     bar = _result_bar(r)
-    with r.k.when(bar.is_nonzero()), r.active_vector("x") as shadow, _normalised(r.vector("x")) as unit:
+    with r.k.when(bar.counts()), r.active_vector("x") as shadow, _normalised(r.vector("x")) as unit:
         shadow.fill(lambda i: shadow[i] + bar * unit(i))
 
 
@@ -76,7 +76,7 @@ def _normalised(x: Vector) -> Iterator[Callable[[Value], Scalar]]:
 def _absolute_sum(r: Adjoint) -> None:
     """x̄ += r̄ sign(x), of real and imaginary parts; a step that is not positive gives 0."""
     bar, x = _result_bar(r), r.vector("x")
-    with r.k.when(r.k.build.and_(_ascends(r), bar.is_nonzero())), r.active_vector("x") as shadow:
+    with r.k.when(r.k.build.and_(_ascends(r), bar.counts())), r.active_vector("x") as shadow:
         shadow.fill(lambda i: shadow[i] + bar * x[i].sign())
 
 

@@ -29,7 +29,7 @@ def _gemv(r: Adjoint) -> None:
     m, n, a, x, y_bar = s["m"], s["n"], r.matrix("a"), r.vector("x"), r.vector_bar("y")
     bar, plain, transposed = y_bar.line, s.is_plain("trans"), s.is_transposed("trans")
     some = k.build.icmp("sgt", k.smaller(m, n), NONE)
-    with k.when(k.build.and_(some, bar.any_nonzero())):
+    with k.when(k.build.and_(some, bar.counts())):
         with r.active_factor("alpha") as alpha_bar:
             product = r.scratch_vector(y_bar)
             r.call("gemv", s["trans"], m, n, one, a, x, k.nothing, product)
@@ -56,7 +56,7 @@ def _ger(*, conjugates: bool) -> Body:
     def body(r: Adjoint) -> None:
         k, alpha, one = r.k, r.factors["alpha"], r.k.number(1.0)
         m, n, bar, x, y = r.sizes["m"], r.sizes["n"], r.bar("a"), r.vector("x"), r.vector("y")
-        with k.when(bar.any_nonzero()):
+        with k.when(bar.counts()):
             with r.active_factor("alpha") as alpha_bar:
                 product = r.scratch_vector(x)
                 with r.conjugated(other, bar):
@@ -79,7 +79,7 @@ def _symv(r: Adjoint) -> None:
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     a, x, y_bar = r.matrix("a"), r.vector("x"), r.vector_bar("y")
     bar = y_bar.line
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         with r.active_factor("alpha") as alpha_bar:
             product = r.scratch_vector(y_bar)
             r.call("symv", s["uplo"], s["n"], one, a, x, k.nothing, product)
@@ -94,14 +94,14 @@ def _symv(r: Adjoint) -> None:
 
 def _trmv(r: Adjoint) -> None:
     """For x ← op(A) x: Ā += x̄ xᴴ, or its like, on the triangle; x̄ ← op(A)ᴴ x̄."""
-    with r.k.when(r.vector_bar("x").line.any_nonzero()):
+    with r.k.when(r.vector_bar("x").line.counts()):
         _add_outer(r, r.vector("old x"), 1.0)
         _apply_adjoint(r, "trmv")
 
 
 def _trsv(r: Adjoint) -> None:
     """For x ← op(A)⁻¹ x: x̄ ← op(A)⁻ᴴ x̄, then Ā -= x̄ xᴴ, or its like, on the triangle."""
-    with r.k.when(r.vector_bar("x").line.any_nonzero()):
+    with r.k.when(r.vector_bar("x").line.counts()):
         _apply_adjoint(r, "trsv")
         _add_outer(r, r.vector("new x"), -1.0)
 

@@ -27,7 +27,7 @@ def _gemm(r: Adjoint) -> None:
     """
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     m, n, inner, a, b, bar = s["m"], s["n"], s["k"], r.matrix("a"), r.matrix("b"), r.bar("c")
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         with r.active_factor("alpha") as alpha_bar:
             product = r.scratch(m, n)
             r.call("gemm", s["transa"], s["transb"], m, n, inner, one, a, b, k.nothing, product)
@@ -59,7 +59,7 @@ def _symm(r: Adjoint) -> None:
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     m, n, a, b, bar = s["m"], s["n"], r.matrix("a"), r.matrix("b"), r.bar("c")
     flags = (s["side"], s["uplo"], m, n)
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         with r.active_factor("alpha") as alpha_bar:
             product = r.scratch(m, n)
             r.call("symm", *flags, one, a, b, k.nothing, product)
@@ -81,7 +81,7 @@ def _syrk(r: Adjoint) -> None:
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     n, inner, a, bar, plain = s["n"], s["k"], r.matrix("a"), r.bar("c"), s.is_plain("trans")
     work = r.scratch(n, n)
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         with r.active_factor("alpha") as alpha_bar:
             r.call("syrk", s["uplo"], s["trans"], n, inner, one, a, k.nothing, work)
             alpha_bar.value = alpha_bar.value + _inner_of_triangles(r, work, bar)
@@ -114,7 +114,7 @@ def _trmm(r: Adjoint) -> None:
     """B ← α op(A) B, or α B op(A): Ā += conj(α) B̄ Bᴴ, or its like, on the triangle; B̄ ← conj(α) op(A)ᴴ B̄."""
     k, s, alpha = r.k, r.sizes, r.factors["alpha"]
     m, n, bar = s["m"], s["n"], r.bar("b")
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         with r.active_factor("alpha") as alpha_bar:
             product = r.scratch(m, n)
             product.set(r.matrix("old b"))
@@ -128,7 +128,7 @@ def _trmm(r: Adjoint) -> None:
 def _trsm(r: Adjoint) -> None:
     """B ← α op(A)⁻¹ B =: X, or α B op(A)⁻¹: B̄ ← op(A)⁻ᴴ B̄, Ā -= B̄ Xᴴ, or its like, on the triangle; B̄ ← conj(α) B̄."""
     k, bar = r.k, r.bar("b")
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         _apply_adjoint(r, "trsm", k.number(1.0))
         with r.active_factor("alpha") as alpha_bar:
             alpha_bar.value = alpha_bar.value + r.matrix("old b").inner(bar)

@@ -11,9 +11,10 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, CallSite, GetElementPtr, Store
 from irad.ir.types import FloatType
 from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, TrackedValue, Value, const_float, const_int
-from irad.rules.dense.elements import ElementType, Parts, Scalar, choose, product_or_zero
+from irad.rules.dense.elements import ElementType, Parts, Scalar, product_or_zero
 from irad.rules.dense.kernel import I1, I64, INLINED, NONE, Kernel
 from irad.rules.dense.matrix import Matrix, Vector
+from irad.ruleset.guards import partial_zero
 from irad.ruleset.interface import AugmentedContext, ReverseContext
 
 
@@ -144,7 +145,7 @@ def add_scaled(scale: Scalar, x: Vector, y: Vector, *, sign: Scalar | None = Non
 
 def _add_scaled(zero_wins: bool, k: Kernel, x: Vector, y: Vector, scale: Scalar, *signs: Scalar) -> None:
     multiply = partial(_product_or_zero, k) if zero_wins else k.build.fmul
-    with k.loop(k.build.select(scale.is_zero(), NONE, x.size)) as i:
+    with k.loop(k.build.select(scale.counts(), x.size, NONE)) as i:
         item = x[i]
         for sign in signs:
             item = Scalar(k.build, (item.parts[0], (sign * item.imag).parts[0]))
@@ -153,9 +154,7 @@ def _add_scaled(zero_wins: bool, k: Kernel, x: Vector, y: Vector, scale: Scalar,
 
 def _product_or_zero(k: Kernel, scale: Value, x: Value) -> Value:
     """The product, or zero where ``x`` is and ``scale`` is a number."""
-    factor, number = Scalar(k.build, (scale,)), Scalar(k.build, (x,))
-    wins = k.build.and_(number.is_zero(), k.build.fcmp("oeq", scale, scale))
-    return choose(wins, 0.0, factor * number).parts[0]
+    return partial_zero(k.build, scale, x, k.build.fmul(scale, x))
 
 
 def distance(build: Builder, step: Value) -> Value:

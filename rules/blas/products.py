@@ -27,7 +27,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
 from irad.rules.blas.numba_tangents import dot_tangent, gemm_tangent, gemv_tangent, norm_tangent
 from irad.rules.blas.operands import add_scaled, conjugated, distance, factor, pointer_to, scale_result, take
-from irad.rules.dense.elements import ElementType, Scalar, choose, element_of
+from irad.rules.dense.elements import ElementType, Scalar, choose, element_of, quotient_or_zero
 from irad.rules.dense.kernel import I8, ONE, Kernel
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector, extent
 from irad.rules.dense.saved import kept_operand
@@ -103,8 +103,7 @@ def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
         return
     norm = Scalar(k.build, (context.value(saved[1]),))
     # At the origin the subgradient 0 is taken; a zero cotangent stays zero whatever the norm.
-    silent = k.build.or_(norm.is_zero(), cotangent.is_zero())
-    scale = choose(silent, 0.0, cotangent / norm)
+    scale = choose(norm.is_zero(), 0.0, quotient_or_zero(cotangent, norm))
     length, apart = context.value(count), distance(k.build, context.value(step))
     add_scaled(scale, *(Vector(k, data, length, apart) for data in (context.value(saved[0]), context.shadow(x))))
 

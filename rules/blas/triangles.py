@@ -81,7 +81,7 @@ def _before_solving(r: Tangent) -> None:
 
 def _solve(r: Tangent) -> None:
     one = r.k.number(1.0)
-    with r.moving("a") as tangent, r.k.when(r.matrix("b").any_nonzero()):
+    with r.moving("a") as tangent, r.k.when(r.matrix("b").counts()):
         _add_product(r, "n", -one, without_diagonal(r, tangent, r.work.matrices[1]))
     with r.moving("b") as target:
         _call(r, "trsm", r.sizes["diag"], one, r.matrix("a"), target)

@@ -18,6 +18,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.types import FloatType, Type
 from irad.ir.values import ConstantInt, Value, const_float, const_int
+from irad.ruleset.guards import strong_zero
 
 Parts: TypeAlias = tuple[Value, ...]
 """A number: a float, or real and imaginary part."""
@@ -213,6 +214,10 @@ class Scalar:
         nothing = self.lifted(0.0).parts[0]
         return functools.reduce(self.build.or_, [self.build.fcmp("une", part, nothing) for part in self.parts])
 
+    def counts(self) -> Value:
+        """Whether a derivative is to be followed: not where it is 0, unless it is differentiated itself."""
+        return const_int(types.I1, 1) if self.build.module.opaque_guards else self.is_nonzero()
+
     def __gt__(self, other: Scalar) -> Value:
         return self.build.fcmp("ogt", self.parts[0], other.parts[0])
 
@@ -266,9 +271,19 @@ def choose(condition: Value, a: Scalar | float, b: Scalar | float) -> Scalar:
 
 def product_or_zero(a: Scalar, b: Scalar) -> Scalar:
     """`a b`; 0 where ``a`` is 0, whatever ``b`` is."""
+    build = a.build
+    if build.module.opaque_guards:
+        return a.product(b, lambda x, y: strong_zero(build, x, build.fmul(x, y)))
     return choose(a.is_zero(), 0.0, a * b)
 
 
 def quotient_or_zero(a: Scalar, b: Scalar) -> Scalar:
     """`a / b`; 0 where ``a`` is 0, whatever ``b`` is."""
-    return choose(a.is_zero(), 0.0, a / b)
+    if not a.build.module.opaque_guards:
+        return choose(a.is_zero(), 0.0, a / b)
+    terms = zip(a.parts, (a.real, a.imag.times_i()), strict=False)
+    return functools.reduce(Scalar.__add__, (_guarded(part, term / b) for part, term in terms))
+
+
+def _guarded(derivative: Value, product: Scalar) -> Scalar:
+    return Scalar(product.build, tuple(strong_zero(product.build, derivative, part) for part in product.parts))

@@ -30,6 +30,7 @@ from irad.rules.dense.kernel import I64, Kernel
 from irad.rules.dense.library import Library
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector, as_matrix, is_given
 from irad.rules.dense.saved import copied, kept_pivots, shadow_or_null, workspace
+from irad.ruleset.guards import partial_zero, strong_zero
 from irad.ruleset.interface import TangentContext
 
 _FACTORS: Final = frozenset({"alpha", "beta"})
@@ -82,7 +83,7 @@ class Tangent(Operands):
 
         It keeps what a product makes of zeros and infinities out, and saves the product.
         """
-        with self.active(name) as tangent, self.k.when(tangent.any_nonzero()):
+        with self.active(name) as tangent, self.k.when(tangent.counts()):
             yield tangent
 
     @contextmanager
@@ -90,7 +91,7 @@ class Tangent(Operands):
         """The same for a matrix or a vector, as its shape says."""
         with self._if_given(name):
             tangent = self.operand_tangent(name)
-            with self.k.when(as_matrix(tangent).any_nonzero()):
+            with self.k.when(as_matrix(tangent).counts()):
                 yield tangent
 
     @contextmanager
@@ -98,14 +99,18 @@ class Tangent(Operands):
         """Emits what is done if alpha or beta has a tangent that is not 0; gives that."""
         with self.active_factor(name) as cell:
             tangent = cell.value
-            with self.k.when(tangent.is_nonzero()):
+            with self.k.when(tangent.counts()):
                 yield tangent
 
     def scaled(self, tangent: Scalar, partial: Scalar) -> Scalar:
         """A tangent times a partial; zero where the tangent is, and where the partial is if that wins."""
-        product = product_or_zero(tangent, partial)
+        build, product = self.k.build, product_or_zero(tangent, partial)
         if not self.zero_wins:
             return product
+        if build.module.opaque_guards:
+            return tangent.product(
+                partial, lambda x, y: partial_zero(build, x, y, strong_zero(build, x, build.fmul(x, y)))
+            )
         parts = (self.k.build.fcmp("oeq", part, part) for part in tangent.parts)
         wins = partial.is_zero()
         for is_number in parts:

@@ -18,7 +18,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Shapes, Sizes, VectorShape
 from irad.rules.dense.elements import choose
-from irad.rules.dense.kernel import FALSE, I64, NONE, ONE, TWO, Kernel
+from irad.rules.dense.kernel import I64, NONE, ONE, TWO, Kernel
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector
 from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.saved import letter
@@ -57,7 +57,7 @@ def _adjoint_body(
     largest = w.largest()
     with core.each() as (i, j):
         gap, product = w[j] - w[i], m[i, j]
-        entry = over_gap(k, product, gap.conj(), largest, product.is_zero())
+        entry = over_gap(k, product, gap.conj(), largest, (product,))
         core[i, j] = choose(k.same(i, j), w_bar[j], entry)
     m.set(core @ v.H)
     transposed.set(v)
@@ -65,7 +65,7 @@ def _adjoint_body(
     n = w.size
     status = k.entry("numba_xgesv", n, n, transposed.data, n, pivots.data, m.data, n)
     failed = k.build.icmp("ne", status, const_int(types.I32, 0))
-    bar.fill(lambda i, j: choose(k.build.and_(failed, m[i, j].is_nonzero()), math.nan, m[i, j]))
+    bar.fill(lambda i, j: choose(k.build.and_(failed, m[i, j].counts()), math.nan, m[i, j]))
 
 
 def _set_tangents(v: Matrix, w: Vector, tangent: Matrix, v_dot: Matrix, w_dot: Vector, memory: Value) -> None:
@@ -83,13 +83,13 @@ def _tangents_body(
     copy.set(v)
     status = k.entry("numba_xgesv", n, n, copy.data, n, pivots.data, core.data, n)
     failed = k.build.icmp("ne", status, const_int(types.I32, 0))
-    core.fill(lambda i, j: choose(k.build.and_(failed, product[i, j].is_nonzero()), math.nan, core[i, j]))
+    core.fill(lambda i, j: choose(k.build.and_(failed, product[i, j].counts()), math.nan, core[i, j]))
     with k.when(w_dot.given):
         w_dot.fill(lambda j: core[j, j])
     with k.when(v_dot.given):
         largest = w.largest()
         with core.each() as (i, j):
-            entry = over_gap(k, core[i, j], w[j] - w[i], largest, FALSE)
+            entry = over_gap(k, core[i, j], w[j] - w[i], largest, ())
             core[i, j] = choose(k.same(i, j), 0.0, entry)
         v_dot.set(v @ core)
         with k.loop(n) as j:

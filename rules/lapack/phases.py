@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irad.ir.values import Value
-from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
+from irad.rules.dense.elements import Scalar, choose, product_or_zero, quotient_or_zero
 from irad.rules.dense.kernel import TRUE, Cell, Kernel
 from irad.rules.dense.matrix import Vector
 
 
-def over_gap(k: Kernel, numerator: Scalar, gap: Scalar, largest: Scalar, silent: Value) -> Scalar:
+def over_gap(k: Kernel, numerator: Scalar, gap: Scalar, largest: Scalar, terms: Sequence[Scalar]) -> Scalar:
     """`numerator / gap` of two eigenvalues or singular values.
 
     A gap that is rounding error in comparison with the ``largest`` value gives NaN: the numerator of a function that
     does not mind how the vectors are turned is 0 there too, and the limit of the quotient is not known. The result is 0
-    where the cotangents are ``silent``.
+    where all ``terms`` of the numerator are, since then there are no cotangents; without terms NaN.
     """
     tied = gap.magnitude() <= (8.0 * k.element.epsilon) * largest
-    return choose(silent, 0.0, choose(tied, math.nan, quotient_or_zero(numerator, gap)))
-
-
-def all_zero(*values: Scalar) -> Value:
-    """Whether all numbers are 0."""
-    return functools.reduce(values[0].build.and_, [value.is_zero() for value in values])
+    unknown = functools.reduce(
+        Scalar.__add__, (product_or_zero(term, k.number(math.nan)) for term in terms or (k.number(1.0),))
+    )
+    return choose(tied, unknown, quotient_or_zero(numerator, gap))
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def pseudo_inverse_adjoint(r: Adjoint) -> None:
     bar, g = Matrix.dense(k, r.shadows["a"], m, n), Matrix.dense(k, r.shadows["a"], n, m)
     outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
 
-    with k.when(g.any_nonzero()):
+    with k.when(g.counts()):
         gu.set(g @ u)
         gv.set(g.H @ vt.H)
         p.set(vt @ gu)
@@ -120,7 +120,7 @@ def _tangent(r: Tangent) -> None:
     a_dot = Matrix.dense(k, x_dot.data, m, n)
     outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
 
-    with k.when(a_dot.any_nonzero()):
+    with k.when(a_dot.counts()):
         _normalise(r.matrix("u"), r.matrix("vt"), u, vt, inverse)
         by_v.set(a_dot @ vt.H)
         by_u.set(u.H @ a_dot)

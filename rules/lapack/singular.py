@@ -17,12 +17,12 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
-from irad.rules.dense.kernel import FALSE, I8, I64, NONE, ONE, TRUE, TWO, Kernel
+from irad.rules.dense.kernel import I8, I64, NONE, ONE, TRUE, TWO, Kernel
 from irad.rules.dense.matrix import Factor, Matrix, Vector
 from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.saved import check_letters, letter
 from irad.rules.dense.tangent import Differential, Tangent
-from irad.rules.lapack.phases import Turn, all_zero, over_gap, phase_rate, settled_phase
+from irad.rules.lapack.phases import Turn, over_gap, phase_rate, settled_phase
 from irad.rules.lapack.pseudo_inverse import product_behind, pseudo_inverse_adjoint, room_for_pseudo_inverse
 from irad.ruleset.interface import Rule
 
@@ -147,8 +147,8 @@ def _fill_core(core: Matrix, gu: Matrix, gv: Matrix, s: Vector, s_bar: Vector) -
         with k.loop(s.size) as i:
             x, y, s_i, s_j = skew(gu, i, j), skew(gv, i, j), s[i], s[j]
             diagonal = k.same(i, j)
-            silent = all_zero(*(g[place] for g in (gu, gv) for place in ((i, j), (j, i))))
-            apart = over_gap(k, 0.5 * (x + y), s_j - s_i, largest, silent)
+            terms = tuple(g[place] for g in (gu, gv) for place in ((i, j), (j, i)))
+            apart = over_gap(k, 0.5 * (x + y), s_j - s_i, largest, terms)
             core[i, j] = choose(diagonal, s_bar[j], apart) + quotient_or_zero(0.5 * (x - y), s_j + s_i)
         with k.loop(core.rows, s.size) as i:
             core[i, j] = quotient_or_zero(skew(gu, i, j), s[j])
@@ -219,7 +219,7 @@ def _fill_turns(p: Matrix, s: Vector, x: Matrix, y: Matrix) -> None:
     with k.loop(s.size) as j:
         with k.loop(s.size) as i:
             given, turned, s_i, s_j = p[i, j], p[j, i].conj(), s[i], s[j]
-            gap = over_gap(k, 0.5 * (given + turned), s_j - s_i, largest, FALSE)
+            gap = over_gap(k, 0.5 * (given + turned), s_j - s_i, largest, ())
             apart, along = choose(k.same(i, j), 0.0, gap), quotient_or_zero(0.5 * (given - turned), s_j + s_i)
             x[i, j], y[i, j] = apart + along, apart - along
         with k.loop(x.rows, s.size) as i:

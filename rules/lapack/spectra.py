@@ -13,12 +13,12 @@ from typing import Final
 from irad.ir.instructions import CallSite
 from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room, Shapes, VectorShape
 from irad.rules.dense.elements import choose
-from irad.rules.dense.kernel import FALSE, NONE
+from irad.rules.dense.kernel import NONE
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, Work, numba_rule
 from irad.rules.dense.saved import letter
 from irad.rules.dense.tangent import Differential, Tangent
-from irad.rules.lapack.phases import all_zero, over_gap, phase_rate, settled_phase, turn_column, turn_of
+from irad.rules.lapack.phases import over_gap, phase_rate, settled_phase, turn_column, turn_of
 from irad.rules.lapack.systems import GILES
 from irad.ruleset.interface import Rule
 
@@ -41,7 +41,7 @@ def _eigh(r: Adjoint) -> None:
     with k.loop(w.size) as j:
         with k.loop(j) as i:
             gap, products = w[j] - w[i], (m[i, j], m[j, i].conj())
-            entry = over_gap(k, 0.5 * (products[0] - products[1]), gap, largest, all_zero(*products))
+            entry = over_gap(k, 0.5 * (products[0] - products[1]), gap, largest, products)
             core[i, j], core[j, i] = entry, entry.conj()
         core[j, j] = w_bar[j]
     m.set(v @ core)
@@ -70,7 +70,7 @@ def _eigh_tangent(r: Tangent) -> None:
             w_dot.fill(lambda i: core[i, i].real)
         largest = w.largest()
         with core.each() as (i, j):
-            entry = over_gap(k, core[i, j], w[j] - w[i], largest, FALSE)
+            entry = over_gap(k, core[i, j], w[j] - w[i], largest, ())
             core[i, j] = choose(k.same(i, j), 0.0, entry)
         tangent.set(v @ core)
         if k.element.is_complex:

@@ -39,7 +39,7 @@ def _getrf(r: Adjoint) -> None:
     square = k.same(bar.rows, bar.columns)
     with k.when(square):
         factorise(r)
-    with k.unless(square), k.when(bar.any_nonzero()):
+    with k.unless(square), k.when(bar.counts()):
         bar.fill(lambda i, j: k.number(math.nan))
 
 
@@ -47,7 +47,7 @@ def _getrs(r: Adjoint) -> None:
     """B ← op(A)⁻¹ B =: X, A = P L U: B̄ ← op(A)⁻ᵀ B̄ =: T; of A it is -T Xᵀ, or -X Tᵀ, which goes to the factors."""
     k, s, lu, rows, bar, x = r.k, r.sizes, r.matrix("a"), r.arrays["rows ipiv"], r.bar("b"), r.matrix("new b")
     plain, end = s.is_plain("trans"), (s["n"], s["nrhs"], k.number(1.0), lu, bar)
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         with k.when(plain):
             r.call("trsm", "l", "u", "t", "n", *end)
             r.call("trsm", "l", "l", "t", "u", *end)
@@ -141,7 +141,7 @@ def _potrf(r: Adjoint) -> None:
 def _potrs(r: Adjoint) -> None:
     """B ← A⁻¹ B =: X: B̄ ← A⁻¹ B̄ =: T; with S = -T Xᵀ - X Tᵀ, Ū is the upper part of U S, L̄ the lower part of S L."""
     k, s, a, bar, upper = r.k, r.sizes, r.matrix("a"), r.bar("b"), r.sizes.is_upper()
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         r.call("potrs", s["uplo"], s["n"], s["nrhs"], a, bar, _INFO)
         with r.active("a") as a_bar:
             product, factor, both = r.work.matrices
@@ -191,7 +191,7 @@ def _trtrs(r: Adjoint) -> None:
     """B ← op(A)⁻¹ B =: X: B̄ ← op(A)⁻ᵀ B̄, Ā -= B̄ Xᵀ, or its transpose, on the triangle."""
     k, s, bar, x = r.k, r.sizes, r.bar("b"), r.matrix("new b")
     flags = ("l", s["uplo"], s.flipped("trans"), s["diag"], s["n"], s["nrhs"], k.number(1.0))
-    with k.when(bar.any_nonzero()):
+    with k.when(bar.counts()):
         r.call("trsm", *flags, r.matrix("a"), bar)
         with r.active("a") as a_bar:
             plain, product = s.is_plain("trans"), r.work.matrices[0]

@@ -56,10 +56,10 @@ def factorise(r: Adjoint) -> None:
     Nothing happens where the cotangent is 0 throughout: a singular matrix has factors too.
     """
     lu, bar, pivots = r.matrix("new a"), r.bar("a"), r.arrays["rows ipiv"]
-    with r.k.when(bar.any_nonzero()):
+    with r.k.when(bar.counts()):
         one, two, product = r.work.matrices
         two.set(bar.strictly_lower)
-        with r.k.when(two.any_nonzero()):  # it is 0 for determinants
+        with r.k.when(two.counts()):  # it is 0 for determinants
             one.set(lu.unit_lower)
             product.set(one.H @ two)
             set_strictly_lower(bar, product)
@@ -130,13 +130,13 @@ def solve(r: Adjoint) -> None:
     Without right-hand sides OpenBLAS does not factorise, and nothing is to be done.
     """
     lu, bar = r.matrix("new a"), r.bar("b")
-    with r.k.when(bar.any_nonzero()):
+    with r.k.when(bar.counts()):
         solve_triangular("upper_adjoint", lu, bar)
         solve_triangular("unit_lower_adjoint", lu, bar)
         restore_rows(bar, r.arrays["rows ipiv"])
     with r.active("a") as a_bar, r.k.when(_has_sides(bar)):
         factorise(r)
-        with r.k.when(bar.any_nonzero()):
+        with r.k.when(bar.counts()):
             a_bar.add(-(bar @ r.matrix("new b").H))
 
 
@@ -164,7 +164,7 @@ def _solve_tangents(r: Tangent) -> None:
     with k.when(b_dot.given):
         with r.moving("a") as tangent:
             b_dot.add(-(tangent @ r.matrix("b")))
-        with k.when(b_dot.any_nonzero()):
+        with k.when(b_dot.counts()):
             exchange_rows(b_dot, r.arrays["rows ipiv"])
             solve_triangular("unit_lower", lu, b_dot)
             solve_triangular("upper", lu, b_dot)
@@ -176,7 +176,7 @@ def _solve_tangents(r: Tangent) -> None:
 def _invert(r: Adjoint) -> None:
     """Ā = -Xᴴ X̄ Xᴴ for X = A⁻¹."""
     x, bar, product = r.matrix("new a"), r.bar("a"), r.work.matrices[0]
-    with r.k.when(bar.any_nonzero()):
+    with r.k.when(bar.counts()):
         product.set(x.H @ bar)
         bar.set(-(product @ x.H))
 
@@ -271,7 +271,7 @@ def cholesky(u: Matrix, bar: Matrix, one: Matrix, two: Matrix, s: Matrix) -> Non
     k = u.k
     one.set(u.upper)
     two.set(bar.upper)
-    with k.when(two.any_nonzero()):
+    with k.when(two.counts()):
         s.set(one @ two.H)
         with k.loop(s.columns) as j:
             with k.loop(j) as i:

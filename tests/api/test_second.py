@@ -266,6 +266,27 @@ def test_strided_and_empty_arrays():
     assert irad.hvp(cubes)(np.zeros(0), np.zeros(0)).shape == (0,)
 
 
+@njit
+def residuals(x, a):
+    r = np.linalg.solve(a + np.diag(x), x)
+    z = np.vdot(x * (1 + 2j), r * (1 - 1j))
+    return np.dot(r, x) ** 2 + (r**2).sum() + ((a @ x) ** 2).sum() + np.abs(z) ** 2 + (z * z).real
+
+
+def test_cotangents_and_tangents_that_are_zero_and_do_not_stay_so():
+    """Library calls skip what is zero; a derivative that is differentiated may be zero here and not nearby."""
+    a, v = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 1.0, 5.0]]), np.array([1.0, -0.5, 0.3])
+    zeros = np.zeros(3)
+    inverse = np.linalg.inv(a)
+    wanted = 2.0 * (inverse.T @ inverse + a.T @ a) @ v  # the others are of order four
+    np.testing.assert_allclose(irad.hvp(residuals)(v, zeros, a), wanted, rtol=1e-12)
+    np.testing.assert_allclose(irad.vjp(irad.grad(residuals), zeros, a)[1](v)[0], wanted, rtol=1e-12)
+
+    rate = irad.pushforward(residuals)
+    in_direction = njit(lambda v, x, a: rate(v, x, a)[1])
+    np.testing.assert_allclose(irad.grad(in_direction)(zeros, v, a), irad.grad(residuals)(v, a), rtol=1e-12)
+
+
 # ---------------------------------------------------------------------------------------------------- calls
 
 
@@ -363,13 +384,29 @@ def test_options_of_derivatives_that_are_differentiated():
         return (gradient(x) ** 2).sum()
 
     expected = irad.grad(size)(X)
-    for options in (irad.Options(debug=True), irad.Options(max_tape_bytes=10**6), irad.Options(boundscheck=True)):
+    zero = irad.Options(zero_times_infinity="zero")
+    for options in (irad.Options(debug=True), irad.Options(max_tape_bytes=10**6), irad.Options(boundscheck=True), zero):
         np.testing.assert_allclose(irad.grad(size, options=options)(X), expected, rtol=1e-12)
     with pytest.raises(irad.TapeLimitError):
         irad.grad(size, options=irad.Options(max_tape_bytes=16))(X)
+
+
+def test_zero_slopes_that_win_over_infinite_cotangents():
+    """The zero that a zero slope makes is not a constant: the slope of x·x is zero at zero, its slope is 2."""
     zero = irad.Options(zero_times_infinity="zero")
-    with pytest.raises(irad.UnsupportedError, match="zero_times_infinity='zero'"):
-        irad.grad(irad.grad(cube, options=zero))(2.0)
+
+    @njit
+    def mixed(x, y):
+        return np.cbrt(x[0] ** 3) + x[0] * x[0] + x @ y + np.dot(x, y) ** 2
+
+    x, y, v = np.zeros(2), np.array([1.2, 0.7]), np.array([1.0, -0.5])
+    by_x, by_y = irad.jvp(irad.grad(mixed, (0, 1), options=zero), (x, y), (v, v), options=zero)[1]
+    np.testing.assert_allclose(by_x, v + 2.0 * y * (y @ v) + [2.0, 0.0])
+    np.testing.assert_allclose(by_y, v)
+    _, pullback = irad.vjp(irad.grad(mixed, (0, 1), options=zero), x, y, options=zero)
+    np.testing.assert_allclose(pullback((v, v))[0], by_x)
+    rate = irad.pushforward(square, options=zero)
+    assert irad.grad(njit(lambda v, x: rate(v, x)[1]), (0, 1), options=zero)(1.0, 0.0) == (0.0, 2.0)
 
 
 def test_parallel_loops():

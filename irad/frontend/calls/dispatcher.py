@@ -18,7 +18,7 @@ from numba.core.base import BaseContext
 from numba.core.registry import CPUDispatcher
 
 from irad.compiling import collection_paused, step
-from irad.errors import BackendError, IradError, SignatureError, UnsupportedError, without_source
+from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
@@ -255,17 +255,8 @@ def _derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], t
     Its parallel loops are serial: the first derivative's way to divide memory among threads has no derivative.
 
     Raises:
-        UnsupportedError: irad cannot differentiate such a derivative yet.
         IradError: there is no first derivative.
     """
-    name = primal.py_func.__qualname__
-    if task.options.zero_times_infinity == "zero":
-        raise UnsupportedError(
-            f"a derivative of {name} is differentiated that is created with zero_times_infinity='zero'",
-            "leave that option at 'nan' for derivatives that are differentiated",
-            "the zeros that it makes look like constants to the second derivative",
-            location_of(primal.py_func),
-        )
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
     return derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
 
