@@ -368,6 +368,15 @@ def test_rules_are_differentiated_by_their_functions():
             total += tripled(b)
         return total
 
+    def of_cube(x):
+        return tripled(x) ** 2 + tripled(x - 1.0) ** 2
+
+    assert (
+        irad.hvp(njit(of_cube))(1.0, 1.0) == 30.0
+    )  # where x - 1 is zero, so are the cotangent and the tangent of a cube
+    rate = irad.pushforward(tripled)
+    assert irad.grad(njit(lambda v, x: rate(v, x)[1]))(0.0, 2.0) == 12.0
+
     products = irad.hvp(loss, (0, 1))((V, 1.0), X, 3.0)
     np.testing.assert_allclose(products[0], 6.0 * 27.0 * X * V + 27.0 * 3.0 * X**2)
     assert products[1] == pytest.approx(27.0 * 3.0 * (X**2 @ V) + 18.0 * (X**3).sum())

@@ -63,10 +63,11 @@ def _by_parts(value: object, function: object, of_array: object, of_other: objec
 
 @register_jitable
 def _times(cotangent, partial):  # type: ignore[no-untyped-def]
-    """The product, zero if the cotangent is."""
-    if cotangent == 0:
+    """The product; zero if the cotangent is, and the slope of the product only where the partial is not a number."""
+    product = cotangent * np.conj(partial)
+    if product != product and cotangent == 0:
         return cotangent * 0.0
-    return cotangent * np.conj(partial)
+    return product
 
 
 @register_jitable

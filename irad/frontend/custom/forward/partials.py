@@ -45,10 +45,11 @@ def _zero_tangent_typed(value):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _times(tangent, partial):  # type: ignore[no-untyped-def]
-    """The product, zero if the tangent is."""
-    if tangent == 0:
+    """The product; zero if the tangent is, and the slope of the product only where the partial is not a number."""
+    product = tangent * partial
+    if product != product and tangent == 0:
         return tangent * 0.0
-    return tangent * partial
+    return product
 
 
 @overload(pushed)
