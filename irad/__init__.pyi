@@ -8,6 +8,7 @@ from irad.api.annotate import (
     Active as Active,
     BatchDuplicated as BatchDuplicated,
     BatchDuplicatedNoNeed as BatchDuplicatedNoNeed,
+    BatchMixedDuplicated as BatchMixedDuplicated,
     Cache as Cache,
     Const as Const,
     Constant as Constant,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Final, TypeAlias
 
@@ -16,8 +16,8 @@ from irad.ir import types
 from irad.ir.types import FunctionType
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
 
-Signed: TypeAlias = Callable[[Variant | PointerVariant, tuple[int, ...]], FunctionType]
-"""The type of a function, from its variant and the parameters whose shadow it is given."""
+Signed: TypeAlias = Callable[..., FunctionType]
+"""The type of a function, from its variant, the parameters whose shadow it is given, and the width if that is not 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +56,39 @@ class Mode:
     width: int = 1
     algebra: Algebra = Algebra.TANGENTS
 
+    def __getitem__(self, wanted: ModeFunction) -> ModeFunction:
+        """A function by its name, as this mode has it."""
+        return self.functions[self.functions.index(wanted)]
+
     @property
     def is_forward(self) -> bool:
         """Whether tangents are carried along, instead of cotangents back."""
         return TANGENT in self.functions
 
 
-def _augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
+def _augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...], width: int = 1) -> FunctionType:
     """`R' (ptr frame, ptr arena, primal parameters…, shadows…)`.
 
-    R' is the primal's result, with the shadow of a pointer result beside it.
+    R' is the primal's result, with the shadow of a pointer result beside it. With several lanes, the shadows of the
+    first are followed by those of the second.
     """
     result = variant.function_type.result
     if variant.result_has_shadow:
-        result = types.struct_type([result, result])
+        result = types.struct_type([result] * (1 + width))
     given = variant.function_type.params
-    return types.function_type(result, [types.PTR, types.PTR, *given, *(given[i] for i in shadows)])
+    return types.function_type(result, [types.PTR, types.PTR, *given, *[given[i] for i in shadows] * width])
 
 
-def _reverse_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
+def _reverse_type(variant: Variant | PointerVariant, shadows: tuple[int, ...], width: int = 1) -> FunctionType:
     """`void (ptr frame, ptr arena, [cotangent of the result], one ptr for each active parameter…)`.
 
-    It stores the cotangents of the active parameters. The shadows are in the frame, as far as they are needed.
+    It stores the cotangents of the active parameters. The shadows are in the frame, as far as they are needed. With
+    several lanes, there is a cotangent of the result for each; then come the pointers of the first, of the second, ….
     """
     result = variant.function_type.result
     seeds = [result] if variant.result_active else []
     outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
-    return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
+    return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds * width, *outs * width])
 
 
 def _tangent_type(variant: Variant | PointerVariant, shadows: tuple[int, ...], width: int = 1) -> FunctionType:
@@ -111,14 +117,21 @@ def forward_mode(width: int) -> Mode:
     """Forward mode in so many directions at once."""
     if width == 1:
         return FORWARD_MODE
-    return Mode(f"forward {width}", _functions(width), width)
+    return _in_lanes(FORWARD_MODE, width)
+
+
+@cache
+def reverse_mode(width: int) -> Mode:
+    """Reverse mode for so many cotangents at once."""
+    return REVERSE_MODE if width == 1 else _in_lanes(REVERSE_MODE, width)
 
 
 @cache
 def taylor_mode(order: int) -> Mode:
     """Taylor series up to an order, which is at least 1."""
-    return Mode(f"Taylor {order}", _functions(order), order, Algebra.TAYLOR)
+    return replace(_in_lanes(FORWARD_MODE, order), name=f"Taylor {order}", algebra=Algebra.TAYLOR)
 
 
-def _functions(width: int) -> tuple[ModeFunction, ...]:
-    return (ModeFunction(TANGENT.name, partial(_tangent_type, width=width)),)
+def _in_lanes(mode: Mode, width: int) -> Mode:
+    functions = (ModeFunction(each.name, partial(each.type_of, width=width)) for each in mode.functions)
+    return Mode(f"{mode.name} {width}", tuple(functions), width)

@@ -46,7 +46,7 @@ from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import match_signatures
-from irad.passes.mode import AUGMENTED, REVERSE, REVERSE_MODE
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
@@ -158,7 +158,7 @@ def _is_default(unit: Unit) -> bool:
 
 
 def _is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
-    return record.program.request.mode is REVERSE_MODE
+    return not record.program.request.mode.is_forward
 
 
 def _is_forward(made: GeneratedPair) -> bool:

@@ -154,9 +154,9 @@ class MixedDuplicated(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchDuplicated(AutodiffAnnotation):
-    """As `Duplicated`, with a tuple of shadows: tangents in several directions, for one run of the function.
+    """As `Duplicated`, with a tuple of shadows: derivatives in several directions, for one run of the function.
 
-    All arguments that are not constant have as many. It is for forward mode.
+    All arguments that are not constant have as many. In reverse mode the shadows must not overlap.
 
     Examples:
         >>> import irad
@@ -169,6 +169,18 @@ class BatchDuplicated(AutodiffAnnotation):
         >>> directions = np.array([1.0, 0.0]), np.array([0.0, 1.0])
         >>> irad.autodiff(irad.Forward, area, irad.BatchDuplicated(sides, directions))
         (3.0, 2.0)
+
+    In reverse mode a direction is a cotangent of the results:
+
+        >>> @njit
+        ... def sum_and_product(x):
+        ...     return x.sum(), x.prod()
+        >>> shadows = np.zeros(2), np.zeros(2)
+        >>> seeds = (1.0, 0.0), (0.0, 1.0)
+        >>> irad.autodiff(irad.Reverse, sum_and_product, irad.BatchDuplicated(sides, shadows), seed=seeds)
+        (None,)
+        >>> shadows
+        (array([1., 1.]), array([3., 2.]))
     """
 
     value: Any
@@ -199,8 +211,38 @@ class BatchDuplicatedNoNeed(AutodiffAnnotation):
     shadow: Any
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchMixedDuplicated(AutodiffAnnotation):
+    """As `MixedDuplicated`, with a tuple of shadows, one for each direction; the result has a tuple of derivatives.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def scaled(model):
+        ...     scale, weights = model
+        ...     return scale * weights.sum(), scale
+        >>> model, shadows = (3.0, np.ones(2)), ((0.0, np.zeros(2)), (0.0, np.zeros(2)))
+        >>> seeds = (1.0, 0.0), (0.0, 1.0)
+        >>> irad.autodiff(irad.Reverse, scaled, irad.BatchMixedDuplicated(model, shadows), seed=seeds)
+        (((2.0, array([3., 3.])), (1.0, array([0., 0.]))),)
+    """
+
+    value: Any
+    shadow: Any
+
+
 Annotation = (
-    Const | Cache | Active | Duplicated | DuplicatedNoNeed | MixedDuplicated | BatchDuplicated | BatchDuplicatedNoNeed
+    Const
+    | Cache
+    | Active
+    | Duplicated
+    | DuplicatedNoNeed
+    | MixedDuplicated
+    | BatchDuplicated
+    | BatchDuplicatedNoNeed
+    | BatchMixedDuplicated
 )
 
 ROLES: dict[type, Role] = {
@@ -210,6 +252,9 @@ ROLES: dict[type, Role] = {
     Duplicated: Role.SHADOW,
     DuplicatedNoNeed: Role.SHADOW,
     MixedDuplicated: Role.MIXED,
+    BatchDuplicated: Role.SHADOW,
+    BatchDuplicatedNoNeed: Role.SHADOW,
+    BatchMixedDuplicated: Role.MIXED,
 }
 FORWARD_ROLES: dict[type, Role] = {
     Const: Role.CONST,
@@ -219,8 +264,9 @@ FORWARD_ROLES: dict[type, Role] = {
     MixedDuplicated: Role.TANGENT,
     BatchDuplicated: Role.TANGENT,
     BatchDuplicatedNoNeed: Role.TANGENT,
+    BatchMixedDuplicated: Role.TANGENT,
 }
-BATCHES: Final = (BatchDuplicated, BatchDuplicatedNoNeed)
+BATCHES: Final = (BatchDuplicated, BatchDuplicatedNoNeed, BatchMixedDuplicated)
 
 
 def width_of(arguments: tuple[Any, ...]) -> int | None:

@@ -27,7 +27,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.passes.mode import REVERSE_MODE, forward_mode
+from irad.passes.mode import forward_mode, reverse_mode
 
 
 class _Default:
@@ -56,18 +56,19 @@ def autodiff(
         mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``, ``irad.Forward`` or ``irad.ForwardWithPrimal``.
         f: the function, as in `irad.grad`; it may return anything.
         arguments: one of ``Const(x)``, ``Cache(work)``, ``Active(x)``, ``Duplicated(a, da)``,
-            ``DuplicatedNoNeed(a, da)`` and ``MixedDuplicated(x, dx)`` for each argument; in forward mode also
-            ``BatchDuplicated(x, (dx1, …, dxN))`` and ``BatchDuplicatedNoNeed``, for several directions at once.
+            ``DuplicatedNoNeed(a, da)`` and ``MixedDuplicated(x, dx)`` for each argument; for several directions at
+            once ``BatchDuplicated(x, (dx1, …, dxN))``, ``BatchDuplicatedNoNeed`` and ``BatchMixedDuplicated``.
         seed: in reverse mode the cotangent of the return value, with the same structure; None where a part has none.
-            The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
+            The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent. For
+            several directions a tuple with one for each; the default is 1 in each.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
         A tuple with one entry per argument: the derivative for ``Active`` and ``MixedDuplicated``, None for the others.
         ``ReverseWithPrimal`` gives ``(that tuple, value)``. ``Forward`` gives the tangent of the value, with None for
         parts without a derivative, ``ForwardWithPrimal`` ``(tangent, value)``; the direction is what ``Duplicated`` and
-        its relatives hold beside the arguments, numbers as well as arrays. With ``BatchDuplicated`` the tangent is a
-        tuple with one for each direction.
+        its relatives hold beside the arguments, numbers as well as arrays. With ``BatchDuplicated`` the tangent, and in
+        reverse mode each derivative that is returned, is a tuple with one for each direction.
 
     Raises:
         SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
@@ -148,16 +149,9 @@ def autodiff_of(
                 "the annotation of an argument says whether it has a derivative, and where that goes",
                 location_of(primal.py_func),
             )
-    width = width_of(arguments)
     if mode.is_forward:
         _check_forward(primal, arguments, seed)
-    elif width is not None:
-        raise SignatureError(
-            f"an argument of {primal.py_func.__qualname__} is irad.BatchDuplicated, which is for forward mode",
-            "(a) irad.autodiff(irad.Forward, …) or (b) irad.Duplicated, once for each cotangent",
-            "reverse mode takes one cotangent back at a time",
-            location_of(primal.py_func),
-        )
+    width = check_width(primal, arguments, is_forward=mode.is_forward)
     kinds = FORWARD_ROLES if mode.is_forward else ROLES
     roles = [(position, kinds[type(argument)]) for position, argument in enumerate(arguments)]
     task = Task(
@@ -165,7 +159,7 @@ def autodiff_of(
         seed=Seed.NONE if mode.is_forward else seed,
         returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
         options=options_or_default(options),
-        mode=forward_mode(width or 1) if mode.is_forward else REVERSE_MODE,
+        mode=(forward_mode if mode.is_forward else reverse_mode)(width or 1),
         is_batched=width is not None,
         lent=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, Cache)),
         unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, _NO_NEED)),
@@ -194,21 +188,6 @@ def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
                 "in forward mode the derivative is that of the value, in the direction that the tangents give",
                 location_of(primal.py_func),
             )
-    width = width_of(arguments)
-    if width == 0:
-        raise SignatureError(
-            f"the directions of an irad.BatchDuplicated argument of {name} are not a tuple, or an empty one",
-            "pass a tuple of tangents: irad.BatchDuplicated(x, (first, second))",
-            "how many there are is decided when the derivative is compiled",
-            location_of(primal.py_func),
-        )
-    if width is not None and not all(isinstance(argument, (Const, Cache, *BATCHES)) for argument in arguments):
-        raise SignatureError(
-            f"some arguments of {name} have tangents in several directions, others in one",
-            "use irad.BatchDuplicated for each of them, with zeros where a direction leaves an argument as it is",
-            "a direction consists of the tangents of all arguments",
-            location_of(primal.py_func),
-        )
     if seed is not Seed.ONE:
         raise SignatureError(
             f"{name} is given a seed in forward mode",
@@ -216,3 +195,29 @@ def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
             "a seed is the cotangent of the value, which reverse mode starts from",
             location_of(primal.py_func),
         )
+
+
+def check_width(primal: Any, arguments: tuple[Any, ...], *, is_forward: bool) -> int | None:
+    """How many directions the annotations of a call have; None where none is a batch.
+
+    Raises:
+        SignatureError: that cannot be told, or some have one direction only.
+    """
+    name, width = primal.py_func.__qualname__, width_of(arguments)
+    if width == 0:
+        raise SignatureError(
+            f"the directions of an irad.BatchDuplicated argument of {name} are not a tuple, or an empty one",
+            "pass a tuple of arrays, or of tangents of a number: irad.BatchDuplicated(x, (first, second))",
+            "how many there are is decided when the derivative is compiled",
+            location_of(primal.py_func),
+        )
+    alone = (Const, Cache, *BATCHES) if is_forward else (Const, Cache, Active, *BATCHES)
+    if width is not None and not all(isinstance(argument, alone) for argument in arguments):
+        what = "tangents" if is_forward else "shadows"
+        raise SignatureError(
+            f"some arguments of {name} have {what} in several directions, others in one",
+            "use irad.BatchDuplicated for each of them, with zeros where a direction leaves an argument as it is",
+            f"a direction consists of the {what} of all arguments",
+            location_of(primal.py_func),
+        )
+    return width

@@ -51,6 +51,13 @@ def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "a rule for forward mode carries tangents on; how cotangents go back does not follow from it",
                 focus=name,
             )
+        case PairRule(name=name) if unit.program.request.mode.width > 1:
+            return NoRuleError(
+                f"the rule of {name} takes one cotangent back at a time",
+                "differentiate with one cotangent at a time: irad.Duplicated in place of irad.BatchDuplicated",
+                "its tape and its shadows are those of one direction",
+                focus=name,
+            )
         case _:
             return None
 

@@ -58,8 +58,9 @@ class AugmentedPrimal:
         kept: allocations that the reverse sweep reads again, as a mask.
         windows: number of the window that a lane has of a parameter's array; windows come first in the frame.
         scopes: alias scopes of the augmented primal.
-        lanes: the same with the shadows and the tangents of each direction, in forward mode; this is the first.
+        lanes: the same with what each direction has of its own, shadows and tangents; this is the first.
         lane: its number.
+        lane_rules: calls whose rule adds something in each lane.
         shared: what is made once beside an instruction, for all lanes.
     """
 
@@ -78,20 +79,22 @@ class AugmentedPrimal:
     scopes: AliasScopes = field(init=False)
     lanes: list[AugmentedPrimal] = field(default_factory=list)
     lane: int = 0
+    lane_rules: set[CallSite] = field(default_factory=set)
     shared: dict[tuple[Value, str], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unit, width = self.unit, self.program.request.mode.width
         ranked = rank_objects(unit.points_to, unit.cfg, unit.loops)
         self.scopes = AliasScopes(self.program.module, unit.points_to, not unit.everything, ranked, width)
-        for param in self.unit.sharing.shared() if self.unit.sharing is not None else ():
-            self.windows[param] = len(self.windows)
-            self.frame.region(WINDOW_SIZE, 8)
+        shared = self.unit.sharing.shared() if self.unit.sharing is not None else []
+        self.frame.region(WINDOW_SIZE * len(shared) * width, 8)
         self.lanes.append(self)
         for lane in range(1, width):
             other = copy(self)
-            other.shadows, other.tangents, other.lane = {}, {}, lane
+            other.shadows, other.tangents, other.rule_values, other.windows, other.lane = {}, {}, {}, {}, lane
             self.lanes.append(other)
+        for each in self.lanes:
+            each.windows |= {param: each.lane * len(shared) + number for number, param in enumerate(shared)}
 
     @property
     def function(self) -> Function:

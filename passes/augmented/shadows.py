@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from irad.errors import IradError, UnsupportedError
 from irad.ir import types
@@ -59,9 +60,10 @@ def build_augmented(program: Program, unit: Unit, pair: DerivedFunctions) -> Aug
     """Builds the forward sweep of a pair."""
     augmented = AugmentedPrimal(program, unit, pair)
     copy_primal(augmented)
-    phis = shadow_phis(augmented, unit.cfg.order)
-    visit_blocks(unit.cfg.order, lambda inst: ShadowVisitor(augmented, inst).visit())
-    connect_phis(augmented, phis)
+    phis = {lane: shadow_phis(lane, unit.cfg.order) for lane in augmented.lanes}
+    visit_blocks(unit.cfg.order, lambda inst: visit_lanes(ShadowVisitor(augmented, inst)))
+    for lane, pointers in phis.items():
+        connect_phis(lane, pointers)
     return augmented
 
 
@@ -97,6 +99,16 @@ def visit_blocks(blocks: Iterable[Block], visit: Callable[[Instruction], None]) 
                 raise
 
 
+def visit_lanes(visitor: ShadowVisitor) -> None:
+    """Adds what one instruction needs, lane after lane."""
+    visitor.visit()
+    if visitor.is_for_all_lanes:
+        return
+    for lane in visitor.augmented.lanes[1:]:
+        visitor = visitor.in_lane(lane)
+        visitor.visit()
+
+
 def connect_phis(augmented: AugmentedPrimal, phis: Iterable[Phi]) -> None:
     """Fills the phis of shadows."""
     for phi in phis:
@@ -127,11 +139,24 @@ class ShadowVisitor(RuleContext):
     augmented: AugmentedPrimal
     inst: Instruction
     _after: Builder | None = None
+    _touched: bool = False  # a shadow, by the rule that is being applied
 
     @property
     def unit(self) -> Unit:
         """The primal."""
         return self.augmented.unit
+
+    def in_lane(self, lane: AugmentedPrimal) -> Self:
+        """The same for the next lane."""
+        return type(self)(lane, self.inst, self._after)
+
+    @property
+    def is_for_all_lanes(self) -> bool:
+        """Whether an instruction is repeated once, with what all lanes have."""
+        inst = self.inst
+        if isinstance(inst, CallSite):
+            return isinstance(resolve(inst, self.unit.registry), Function | Pointer)
+        return isinstance(inst, Ret)
 
     @property
     def copy(self) -> Instruction:
@@ -281,8 +306,15 @@ class ShadowVisitor(RuleContext):
                 self.augmented.shadows[call] = ConstantNull(call.type)
 
     def apply_rule(self, call: CallSite, rule: CallRule) -> None:
-        """Adds what the rule of a call says."""
+        """Adds what the rule of a call says; what touches no shadow is the same in all lanes."""
+        first = self.augmented.lanes[0]
+        if self.augmented is not first and call not in first.lane_rules:
+            self.augmented.rule_values[call] = first.rule_values[call]
+            return
+        self._touched = False
         self.augmented.rule_values[call] = tuple(rule.augmented(self, call))
+        if self._touched:
+            first.lane_rules.add(call)
 
     def augment_call(self, call: CallSite, pair: DerivedFunctions) -> None:
         """Calls the augmented callee instead."""
@@ -357,10 +389,12 @@ class ShadowVisitor(RuleContext):
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow of a pointer."""
+        self._touched = True
         return self.augmented.shadow(pointer)
 
     def set_shadow(self, shadow: Value) -> None:
         """States the shadow of the call's result."""
+        self._touched = True
         self.augmented.shadows[self.inst] = shadow
 
     def allocate(self, size: Value) -> Value:

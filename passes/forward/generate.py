@@ -19,14 +19,21 @@ from typing import Final
 from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Phi, Ret, Store
-from irad.ir.module import Function
+from irad.ir.instructions import Alloca, CallSite, Load, Phi, Ret, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
-from irad.passes.analysis.callees import Pointer, resolve
+from irad.passes.analysis.callees import resolve
 from irad.passes.analysis.refused_tangents import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
-from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, shadow_phis, visit_blocks
+from irad.passes.augmented.shadows import (
+    ShadowVisitor,
+    clear,
+    connect_phis,
+    copy_primal,
+    shadow_phis,
+    visit_blocks,
+    visit_lanes,
+)
 from irad.passes.forward.instructions import TANGENTS
 from irad.passes.forward.propagation import Made, Propagation
 from irad.passes.mode import Algebra
@@ -57,7 +64,7 @@ def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> 
             twin = augmented.values[phi]
             assert isinstance(twin, Phi)
             lane.tangents[phi] = Builder.before(twin).phi(phi.type, name=_tangent_name(phi))
-    visit_blocks(live, lambda inst: _visit(augmented, inst))
+    visit_blocks(live, lambda inst: visit_lanes(TangentVisitor(augmented, inst)))
     for lane in augmented.lanes:
         connect_phis(lane, pointers)
         for phi in active:
@@ -66,22 +73,6 @@ def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> 
             for value, block in phi.incoming():
                 tangent.add_incoming(_tangent(lane, value) or zero_of(phi.type), augmented.block(block))
     return augmented
-
-
-def _visit(augmented: AugmentedPrimal, inst: Instruction) -> None:
-    """Adds the tangents of one primal instruction, lane after lane."""
-    visitor = TangentVisitor(augmented, inst)
-    visitor.visit()
-    if not _is_for_all_lanes(augmented.unit, inst):
-        for lane in augmented.lanes[1:]:
-            visitor = visitor.in_lane(lane)
-            visitor.visit()
-
-
-def _is_for_all_lanes(unit: Unit, inst: Instruction) -> bool:
-    """Whether an instruction is repeated once with what all lanes have."""
-    is_call = isinstance(inst, CallSite) and isinstance(resolve(inst, unit.registry), Function | Pointer)
-    return is_call or isinstance(inst, Ret)
 
 
 def _tangent_name(value: Value) -> str | None:
@@ -114,10 +105,6 @@ def _tangent(augmented: AugmentedPrimal, value: Value) -> Value | None:
 @dataclass(eq=False, slots=True)
 class TangentVisitor(ShadowVisitor):
     """Adds the tangent of one primal instruction, in a lane. It is also the `TangentContext` of rules."""
-
-    def in_lane(self, lane: AugmentedPrimal) -> TangentVisitor:
-        """The same for the next lane."""
-        return TangentVisitor(lane, self.inst, self._after)
 
     @property
     def order(self) -> int:

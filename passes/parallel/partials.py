@@ -51,12 +51,14 @@ class Table:
         assert sharing is not None
         if sharing.obstacle is not None:
             return Table(loop, (), sharing.obstacle)
-        windows = {param: frame + WINDOW_SIZE * number for number, param in enumerate(sharing.shared())}
-        entries = []
-        for param, mode in sharing.modes.items():
-            index = params.index(param)
-            shadow = len(params) + pair.shadows.index(index)
-            entries.append(PartialEntry(index, shadow, mode, windows.get(param, 0)))
+        shared, entries = sharing.shared(), []
+        for direction in range(unit.program.request.mode.width):
+            first = frame + WINDOW_SIZE * direction * len(shared)
+            windows = {param: first + WINDOW_SIZE * number for number, param in enumerate(shared)}
+            for param, mode in sharing.modes.items():
+                index = params.index(param)
+                shadow = len(params) + direction * len(pair.shadows) + pair.shadows.index(index)
+                entries.append(PartialEntry(index, shadow, mode, windows.get(param, 0)))
         return Table(loop, tuple(entries), None)
 
     def fill(self, build: Builder, values: Sequence[Value]) -> Value:

@@ -84,7 +84,7 @@ def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
     build = sweep.build
     callee = move_function(build.module, found.number, is_copy=len(pointers) == 2)
     made = build.call(callee, [*given, build.zext(sweep.value(move.size), types.I64)])
-    made.metadata = {**made.metadata, **sweep.scopes.shadow(mask)}
+    made.metadata = {**made.metadata, **sweep.shadow_scopes(mask)}
     return True
 
 
@@ -98,7 +98,7 @@ def _words(window: Window | None) -> list[Value]:
 def window_of(sweep: Sweep, pointer: Value) -> Window | None:
     """The window of the array that a pointer points to; None if lanes do not share it."""
     unit = sweep.augmented.unit
-    for param, index in sweep.augmented.windows.items():
+    for param, index in sweep.lane.augmented.windows.items():
         if unit.points_to.mask(pointer) & unit.points_to.mask(param):
             if index not in sweep.windows:
                 sweep.windows[index] = _load(sweep, index)

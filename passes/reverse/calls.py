@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -21,7 +23,7 @@ from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import PAIR_REVERSE
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
-from irad.ruleset.expr import compared_symbols, emit, symbols_of
+from irad.ruleset.expr import Expr, compared_symbols, emit, symbols_of
 from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
@@ -31,13 +33,14 @@ def reverse_call(sweep: Sweep, call: CallSite) -> None:
     callee = resolve(call, sweep.augmented.unit.registry)
     match callee:
         case Elementwise():
-            _reverse_elementwise(sweep, call, callee)
+            for _ in sweep.each_lane():
+                _reverse_elementwise(sweep, call, callee)
         case Inactive():
             pass
         case CallRule():
-            if call in sweep.augmented.rule_values and not reverse_shared_move(sweep, call):
-                context = _ReverseRule(sweep, call)
-                callee.reverse(context, call, sweep.augmented.rule_values[call])
+            for lane in sweep.each_lane():
+                if call in lane.augmented.rule_values and not reverse_shared_move(sweep, call):
+                    callee.reverse(_ReverseRule(sweep, call), call, lane.augmented.rule_values[call])
         case Function():
             if call in sweep.augmented.callee_frames:
                 _reverse_pair(sweep, call)
@@ -53,16 +56,25 @@ def _reverse_elementwise(sweep: Sweep, call: CallSite, rule: Elementwise) -> Non
     cotangent = sweep.take(call)
     if cotangent is None:
         return
-    assert isinstance(call.type, FloatType)
-    for argument, partial in zip(call.arguments, rule.partials, strict=False):
-        if partial is None or not sweep.is_active(argument):
-            continue
+    for number, (argument, partial) in enumerate(zip(call.arguments, rule.partials, strict=False)):
+        if partial is not None and sweep.is_active(argument):
+            slope = sweep.once(call, number, _partial(sweep, call, partial))
+            sweep.accumulate(argument, scaled(sweep, cotangent, slope))
+
+
+def _partial(sweep: Sweep, call: CallSite, partial: Expr) -> Callable[[], Value]:
+    """Emits a partial derivative of the function that is called."""
+
+    def make() -> Value:
+        assert isinstance(call.type, FloatType)
         compared = compared_symbols(partial)
         values = {
             name: (sweep.deciding_value if name in compared else sweep.factor)(_named(call, name))
             for name in sorted(symbols_of(partial))
         }
-        sweep.accumulate(argument, scaled(sweep, cotangent, emit(partial, sweep.build, values, call.type)))
+        return emit(partial, sweep.build, values, call.type)
+
+    return make
 
 
 def _named(call: CallSite, name: str) -> Value:
@@ -88,12 +100,14 @@ def _call_reverse(
 ) -> None:
     arguments: list[Value] = [sweep.need(frame), sweep.arena]
     if variant.result_active:
-        arguments.append(sweep.take(call) or zero_of(call.type))
+        arguments += [sweep.take(call) or zero_of(call.type) for _ in sweep.each_lane()]
     active = [a for a, k in zip(call.arguments, variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
-    outs = [sweep.new_slot(a.type, zero_of(a.type)) for a in active]
-    sweep.build.call(reverse, [*arguments, *outs], REVERSE.type_of(variant, ()))
-    for argument, out in zip(active, outs, strict=True):
-        sweep.accumulate(argument, sweep.build.load(argument.type, out))
+    outs = [[sweep.new_slot(a.type, zero_of(a.type)) for a in active] for _ in sweep.lanes]
+    mode = sweep.augmented.program.request.mode
+    sweep.build.call(reverse, [*arguments, *chain(*outs)], mode[REVERSE].type_of(variant, ()))
+    for _, mine in zip(sweep.each_lane(), outs, strict=True):
+        for argument, out in zip(active, mine, strict=True):
+            sweep.accumulate(argument, sweep.build.load(argument.type, out))
 
 
 @dataclass(eq=False, slots=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from irad.errors import InternalError
 from irad.ir import types
@@ -30,6 +31,9 @@ from irad.ir.values import ConstantInt, Value, const_int
 from irad.ir.worklist import reachable
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.reverse.sweep import LoopState, ReversePlace, Sweep
+
+_Taken: TypeAlias = Sequence[Mapping[Phi, Value]]
+"""The cotangents that an edge takes from the phis of a block, lane by lane."""
 
 
 @dataclass(eq=False, slots=True)
@@ -143,8 +147,7 @@ class Control:
         """Emits the end of a block's adjoint: phis, and the way back."""
         sweep = self.sweep
         unit = sweep.augmented.unit
-        cotangents = {phi: sweep.take(phi) for phi in block.phis()}
-        active = {phi: ct for phi, ct in cotangents.items() if ct is not None}
+        active = [self.taken(block) for _ in sweep.each_lane()]
         predecessors = [p for p in unit.cfg.predecessors[block] if p in unit.live]
         if not predecessors:
             return
@@ -152,15 +155,20 @@ class Control:
         if loop is not None and loop.header is block:
             self.leave_iteration(block, loop, active)
             return
-        target = block if active else self.skip(block)
+        target = block if any(active) else self.skip(block)
         if target is not block:
-            sweep.build.br(self.edge(target, block, {}))
+            sweep.build.br(self.edge(target, block, active))
         elif len(predecessors) == 1:
             sweep.build.br(self.edge(predecessors[0], block, active))
         else:
             self.branch_back(block, predecessors, active)
 
-    def branch_back(self, block: Block, predecessors: Sequence[Block], active: Mapping[Phi, Value]) -> None:
+    def taken(self, block: Block) -> dict[Phi, Value]:
+        """The cotangents of phis."""
+        cotangents = {phi: self.sweep.take(phi) for phi in block.phis()}
+        return {phi: cotangent for phi, cotangent in cotangents.items() if cotangent is not None}
+
+    def branch_back(self, block: Block, predecessors: Sequence[Block], active: _Taken) -> None:
         """Goes to the predecessor that the forward sweep noted."""
         sweep = self.sweep
         origin = sweep.need(self.origin(block, predecessors))
@@ -186,7 +194,7 @@ class Control:
             self.origins[block] = found
         return found
 
-    def leave_iteration(self, block: Block, loop: Loop, active: Mapping[Phi, Value]) -> None:
+    def leave_iteration(self, block: Block, loop: Loop, active: _Taken) -> None:
         """At a loop header: the previous iteration, or out of the loop."""
         sweep = self.sweep
         assert loop.preheader is not None
@@ -201,14 +209,15 @@ class Control:
         state.back = ReversePlace(back, loop.latch)
         sweep.build.br(self.edge(loop.latch, block, active))
 
-    def edge(self, source: Block, block: Block, active: Mapping[Phi, Value]) -> Block:
+    def edge(self, source: Block, block: Block, active: _Taken) -> Block:
         """The block of the reversed edge from ``block`` to ``source``."""
         sweep = self.sweep
         made = sweep.function.add_block(f"{block.name}.to.{source.name}")
         outer = sweep.build
         sweep.build = Builder(made)
-        for phi, cotangent in active.items():
-            sweep.accumulate(phi.value_from(source), cotangent)
+        for _, taken in zip(sweep.each_lane(), active, strict=True):
+            for phi, cotangent in taken.items():
+                sweep.accumulate(phi.value_from(source), cotangent)
         place = ReversePlace(made, source)
         for loop in self.loops_around(source):
             if not loop.contains(block):

@@ -55,9 +55,10 @@ def _name_parameters(sweep: Sweep) -> None:
     params[0].name, params[1].name = "frame", "arena"
     rest = params[2:]
     if pair.variant.result_active:
-        rest[0].name = "result.cotangent"
-        rest = rest[1:]
-    for index, out in zip(_active_parameters(sweep.augmented.unit), rest, strict=True):
+        for seed in rest[: len(sweep.lanes)]:
+            seed.name = "result.cotangent"
+        rest = rest[len(sweep.lanes) :]
+    for index, out in zip(_active_parameters(sweep.augmented.unit) * len(sweep.lanes), rest, strict=True):
         out.name = f"{sweep.augmented.unit.function.params[index].name}.cotangent"
         out.attributes = ("noalias",)
 
@@ -70,7 +71,8 @@ def _reverse_block(sweep: Sweep, control: Control, block: Block) -> None:
     place = sweep.places[block]
     sweep.place = place
     sweep.build = Builder(place.block)
-    sweep.local.clear()
+    for lane in sweep.lanes:
+        lane.local.clear()
     _seed_result(sweep, block)
     for inst in reversed(block.instructions):
         sweep.build.origin, sweep.build.metadata = inst, inst.metadata
@@ -86,14 +88,16 @@ def _reverse(sweep: Sweep, inst: Instruction) -> None:
     if isinstance(inst, Call | Invoke | CallBr):
         reverse_call(sweep, inst)
     elif not inst.targets:
-        reverse_instruction(sweep, inst)
+        for _ in sweep.each_lane():
+            reverse_instruction(sweep, inst)
 
 
 def _seed_result(sweep: Sweep, block: Block) -> None:
     variant = sweep.augmented.pair.variant
     last = block.terminator
     if variant.result_active and not last.targets and last.operands:
-        sweep.accumulate(last.operands[0], sweep.function.params[2])
+        for number, _ in enumerate(sweep.each_lane()):
+            sweep.accumulate(last.operands[0], sweep.function.params[2 + number])
 
 
 def _finish(sweep: Sweep, order: list[Block]) -> None:
@@ -105,10 +109,11 @@ def _finish(sweep: Sweep, order: list[Block]) -> None:
     if returns:
         start.br(sweep.places[returns[0]].block)
     build = sweep.build if order else start  # the entry block's adjoint is emitted last and has no terminator yet
-    first_out = 2 + unit.variant.result_active
-    for index, out in zip(_active_parameters(unit), sweep.function.params[first_out:], strict=True):
-        param = unit.function.params[index]
-        build.store(_final_cotangent(sweep, build, param), out)
+    outs = iter(sweep.function.params[2 + unit.variant.result_active * len(sweep.lanes) :])
+    for _ in sweep.each_lane():
+        for index in _active_parameters(unit):
+            param = unit.function.params[index]
+            build.store(_final_cotangent(sweep, build, param), next(outs))
     build.ret()
 
 

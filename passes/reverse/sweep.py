@@ -11,6 +11,7 @@ that LLVM sees which cotangents a loop only passes on.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from irad.ir import types
@@ -68,10 +69,28 @@ class LoopState:
 
 
 @dataclass(eq=False, slots=True)
+class ReverseLane:
+    """What one direction has of its own.
+
+    Attributes:
+        augmented: its shadows.
+        slots: its cotangents on the stack, by primal value.
+        local: those of the current block that are plain values.
+    """
+
+    augmented: AugmentedPrimal
+    slots: dict[Value, Alloca] = field(default_factory=dict)
+    local: dict[Value, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
 class Sweep:
     """A reverse sweep under construction.
 
     Attributes:
+        lanes: one for each direction.
+        lane: the one in which code is emitted.
+        shared: what is emitted once beside an instruction, for all lanes.
         deciding: values of the forward sweep that the reverse sweep compares: they must be the very numbers.
     """
 
@@ -79,8 +98,9 @@ class Sweep:
     needs: list[Need] = field(default_factory=list)
     places: dict[Block, ReversePlace] = field(default_factory=dict)
     loops: dict[Loop, LoopState] = field(default_factory=dict)
-    slots: dict[Value, Alloca] = field(default_factory=dict)
-    local: dict[Value, Value] = field(default_factory=dict)
+    lanes: tuple[ReverseLane, ...] = field(init=False)
+    lane: ReverseLane = field(init=False)
+    shared: dict[tuple[Value, object], Value] = field(default_factory=dict)
     place: ReversePlace | None = None
     windows: dict[int, tuple[Value, Value, Value, Value]] = field(default_factory=dict)
     deciding: dict[Value, None] = field(default_factory=dict)
@@ -92,7 +112,11 @@ class Sweep:
     def __post_init__(self) -> None:
         unit = self.augmented.unit
         ranked = self.augmented.scopes.ranked
-        self.scopes = AliasScopes(self.augmented.program.module, unit.points_to, not unit.everything, ranked)
+        self.lanes = tuple(map(ReverseLane, self.augmented.lanes))
+        self.lane = self.lanes[0]
+        self.scopes = AliasScopes(
+            self.augmented.program.module, unit.points_to, not unit.everything, ranked, len(self.lanes)
+        )
         self.allocas = self.function.add_block("entry")
         self.build = Builder(self.allocas)
 
@@ -110,6 +134,26 @@ class Sweep:
     def arena(self) -> Value:
         """Its arena."""
         return self.function.params[1]
+
+    # -------------------------------------------------------------------------------------------- lanes
+
+    def each_lane(self) -> Iterator[ReverseLane]:
+        """Goes through the lanes; what is emitted meanwhile is for the one reached. Ends in the first."""
+        for lane in self.lanes:
+            self.lane = lane
+            yield lane
+        self.lane = self.lanes[0]
+
+    def once(self, inst: Value, what: object, make: Callable[[], Value]) -> Value:
+        """What is the same in all lanes of the adjoint of an instruction: the first that asks emits it."""
+        if (inst, what) not in self.shared:
+            self.shared[inst, what] = make()
+        return self.shared[inst, what]
+
+    @property
+    def slots(self) -> dict[Value, Alloca]:
+        """The stack slots of cotangents, of the current lane."""
+        return self.lane.slots
 
     # -------------------------------------------------------------------------------------------- values of the primal
 
@@ -129,7 +173,7 @@ class Sweep:
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow of a primal pointer."""
-        return self.need(self.augmented.shadow(pointer))
+        return self.need(self.lane.augmented.shadow(pointer))
 
     def need(self, value: Value) -> Value:
         """A value of the forward sweep at the current place."""
@@ -163,8 +207,8 @@ class Sweep:
         if primal not in self.augmented.unit.activity.active:
             return
         if self.is_local(primal):
-            old = self.local.get(primal)
-            self.local[primal] = amount if old is None else self.add(old, amount)
+            old = self.lane.local.get(primal)
+            self.lane.local[primal] = amount if old is None else self.add(old, amount)
             return
         slot = self.slot(primal)
         self.build.store(self.add(self.build.load(primal.type, slot), amount), slot)
@@ -174,7 +218,7 @@ class Sweep:
         if primal not in self.augmented.unit.activity.active:
             return None
         if self.is_local(primal):
-            return self.local.pop(primal, None)
+            return self.lane.local.pop(primal, None)
         slot = self.slots.get(primal)
         if slot is None and not self.is_carried(primal):
             return None
@@ -245,7 +289,11 @@ class Sweep:
 
     def scopes_of(self, pointer: Value) -> Metadata:
         """Alias metadata of an access of a pointer's shadow."""
-        return self.scopes.shadow(self.augmented.unit.points_to.mask(pointer))
+        return self.shadow_scopes(self.augmented.unit.points_to.mask(pointer))
+
+    def shadow_scopes(self, mask: int) -> Metadata:
+        """Alias metadata of an access of the shadows of some objects."""
+        return self.scopes.shadow(mask, self.lane.augmented.lane)
 
 
 def empty(type_: Type) -> Value:

@@ -23,7 +23,7 @@ from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.forward_call import check_forward, emit_forward_call
-from irad.frontend.calls.lanes import types_of_lanes
+from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
@@ -228,8 +228,8 @@ def intrinsic_call(
 
         derivation = derive()
         check_targets(primal, derivation, targets_given)
-        if seed_type is not None:
-            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
+        for each in () if seed_type is None else seed_types_of_lanes(primal, seed_type, task):
+            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
         if task.is_forward:
             check_forward(derivation)
         result_type = derivative_type(derivation, targets_given)

@@ -7,7 +7,8 @@ the primal raises, all that was allocated is released and Numba's own protocol c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir
@@ -21,11 +22,11 @@ from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Returns, Role, Seed
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import raise_kept
-from irad.frontend.calls.result_types import derivative_type, gradient_type_of, structured
-from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
+from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
+from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import memory_at
-from irad.frontend.memory.shadows import any_of
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -55,7 +56,10 @@ def emit_call(
         The result, a new reference.
     """
     keeps_value = derivation.task.returns is not Returns.GRADIENT
-    sweeps = Sweeps(context, builder, derivation, arguments, extras, keeps_value)
+    first, *others = targets_of_lanes(builder, extras.targets, derivation.task)
+    sweeps = Sweeps(context, builder, derivation, arguments, replace(extras, targets=first), keeps_value)
+    for targets in others:
+        sweeps.add_lane(targets)
     _check_scalars(sweeps, extras)
     frame = sweeps.frame_on_stack()
     arena = sweeps.open_arena()
@@ -127,24 +131,18 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
 
 
 def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
-    """Writes the cotangent of the return value; the result says where the seed has another shape.
-
-    A seed of another shape is left out, so that the reverse sweep can still run and release what it holds.
-    """
+    """Writes the cotangents of the return value; the result says where a seed has another shape."""
     context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
+    shadows = [lane.return_shadow for lane in sweeps.lanes]
     match derivation.task.seed:
         case Seed.ONE:
-            seeding.store_unit(builder, sweeps.return_shadow, (0,) if derivation.task.has_aux else ())
+            for shadow in shadows:
+                seeding.store_unit(builder, shadow, (0,) if derivation.task.has_aux else ())
         case Seed.GIVEN:
             assert extras.seed is not None
-            seed, seed_type = extras.seed
-            parts = seeding.seeded_parts(derivation.return_type, seed_type)
             value = sweeps.value()
-            misfits = seeding.misfits(context, builder, value, seed, parts)
-            with builder.if_then(builder.not_(any_of(builder, (misfit.is_there for misfit in misfits))), likely=True):
-                for part in parts:
-                    seeding.add_seed(context, builder, sweeps.return_shadow, value, seed, part)
-            return misfits
+            seeds = seeds_of_lanes(builder, extras.seed, derivation.task)
+            return seeding.add_seeds(context, builder, derivation.return_type, value, seeds, shadows)
         case Seed.NONE:
             pass
     return []
@@ -169,27 +167,12 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     context, builder, task = sweeps.context, sweeps.builder, sweeps.derivation.task
     if task.returns is Returns.VALUE:
         return sweeps.kept_value()
-    caller_arguments = sweeps.derivation.caller_arguments
-    objects = sweeps.memory.object_gradients()
-
-    def make(leaf: Content, gradient_type: Any) -> Any:
-        if leaf.kind.has_memory:
-            return sweeps.memory.gradient_of(leaf, gradient_type)
-        if leaf.index in objects:
-            return objects[leaf.index]
-        if leaf.kind is LeafKind.LIST:
-            return sweeps.memory.list_gradient(leaf, gradient_type)
-        return sweeps.cotangents.value(leaf, gradient_type)
-
-    items, item_types = [], []
-    for position in task.returned:
-        numba_type = caller_arguments[position].type
-        item_type = gradient_type_of(numba_type, extras.targets.get(position, (None, None))[1])
-        leaves = iter(sweeps.derivation.arguments[position].leaves)
-        items.append(structured(context, builder, numba_type, item_type, leaves, make))
-        item_types.append(item_type)
-    gradient = items[0] if task.single else context.make_tuple(builder, types.BaseTuple.from_types(item_types), items)
-    result_type = derivative_type(sweeps.derivation, {p: t for p, (_, t) in extras.targets.items()})
+    target_types = {p: kind for p, (_, kind) in extras.targets.items()}
+    found = [_gradients(sweeps, lane, number, target_types) for number, lane in enumerate(sweeps.lanes)]
+    if task.is_batched:
+        found = [[_packed(context, builder, lanes) for lanes in zip(*found, strict=True)]]
+    gradient, _ = found[0][0] if task.single else _packed(context, builder, found[0])
+    result_type = derivative_type(sweeps.derivation, target_types)
     value = sweeps.kept_value()
     match task.returns:
         case Returns.GRADIENT:
@@ -205,3 +188,32 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
             return context.make_tuple(builder, result_type, (value, gradient))
         case Returns.GRADIENT_AND_VALUE:
             return context.make_tuple(builder, result_type, (gradient, value))
+
+
+def _gradients(sweeps: Sweeps, lane: Lane, number: int, target_types: Mapping[int, Any]) -> list[tuple[Any, Any]]:
+    """The derivatives of one direction that are returned, with their types."""
+    context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
+    objects = lane.memory.object_gradients()
+
+    def make(leaf: Content, gradient_type: Any) -> Any:
+        if leaf.kind.has_memory:
+            return lane.memory.gradient_of(leaf, gradient_type)
+        if leaf.index in objects:
+            return objects[leaf.index]
+        if leaf.kind is LeafKind.LIST:
+            return lane.memory.list_gradient(leaf, gradient_type)
+        return lane.cotangents.value(leaf, gradient_type)
+
+    found = []
+    for position in derivation.task.returned:
+        numba_type = derivation.caller_arguments[position].type
+        item_type = gradient_types_of(derivation, position, target_types)[number]
+        leaves = iter(derivation.arguments[position].leaves)
+        found.append((structured(context, builder, numba_type, item_type, leaves, make), item_type))
+    return found
+
+
+def _packed(context: BaseContext, builder: IRBuilder, items: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Values with their types as a tuple, with its type."""
+    kind = types.BaseTuple.from_types(tuple(kind for _, kind in items))
+    return context.make_tuple(builder, kind, [value for value, _ in items]), kind

@@ -37,7 +37,7 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
             value, aux = value_type.types
             return types.BaseTuple.from_types((value, tangents, aux))
         return _with_value(task, tangents, value_type)
-    found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
+    found = [_in_all_lanes(task, gradient_types_of(derivation, p, target_types)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
     if task.returns is Returns.GRADIENT and task.has_aux:
         return types.BaseTuple.from_types((gradient, value_type.types[1]))
@@ -53,6 +53,19 @@ def _with_value(task: Task, derivative: Any, value: Any) -> Any:
             return types.BaseTuple.from_types((derivative, value))
         case _:
             return derivative
+
+
+def gradient_types_of(derivation: Derivation, position: int, target_types: Mapping[int, Any]) -> list[Any]:
+    """The types of the derivatives with respect to an argument, lane by lane."""
+    task, kind, target = derivation.task, derivation.caller_arguments[position].type, target_types.get(position)
+    if not task.is_batched:
+        return [gradient_type_of(kind, target)]
+    return [gradient_type_of(kind, target and target.types[lane]) for lane in range(task.mode.width)]
+
+
+def _in_all_lanes(task: Task, found: list[Any]) -> Any:
+    """The type of what is returned for derivatives of some types, one for each lane."""
+    return types.BaseTuple.from_types(tuple(found)) if task.is_batched else found[0]
 
 
 def gradient_type_of(numba_type: Any, target: Any) -> Any:

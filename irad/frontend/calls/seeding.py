@@ -13,7 +13,7 @@ from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
-from irad.frontend.memory.shadows import differ
+from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
 from irad.frontend.values import build, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
@@ -191,6 +191,28 @@ def _another_shape(at: str) -> tuple[str, str, str]:
         f"pass an array with the shape of the value: np.ones_like(value{at})",
         _WEIGHS,
     )
+
+
+def add_seeds(
+    context: BaseContext,
+    builder: IRBuilder,
+    return_type: Any,
+    value: Any,
+    seeds: Sequence[tuple[Any, Any]],
+    shadows: Sequence[Any],
+) -> list[Misfit]:
+    """Adds seeds, with their types, to shadows of the returned memory; the result says where one has another shape.
+
+    Then all are left out, so that the reverse sweep can still run and release what it holds.
+    """
+    parts = [seeded_parts(return_type, kind) for _, kind in seeds]
+    pairs = [(seed, part) for (seed, _), of_seed in zip(seeds, parts, strict=True) for part in of_seed]
+    found = [each for seed, part in pairs for each in misfits(context, builder, value, seed, [part])]
+    with builder.if_then(builder.not_(any_of(builder, (each.is_there for each in found))), likely=True):
+        for (seed, _), shadow, of_seed in zip(seeds, shadows, parts, strict=True):
+            for part in of_seed:
+                add_seed(context, builder, shadow, value, seed, part)
+    return found
 
 
 def add_seed(context: BaseContext, builder: IRBuilder, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:

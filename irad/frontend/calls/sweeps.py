@@ -110,10 +110,11 @@ class Cotangents:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The shadows of one direction: of the arguments, and of the memory for the returned value."""
+    """One direction: shadows of the arguments and of the memory for the returned value, cotangents of numbers."""
 
     memory: ArgumentMemory
     return_shadow: Any
+    cotangents: Cotangents
 
 
 class Sweeps:
@@ -152,20 +153,22 @@ class Sweeps:
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
         self.references = References(context, builder, derivation.compiled.clear, extras.held)
         self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, self.references)
-        self.lanes = [Lane(self.memory, self.return_shadow)]
+        self.cotangents = Cotangents(context, builder, derivation, self.flat)
+        self.lanes = [Lane(self.memory, self.return_shadow, self.cotangents)]
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
         self._record = self.memory.new_record(derivation.return_type) if is_copied else None
-        self.cotangents = Cotangents(context, builder, derivation, self.flat)
         self.watched: WatchedCall | None = None
         derivation.compiled.library.link_into(context.active_code_library)
 
-    def add_lane(self, targets: Mapping[int, tuple[Any, Any]]) -> None:
-        """Makes the shadows of another direction."""
+    def add_lane(self, targets: Mapping[int, tuple[Any, Any]], return_shadow: Any = None) -> None:
+        """Makes the shadows of another direction; that of the returned value is on the stack, if not given."""
         known = [tracked for lane in self.lanes for tracked in lane.memory.tracked]
         memory = ArgumentMemory(
             self.context, self.builder, self.derivation, self.flat, targets, self.references, other_lanes=known
         )
-        self.lanes.append(Lane(memory, self.zeroed(abi.return_llvm_type(self.derivation.return_type))))
+        shadow = return_shadow or self.zeroed(abi.return_llvm_type(self.derivation.return_type))
+        cotangents = Cotangents(self.context, self.builder, self.derivation, self.flat)
+        self.lanes.append(Lane(memory, shadow, cotangents))
 
     def zeroed(self, llvm_type: Any) -> Any:
         """A zeroed place on the stack."""
@@ -224,9 +227,9 @@ class Sweeps:
         return lane.memory.shadow_of(index)
 
     def run_reverse(self, frame: Value, arena: Value) -> None:
-        """Calls the reverse sweep, which fills ``cotangents``."""
+        """Calls the reverse sweep, which fills the cotangents of all lanes."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
-        values = [frame, arena, *self.cotangents.pointers()]
+        values = [frame, arena, *(pointer for lane in self.lanes for pointer in lane.cotangents.pointers())]
         callee = self.declare(
             library.symbols[derivative.symbols[REVERSE]], ir.VoidType(), [value.type for value in values]
         )

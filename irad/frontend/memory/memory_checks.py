@@ -255,13 +255,16 @@ class MemoryChecks:
     def _check_lanes(self, mine: Tracked, other: Tracked) -> None:
         if mine.target_extent is None or other.target_extent is None:
             return
-        if not self._may_be_written(mine.leaf, other.leaf):
+        is_tangent = mine.role is Role.TANGENT
+        if is_tangent and not self._may_be_written(mine.leaf, other.leaf):
             return
         self.refuse(
             overlap(self.builder, mine.target_extent, other.target_extent),
             f"{_name(mine)} in one direction shares memory with that of {other.argument} in another",
             "pass a separate array for each direction",
-            "the function writes to its arguments, and one tangent would overwrite the other",
+            "the function writes to its arguments, and one tangent would overwrite the other"
+            if is_tangent
+            else "the derivatives in all directions would be added up",
         )
 
     def _may_be_written(self, *leaves: Content) -> bool:

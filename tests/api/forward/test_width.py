@@ -203,11 +203,6 @@ def test_batches_that_do_not_fit(annotations, message):
         irad.autodiff(irad.Forward, scaled, *annotations)
 
 
-def test_batches_are_for_forward_mode():
-    with pytest.raises(irad.SignatureError, match="which is for forward mode"):
-        irad.autodiff(irad.Reverse, scaled, irad.BatchDuplicated(X, (X,)), irad.Const(X), irad.Const(2.0))
-
-
 def test_lanes_of_scalar_code_are_vectors():
     @njit
     def horner(x, c):
