@@ -25,6 +25,7 @@ from irad.frontend.custom.annotated import (
     is_active as is_active,
     is_needed as is_needed,
 )
+from irad.frontend.custom.lanes import in_lanes as in_lanes
 from irad.frontend.custom.stop import (
     ignore_derivatives as ignore_derivatives,
     stop_gradient as stop_gradient,

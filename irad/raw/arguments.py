@@ -18,11 +18,11 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, holds_floats
 from irad.ir.values import Parameter, Value
-from irad.passes.mode import FORWARD_MODE, Mode
-from irad.raw.markers import PRIMAL_RETURN, ROLES, ArgumentRole, marker_of
+from irad.passes.mode import Mode
+from irad.raw.markers import PRIMAL_RETURN, ROLES, SPACED, WIDTH, ArgumentRole, marker_of
 
 _INSTEAD: Final = {
-    "width": "leave it out, and write one call for each tangent: irad computes one at a time",
+    WIDTH: "leave it out, and write one call for each gradient: only __enzyme_fwddiff computes several at once",
     PRIMAL_RETURN: "leave it out, and call the function itself for its value: only __enzyme_fwddiff returns both",
 }
 """What to do without a marker that irad does not have."""
@@ -33,25 +33,27 @@ class MarkedArgument:
     """One argument of the differentiated function. ``position`` is that of ``value`` among the call's arguments.
 
     Attributes:
-        shadow: of a pointer; of a number in forward mode its tangent.
+        shadows: of a pointer; of a number in forward mode its tangents.
+        distance: so many bytes lie between the shadows of several directions, of which the first is given.
         is_result: the function writes there what it returns, and its shadow is what the call returns.
     """
 
     value: Value
     role: ArgumentRole
     position: int
-    shadow: Value | None = None
+    shadows: tuple[Value, ...] = ()
+    distance: Value | None = None
     is_result: bool = False
 
     @property
     def is_duplicated(self) -> bool:
         """Whether it is memory that comes with a shadow."""
-        return self.shadow is not None and not self.has_tangent
+        return bool(self.shadows) and not self.has_tangent
 
     @property
     def has_tangent(self) -> bool:
         """Whether it is a number that comes with its tangent."""
-        return self.shadow is not None and isinstance(self.value.type, FloatType)
+        return bool(self.shadows) and isinstance(self.value.type, FloatType)
 
 
 def paired_arguments(
@@ -78,14 +80,16 @@ def paired_arguments(
     rest = list(values)
     for number, param in enumerate(primal.params):
         where = f"argument {number + 1} of {primal.name}"
-        if _is_result(param) and number == 0 and mode is FORWARD_MODE and result is not None:
+        if _is_result(param) and number == 0 and mode.is_forward and result is not None:
             position, memory = result
-            yield MarkedArgument(memory, ArgumentRole.DUP, position, memory, is_result=True)
+            yield MarkedArgument(memory, ArgumentRole.DUP, position, (memory,), is_result=True)
             continue
-        marker = None
+        marker = distance = None
         while rest and (text := marker_of(rest[0][1])) is not None:
-            marker = _role(text, marker)
+            marker = _role(text, marker, mode)
             rest.pop(0)
+            if text in SPACED:
+                distance = _distance(rest.pop(0)[1] if rest else None, param, where)
         if not rest:
             raise SignatureError(
                 f"{primal.name} has {len(primal.params)} parameters, the call for its derivative gives {number}",
@@ -99,11 +103,12 @@ def paired_arguments(
         _check_passing(call.argument_attributes[position], param, where)
         _check_types(value, param, where)
         _check(role, param, where, mode)
-        shadow = None
+        shadows = []
         if role in (ArgumentRole.DUP, ArgumentRole.DUP_NO_NEED):
-            following = rest.pop(0) if rest and marker_of(rest[0][1]) is None else None
-            shadow = _shadow(value, param, where, call, mode, following)
-        yield MarkedArgument(value, role, position, shadow)
+            for _ in range(mode.width if distance is None else 1):
+                following = rest.pop(0) if rest and marker_of(rest[0][1]) is None else None
+                shadows.append(_shadow(value, param, where, call, mode, following))
+        yield MarkedArgument(value, role, position, tuple(shadows), distance)
     if rest:
         raise SignatureError(
             f"the call for the derivative of {primal.name} gives more than its {len(primal.params)} parameters take",
@@ -113,9 +118,31 @@ def paired_arguments(
 
 
 def _what_to_pass(mode: Mode) -> str:
-    numbers = "number or pointer" if mode is FORWARD_MODE else "pointer"
-    follows = "its tangent or shadow" if mode is FORWARD_MODE else "its shadow"
+    numbers = "number or pointer" if mode.is_forward else "pointer"
+    follows = "its tangent or shadow" if mode.is_forward else "its shadow"
+    if mode.width > 1:
+        follows = f"its {mode.width} tangents or shadows"
     return f"pass an argument for each parameter and, after each {numbers} that is not enzyme_const, {follows}"
+
+
+def _of_several(mode: Mode) -> str:
+    return f" in each of {mode.width} directions" if mode.width > 1 else ""
+
+
+def _distance(given: Value | None, param: Parameter, where: str) -> Value:
+    """How many bytes lie between the shadows of an argument.
+
+    Raises:
+        SignatureError: no integer follows the marker, or the argument is not a pointer.
+    """
+    if given is not None and isinstance(given.type, IntType) and isinstance(param.type, PointerType):
+        return given
+    raise SignatureError(
+        f"{where} is not a pointer" if given is not None else f"no distance between the shadows of {where} is given",
+        "(a) pass a pointer: enzyme_dupv, distance in bytes, argument, first shadow or (b) enzyme_dup, argument, and "
+        "each shadow or tangent",
+        "enzyme_dupv says how many bytes lie between the shadows of an argument in memory",
+    )
 
 
 def _shadow(
@@ -129,17 +156,18 @@ def _shadow(
     if isinstance(param.type, FloatType):
         if following is None or not isinstance(following[1].type, FloatType):
             raise SignatureError(
-                f"{where} is a number without its tangent",
+                f"{where} is a number without its tangent" + _of_several(mode),
                 "(a) pass its tangent after it, as a floating-point number, or (b) put enzyme_const before it",
                 "forward mode computes the derivative along the tangents of the arguments",
             )
         return following[1]
     is_structure = is_by_value(param.attributes)
     place, shadow = following if following is not None else (0, None)
-    misplaced = following is not None and _is_by_value(call, place) and not (is_structure and mode is FORWARD_MODE)
+    misplaced = following is not None and _is_by_value(call, place) and not (is_structure and mode.is_forward)
     if shadow is None or not isinstance(shadow.type, PointerType) or misplaced:
         raise SignatureError(
-            f"{where} is a {'structure by value' if is_structure else 'pointer'} without its shadow",
+            f"{where} is a {'structure by value' if is_structure else 'pointer'} without its shadow"
+            + _of_several(mode),
             "(a) pass the address of the shadow after it, or (b) put enzyme_const before it",
             "the derivative of memory is in its shadow; there is nowhere else to put it",
         )
@@ -152,14 +180,15 @@ def _shadow(
     return shadow
 
 
-def _role(text: str, before: ArgumentRole | None) -> ArgumentRole:
-    if before is not None or text not in ROLES:
+def _role(text: str, before: ArgumentRole | None, mode: Mode) -> ArgumentRole:
+    known = ROLES | SPACED if mode.is_forward else ROLES
+    if before is not None or text not in known:
         raise UnsupportedError(
-            f"irad does not know the marker enzyme_{text}" + (" after another one" if text in ROLES else ""),
+            f"irad does not know the marker enzyme_{text}" + (" after another one" if text in known else ""),
             _INSTEAD.get(text, "use enzyme_const, enzyme_dup, enzyme_dupnoneed or enzyme_out, one before an argument"),
             "a marker says how the following argument takes part; irad does not guess",
         )
-    return ROLES[text]
+    return known[text]
 
 
 def _default(value: Value, param: Parameter, where: str, mode: Mode) -> ArgumentRole:
@@ -177,7 +206,7 @@ def _default(value: Value, param: Parameter, where: str, mode: Mode) -> Argument
     if isinstance(value.type, PointerType):
         return ArgumentRole.DUP
     if isinstance(value.type, FloatType):
-        return ArgumentRole.DUP if mode is FORWARD_MODE else ArgumentRole.OUT
+        return ArgumentRole.DUP if mode.is_forward else ArgumentRole.OUT
     return ArgumentRole.CONST
 
 
@@ -228,7 +257,7 @@ def _check_types(value: Value, param: Parameter, where: str) -> None:
 
 def _check(role: ArgumentRole, param: Parameter, where: str, mode: Mode) -> None:
     is_pointer, is_number = isinstance(param.type, PointerType), isinstance(param.type, FloatType)
-    is_forward = mode is FORWARD_MODE
+    is_forward = mode.is_forward
     if role is ArgumentRole.OUT and is_forward:
         raise SignatureError(
             f"{where} is marked enzyme_out, which is for reverse mode",

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from irad.errors import IradError, SignatureError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import Alloca, CallSite, Cast, Load, Ret, Store
 from irad.ir.module import Function, Module
-from irad.ir.values import ConstantExpression, GlobalAlias, Parameter, Value
-from irad.passes.mode import FORWARD_MODE, Mode
+from irad.ir.values import ConstantExpression, ConstantInt, GlobalAlias, Parameter, Value
+from irad.passes.mode import Mode, forward_mode
 from irad.raw.arguments import MarkedArgument, paired_arguments
-from irad.raw.markers import MODES, OTHER_KINDS, PRIMAL_RETURN, kind_of, marker_of
+from irad.raw.markers import MODES, OTHER_KINDS, PRIMAL_RETURN, WIDTH, kind_of, marker_of
 from irad.ruleset.registry import Registry
 
 
@@ -49,7 +49,7 @@ class AutodiffCall:
     @property
     def is_forward(self) -> bool:
         """Whether it asks for a tangent."""
-        return self.mode is FORWARD_MODE
+        return self.mode.is_forward
 
 
 def find_calls(
@@ -103,10 +103,33 @@ def _read(
             "the arguments of the call say what to differentiate, and at which point",
         )
     primal = _function(values.pop(0)[1], registry)
-    given = [each for each in values if mode is not FORWARD_MODE or marker_of(each[1]) != PRIMAL_RETURN]
+    if mode.is_forward:
+        values, width = _without_width(values)
+        mode = forward_mode(width)
+    given = [each for each in values if not mode.is_forward or marker_of(each[1]) != PRIMAL_RETURN]
     arguments = tuple(paired_arguments(given, primal, call, mode, holds_integers, result))
     place = result[1] if result is not None else None
     return AutodiffCall(call, primal, mode, arguments, place, returns_primal=len(given) < len(values))
+
+
+def _without_width(values: list[tuple[int, Value]]) -> tuple[list[tuple[int, Value]], int]:
+    """The arguments without the marker for the number of tangents and what follows it; that number.
+
+    Raises:
+        SignatureError: no such number follows, or there are several.
+    """
+    places = [place for place, (_, value) in enumerate(values) if marker_of(value) == WIDTH]
+    if not places:
+        return values, 1
+    [place, *others] = places
+    [*_, (_, number)] = values[: place + 2]
+    if others or not isinstance(number, ConstantInt) or number.value < 1:
+        raise SignatureError(
+            "the call does not say how many tangents each argument has",
+            "pass enzyme_width once, before the arguments, followed by a literal of 1 or more",
+            "the derivative is created for a number of tangents when the program is compiled",
+        )
+    return values[:place] + values[place + 2 :], number.value
 
 
 def _function(value: Value, registry: Registry) -> Function:

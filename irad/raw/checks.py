@@ -22,7 +22,6 @@ from irad.ir.types import IntType, address_spaces
 from irad.ir.values import ConstantInt, Poison, Undef, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.memory.objects import ObjectKind
-from irad.passes.mode import FORWARD_MODE
 from irad.passes.prepare.retype import copying_group
 from irad.passes.unit import Unit
 from irad.raw.escapes import escapes
@@ -189,7 +188,7 @@ def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
 
 def _is_forward(unit: Unit) -> bool:
     """Whether shadows are of the C heap, as the caller's are, and may be reallocated with the memory."""
-    return unit.program.request.mode is FORWARD_MODE
+    return unit.program.request.mode.is_forward
 
 
 def _overruns(unit: Unit, call: CallSite) -> bool:

@@ -102,8 +102,8 @@ def _tangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
                 "the call returns the tangent of the result",
             )
         return []
-    starts = (0, types.size_of(result)) if asked.returns_primal else (0,)
-    parts = [(kind, start + offset) for start in starts for offset, kind in scalars(result)]
+    size, count = types.size_of(result), asked.mode.width + asked.returns_primal
+    parts = [(kind, size * number + offset) for number in range(count) for offset, kind in scalars(result)]
     given = returned_structure(asked.call.argument_attributes[0], asked.module)
     returned = asked.call.type if given is None else given
     if not _has_room(returned, parts):
@@ -154,7 +154,8 @@ def _passed(argument: MarkedArgument) -> list[Value]:
     """What the call passes for an argument."""
     if argument.is_result:
         return []
-    return [argument.value] if argument.shadow is None else [argument.value, argument.shadow]
+    distance = [] if argument.distance is None else [argument.distance]
+    return [argument.value, *argument.shadows, *distance]
 
 
 def add_wrapper(module: Module, asked: AutodiffCall, derivative: Derivative, name: str, *, catches: bool) -> Function:
@@ -198,25 +199,25 @@ class _Wrapper:
 
     def emit(self) -> None:
         layout = result_of(self.asked)
-        values, shadows = self.parameters()
+        values, lanes = self.parameters()
         result = self.asked.primal.function_type.result
         size = types.size_of(result) if returns_numbers(result) else _NUMBER
-        value, value_shadow = self.place(size), self.place(size)
+        value, value_shadows = self.place(size), [self.place(size) for _ in lanes]
         # entry parameters: the place of the value, then those of the primal
         flat = [value, *(self.converted(v, p.type) for v, p in zip(values, self.asked.primal.params, strict=True))]
-        twins: list[Value] = [value_shadow, *shadows]
+        twins = [[place, *lane] for place, lane in zip(value_shadows, lanes, strict=True)]
         arena = self.build.call(self.runtime("irad.arena_open", function_type(PTR, [])), [])
         self.stop_if(self.build.icmp("eq", arena, ConstantNull(PTR)), _EXHAUSTED)
-        given = [*flat, *(twins[i] for i in self.derivative.shadows)]
+        given = [*flat, *(lane[i] for lane in twins for i in self.derivative.shadows)]
         symbols = self.derivative.symbols
         if self.asked.is_forward:
-            self.run(symbols[TANGENT], [ConstantNull(PTR), arena, *given, *self.tangents(shadows)], arena)
-            found = [value, value_shadow] if self.asked.returns_primal else [value_shadow]
+            self.run(symbols[TANGENT], [ConstantNull(PTR), arena, *given, *self.tangents(lanes)], arena)
+            found = [value, *value_shadows] if self.asked.returns_primal else value_shadows
             offsets = [offset for offset, _ in scalars(result)] if returns_numbers(result) else []
             slots = [self.build.byte_offset(place, offset) for place in found for offset in offsets]
         else:
             if isinstance(result, FloatType):
-                self.build.store(const_float(result, 1.0), value_shadow)
+                self.build.store(const_float(result, 1.0), value_shadows[0])
             slots = [self.place() for _ in layout.parts]
             frame = self.frame(arena)
             self.run(symbols[AUGMENTED], [frame, arena, *given], arena)
@@ -224,41 +225,46 @@ class _Wrapper:
         self.build.call(self.runtime("irad.arena_close", function_type(VOID, [PTR])), [arena])
         self.give_back(layout, slots)
 
-    def parameters(self) -> tuple[list[Value], list[Value]]:
-        """The arguments and their shadows or tangents, null where there is none."""
+    def parameters(self) -> tuple[list[Value], list[list[Value]]]:
+        """The arguments, and in each direction their shadows or tangents, null where there is none."""
         rest = list(self.function.params[1 if self.asked.result is not None else 0 :])
         values: list[Value] = []
-        shadows: list[Value] = []
+        lanes: list[list[Value]] = [[] for _ in range(self.asked.mode.width)]
         for argument in self.asked.arguments:
             if argument.is_result:
-                value, shadow = self.returned_memory()
+                value, shadows = self.returned_memory()
             else:
                 value = rest.pop(0)
-                shadow = rest.pop(0) if argument.shadow is not None else zero(value.type)
+                shadows = [rest.pop(0) for _ in argument.shadows] or [zero(value.type)] * len(lanes)
+                if argument.distance is not None:
+                    given = rest.pop(0)
+                    distance = given if given.type is types.I64 else self.build.sext(given, types.I64)
+                    steps = (self.build.mul(distance, const_int(types.I64, lane)) for lane in range(len(lanes)))
+                    shadows = [self.build.byte_offset(shadows[0], step) for step in steps]
             values.append(value)
-            shadows.append(shadow)
-        return values, shadows
+            for lane, shadow in zip(lanes, shadows, strict=True):
+                lane.append(shadow)
+        return values, lanes
 
-    def returned_memory(self) -> tuple[Value, Value]:
-        """Where a structure is written that is returned through a pointer, and its tangent, which starts as zero."""
+    def returned_memory(self) -> tuple[Value, list[Value]]:
+        """Where a structure is written that is returned through a pointer, and its tangents, which start as zero."""
         structure = _structure_of_result(self.asked)
         assert structure is not None
         size, returned = types.size_of(structure), self.function.params[0]
-        value: Value = returned
-        shadow: Value = returned
-        if self.asked.returns_primal:
-            shadow = self.build.byte_offset(returned, size)
-        else:
-            value = self.build.alloca(_words(size), align=16)
+        before, width = int(self.asked.returns_primal), self.asked.mode.width
+        value = returned if before else self.build.alloca(_words(size), align=16)
+        shadows = [self.build.byte_offset(returned, size * (before + lane)) for lane in range(width)]
         nothing, no = const_int(types.I8, 0), const_int(types.I1, 0)
-        self.build.intrinsic("llvm.memset.p0.i64", VOID, [shadow, nothing, const_int(types.I64, size), no])
-        return value, shadow
+        whole = const_int(types.I64, size * width)
+        self.build.intrinsic("llvm.memset.p0.i64", VOID, [shadows[0], nothing, whole, no])
+        return value, shadows
 
-    def tangents(self, given: Sequence[Value]) -> Iterator[Value]:
-        """Those of the numbers among the arguments."""
-        for argument, tangent, param in zip(self.asked.arguments, given, self.asked.primal.params, strict=True):
-            if argument.has_tangent:
-                yield self.converted(tangent, param.type)
+    def tangents(self, lanes: Sequence[Sequence[Value]]) -> Iterator[Value]:
+        """Those of the numbers among the arguments, in one direction after the other."""
+        for given in lanes:
+            for argument, tangent, param in zip(self.asked.arguments, given, self.asked.primal.params, strict=True):
+                if argument.has_tangent:
+                    yield self.converted(tangent, param.type)
 
     def place(self, size: int = _NUMBER) -> Value:
         """Zeroed bytes on the stack, for a number if nothing else is said."""

@@ -38,7 +38,7 @@ from irad.ir.values import (
 )
 from irad.ir.worklist import Worklist
 from irad.passes.memory.record_layouts import scalars
-from irad.passes.mode import FORWARD_MODE, Mode
+from irad.passes.mode import Mode
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
 from irad.raw.attributes import expanded
 from irad.raw.checks import check_spaces, mark_copies, mark_spelled
@@ -310,9 +310,9 @@ def returns_numbers(result: types.Type) -> bool:
 
 def _add_entry(module: Module, primal: Function, mode: Mode) -> None:
     result = primal.function_type.result
-    has_derivative = returns_numbers(result) and (mode is FORWARD_MODE or isinstance(result, types.FloatType))
+    has_derivative = returns_numbers(result) and (mode.is_forward or isinstance(result, types.FloatType))
     if not has_derivative and not isinstance(result, types.IntType | types.PointerType) and result is not types.VOID:
-        if mode is FORWARD_MODE:
+        if mode.is_forward:
             raise UnsupportedError(
                 f"{primal.name} returns a value of type {result}, whose tangent irad cannot return",
                 "return numbers only, or write the results to memory that is passed with its shadow",

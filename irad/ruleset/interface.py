@@ -384,6 +384,7 @@ class PairRule:
         parameters: the numbers of parameters through which no derivative flows.
         returns_new: the memory that it returns is new, as the user promises.
         has_tangent: there is a rule for forward mode.
+        takes_lanes: it is called once for tangents in several directions.
         forward_remedy: how to have one, where `irad.rules.forward` is not the way.
         has_cotangent: there is a rule for reverse mode.
         leaves_arguments: the rule takes no account of what the function overwrites.
@@ -395,6 +396,7 @@ class PairRule:
     parameters: frozenset[int] = frozenset()
     returns_new: bool = False
     has_tangent: bool = False
+    takes_lanes: bool = False
     forward_remedy: str | None = None
     has_cotangent: bool = True
     leaves_arguments: bool = False

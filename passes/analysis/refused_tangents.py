@@ -26,9 +26,12 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
                 focus=name,
             )
-        case PairRule(name=name) if unit.program.request.mode.width > 1 and not _can_be_repeated(unit, call):
+        case PairRule(name=name, takes_lanes=False) if unit.program.request.mode.width > 1 and not _can_be_repeated(
+            unit, call
+        ):
             return NoRuleError(
                 f"the rule of {name} cannot be called once for each of several directions",
+                f"(a) let the rule take all of them at once: irad.rules.forward({name}, batched=True) or (b) "
                 "differentiate in one direction at a time: irad.Duplicated in place of irad.BatchDuplicated",
                 "it may change what its caller sees, memory or random numbers, and would do so several times",
                 focus=name,

@@ -1,21 +1,24 @@
-"""Forward rules where there are several directions: a rule is called for each. They differ from true derivatives."""
+"""Forward rules where there are several directions: called for each, or for all. They differ from true derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
 
 import irad
 from irad import rules
 from irad.api.forward import batched_pushforward
-from irad.errors import NoRuleError
+from irad.errors import NoRuleError, RuleError
 from irad.frontend.custom import catalogue
+from irad.rules import in_lanes, is_active
 from irad.testing.allocations import allocations
 
 A = np.array([1.0, 2.0])
+J0 = types.ExternalFunction("j0", types.float64(types.float64))
 DIRECTIONS = (np.array([1.0, 0.0]), np.array([3.0, -1.0]), np.array([0.0, 2.0]))
 
 
@@ -97,3 +100,125 @@ def test_what_cannot_be_repeated_is_refused():
     for function, name in ((in_place, "double_into"), (at_random, "drawn")):
         with pytest.raises(NoRuleError, match=f"{name} cannot be called once for each of several directions"):
             batched_pushforward(njit(function), 0, 2)(DIRECTIONS[:2], A)
+
+
+@njit
+def scaled(x, factor):
+    return x * factor, factor + x.sum()
+
+
+@njit
+def scaled_in_lane(lane, x, factor):
+    array, number = np.zeros_like(x.value), 0.0
+    if is_active(x):
+        array += 10.0 * x.tangent[lane] * factor.value
+        number += 7.0 * x.tangent[lane].sum()
+    if is_active(factor):
+        array += 100.0 * x.value * factor.tangent[lane]
+        number += factor.tangent[lane]
+    return array, number
+
+
+def test_all_directions_at_once(capfd: pytest.CaptureFixture[str]):
+    """The rule runs once, is given tuples of tangents, and gives what a rule for one direction would."""
+
+    @rules.forward(scaled, batched=True)
+    def scaled_forward(config, x, factor):
+        print("width", config.width)
+        return scaled(x.value, factor.value), in_lanes(config, scaled_in_lane, x, factor)
+
+    @njit
+    def through(x, factor):
+        array, number = scaled(x * 2.0, factor)
+        return array * number, number
+
+    given = tuple((dx, float(k)) for k, dx in enumerate(DIRECTIONS))
+    batch, one = batched_pushforward(through, (0, 1), 3), irad.pushforward(through, (0, 1))
+    value, lanes = batch(given, A, 3.0)
+    assert capfd.readouterr().out.split() == ["width", "3"]
+    for each, lane in zip(given, lanes, strict=True):
+        np.testing.assert_equal(lane, one(each, A, 3.0)[1])
+    np.testing.assert_equal(lanes[1][0], 20.0 * DIRECTIONS[1] * 3.0 * 9.0 + 200.0 * A * 9.0 + 6.0 * A * 29.0)
+    found = batched_pushforward(through, 0, 2)(DIRECTIONS[1:], A, 3.0)[1]
+    np.testing.assert_equal(found, tuple(irad.jvp(through, (A, 3.0), (dx, None))[1] for dx in DIRECTIONS[1:]))
+    del value, lanes, lane, found
+    with allocations() as count:
+        for _ in range(3):
+            batch(given, A, 3.0)
+        assert count().kept == count().kept_headers == 0
+
+
+def test_memory_in_all_directions():
+    """What cannot be run again can be run for all directions: functions that write, draw, or are in C."""
+
+    @njit
+    def double_into(out, x):
+        out[:] = 2.0 * x
+
+    @rules.forward(double_into, batched=True)
+    def double_forward(config, out, x):
+        double_into(out.value, x.value)
+        for lane in range(config.width):
+            out.tangent[lane][:] = 20.0 * x.tangent[lane]
+
+    @njit
+    def drawn(x):
+        return x * np.random.random()
+
+    @rules.forward(drawn, batched=True)
+    def drawn_forward(config, x):
+        u = np.random.random()
+        return x.value * u, in_lanes(config, lambda lane: x.tangent[lane] * u)
+
+    @rules.forward("j0", batched=True)
+    def j0_forward(config, x):
+        return 0.5, in_lanes(config, lambda lane: -3.0 * x.tangent[lane])
+
+    @njit
+    def through(x):
+        out = np.empty_like(x)
+        double_into(out, x)
+        u = drawn(x[0]) / x[0]
+        return out, u, drawn(u * x[1]) / x[1], J0(x[1])
+
+    (out, _, drawn_twice, bessel), lanes = batched_pushforward(through, 0, 3)(DIRECTIONS, A)
+    np.testing.assert_equal(out, 2.0 * A)
+    assert bessel == 0.5
+    for dx, (out_tangent, u_tangent, twice_tangent, bessel_tangent) in zip(DIRECTIONS, lanes, strict=True):
+        np.testing.assert_equal(out_tangent, 20.0 * dx)
+        np.testing.assert_allclose((u_tangent, twice_tangent), 0.0, atol=1e-15)
+        assert bessel_tangent == -3.0 * dx[1]
+    assert 0.0 < drawn_twice < 1.0
+
+
+def test_partials_are_computed_once_for_all_directions(capfd: pytest.CaptureFixture[str]):
+    @njit
+    def slope(x, y):
+        return x * y, x * x
+
+    def by_x(x, y):
+        print("partial")
+        return 5.0 * y, 2.0 * x
+
+    rules.easy_rule(slope, by_x, lambda x, y: (7.0 * x, 0.0))
+    found = batched_pushforward(njit(lambda x, y: slope(x, y)), (0, 1), 3)(
+        ((1.0, 0.0), (0.0, 1.0), (-2.0, 3.0)), 3.0, 2.0
+    )
+    assert found == ((6.0, 9.0), ((10.0, 6.0), (21.0, 0.0), (43.0, -12.0)))
+    assert capfd.readouterr().out.split() == ["partial"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        (lambda config, x: (x.value, x.tangent[0]), "returns no tuple of tangents"),
+        (lambda config, x: (x.value, (1.0, 2.0, 3.0)), "returns no tuple of tangents"),
+        (lambda config, x: (x.value, (1.0, x.tangent)), r"returns the wrong tangent"),
+        (lambda config, x: (x.value, in_lanes(2, lambda lane: 1.0)), "the number of directions is not known"),
+    ],
+)
+def test_what_a_batched_rule_must_return(rule: Any, problem: str):
+    doubled = njit(lambda x: x + x)
+    rules.forward(doubled, batched=True)(rule)
+    with pytest.raises(RuleError, match=problem):
+        batched_pushforward(njit(lambda x: doubled(x)), 0, 2)((1.0, 2.0), 3.0)

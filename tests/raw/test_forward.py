@@ -45,7 +45,7 @@ def check(path: Path, level: int, folder: Path, plan: str = "default") -> None:
 
 HEAD = """\
 extern int enzyme_dup, enzyme_const, enzyme_out, enzyme_primal_return;
-int enzyme_width;
+int enzyme_width, enzyme_dupv;
 double __enzyme_fwddiff(void *, ...);
 float __irad_fwddiff_float(void *, ...);
 void *__irad_fwddiff_pointer(void *, ...);
@@ -53,11 +53,32 @@ double __enzyme_autodiff(void *, ...);
 """
 # name → (source, what the message says, what it says to do, text of the line it names)
 CASES = {
-    "several tangents at once": (
+    "number of tangents known at run time": (
+        "double f(double x) { return x; }\n"
+        "double use(double x, int n) { return __enzyme_fwddiff((void *)f, enzyme_width, n, x, 1.0, 2.0); }",
+        "does not say how many tangents",
+        "followed by a literal",
+        "enzyme_width",
+    ),
+    "fewer tangents than there are directions": (
+        "double f(double x) { return x; }\n"
+        "double use(double x) { return __enzyme_fwddiff((void *)f, enzyme_width, 2, x, 1.0); }",
+        "argument 1 of f is a number without its tangent in each of 2 directions",
+        "pass its tangent after it",
+        "enzyme_width",
+    ),
+    "room for one tangent of several": (
         "double f(double x) { return x; }\n"
         "double use(double x) { return __enzyme_fwddiff((void *)f, enzyme_width, 2, x, 1.0, 2.0); }",
-        "does not know the marker enzyme_width",
-        "one call for each tangent",
+        "the tangent of f returns double, not double and double",
+        "a structure of double, double",
+        "enzyme_width",
+    ),
+    "distance between tangents of a number": (
+        "double f(double x) { return x; }\n"
+        "double use(double x) { return __enzyme_fwddiff((void *)f, enzyme_width, 2, enzyme_dupv, 8, x, 1.0); }",
+        "argument 1 of f is not a pointer",
+        "each shadow or tangent",
         "enzyme_width",
     ),
     "value of a gradient": (

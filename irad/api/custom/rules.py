@@ -106,7 +106,7 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
 
 
 @public
-def forward(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function]:
+def forward(f: Any, *, signature: Any = None, batched: bool = False) -> Callable[[_Function], _Function]:
     """Registers the rule of a function for forward mode; reverse mode is not changed.
 
     The decorated function takes ``(config, *arguments)``. Each argument has a ``value``; one that takes part in the
@@ -118,6 +118,9 @@ def forward(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function
     Args:
         f: the function, as for `augmented_primal`.
         signature: of the function, as for `augmented_primal`.
+        batched: where there are tangents in several directions (``irad.BatchDuplicated``), the rule is called once for
+            all of them, not once for each. ``tangent`` is then a tuple of ``config.width`` tangents, also where there
+            is one, and the rule returns ``(value, tangents)``; `in_lanes` makes such tuples.
 
     Raises:
         RuleError: it takes another number of arguments; or as for `augmented_primal`.
@@ -137,7 +140,7 @@ def forward(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function
         >>> irad.jvp(loss, (5.0,), (1.0,))
         (75.0, 30.0)
     """
-    register = registering(f, "forward", signature)
+    register = registering(f, "forward", signature, batched=batched)
 
     @public
     def register_forward(function: _Function) -> _Function:
@@ -202,7 +205,7 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
     parts = easy_functions(f, partials, _compiled, arity)
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
         rule.parts.update(parts)
-        rule.is_easy = True
+        rule.is_easy, rule.batched = True, parts["forward"]
     return f
 
 
@@ -307,6 +310,7 @@ def registering(
     signature: Any,
     *,
     restores: bool | None = None,
+    batched: bool = False,
     reason: str = "a rule is code that runs as part of the derivative",
 ) -> Callable[[_Function], _Function]:
     """The decorator of a function that is to be a part of a rule; ``reason`` is why it has to be a function."""
@@ -326,6 +330,8 @@ def registering(
             rule.parts[kind] = function
             if restores is not None:
                 rule.restores = restores
+            if kind == "forward":
+                rule.batched = function if batched else None
         return function
 
     return register

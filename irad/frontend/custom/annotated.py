@@ -69,6 +69,13 @@ class TangentArgument(NamedTuple):
     tangent: Any
 
 
+class BatchTangentArgument(NamedTuple):
+    """The same for a rule that takes all directions at once: a tuple with a tangent for each."""
+
+    value: Any
+    tangent: Any
+
+
 class AugmentedReturn(NamedTuple):
     """What the augmented primal of a rule returns.
 
@@ -114,7 +121,7 @@ class RuleConfig:
         needs_shadow: whether a shadow of the returned arrays is wanted; in forward mode, the tangent of the value.
         has_cotangent: whether the value carries a derivative; if not, the reverse is given None for its cotangent.
             False in forward mode.
-        width: how many cotangents or tangents are propagated at once: 1; a rule is called for each direction.
+        width: how many tangents the rule is given at once: 1, unless it is registered with ``batched=True``.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).
         written: for each argument whether the function itself may write to its memory.

@@ -48,6 +48,7 @@ class CustomRule:
         noinline: no rule of its own: it only stays a call.
         noalias: what it returns is new memory.
         forward_from_body: forward mode differentiates the body if there is no rule for it.
+        batched: a function for forward mode that takes tangents in several directions at once, or None.
         version: changes with each registration.
     """
 
@@ -64,6 +65,7 @@ class CustomRule:
     noinline: bool = False
     noalias: bool = False
     forward_from_body: bool = False
+    batched: Callable[..., Any] | None = None
     version: int = field(default_factory=lambda: next(_versions))
 
     @property
@@ -85,6 +87,11 @@ class CustomRule:
     def is_for_forward(self) -> bool:
         """Whether the same holds for forward mode."""
         return not self.parts.keys().isdisjoint(("forward", "build_rule"))
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether the function for forward mode takes tangents in several directions at once."""
+        return self.batched is not None and self.parts.get("forward") is self.batched
 
     @property
     def decides(self) -> bool:
@@ -187,7 +194,8 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
     deciding = [[rule for rule in rules if rule.decides] for rules in fitting]
     chosen = next((_most_specific(rules) for rules in deciding if rules), None)
     rules = [rule for each in fitting for rule in each]
-    forward = _forward_part(fitting, chosen)
+    other = _forward_rule(fitting, chosen)
+    forward = {} if other is None else {"forward": other.parts["forward"]}
     inactive = frozenset().union(*(rule.inactive_arguments for rule in rules))
     noinline, noalias = any(rule.noinline for rule in rules), any(rule.noalias for rule in rules)
     has_rule = chosen is not None and not chosen.opted_out
@@ -201,15 +209,16 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
         noinline=noinline,
         noalias=noalias,
         forward_from_body=any(rule.forward_from_body for rule in rules),
+        batched=(base if other is None else other).batched,
     )
 
 
-def _forward_part(fitting: list[list[CustomRule]], chosen: CustomRule | None) -> dict[str, Callable[..., Any]]:
-    """The function for forward mode, by its kind: of the entry that decides, else of the first that fits."""
+def _forward_rule(fitting: list[list[CustomRule]], chosen: CustomRule | None) -> CustomRule | None:
+    """The first entry that fits with a function for forward mode; None where the entry that decides has the say."""
     if chosen is not None and (chosen.is_for_forward or not chosen.is_for_reverse):
-        return {}
+        return None
     having = [[rule for rule in rules if "forward" in rule.parts] for rules in fitting]
-    return next(({"forward": _most_specific(rules).parts["forward"]} for rules in having if rules), {})
+    return next((_most_specific(rules) for rules in having if rules), None)
 
 
 def _most_specific(rules: list[CustomRule]) -> CustomRule:

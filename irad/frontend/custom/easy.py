@@ -4,7 +4,7 @@ Input   a function that Numba can call, and for each argument a function that gi
 Output  the augmented primal, the reverse and the forward of the rule.
 Method  the augmented primal calls the function and keeps its arguments, copied where their memory may change. The
         reverse contracts each partial with the cotangent (`contract`), by the shapes of result and argument; the
-        forward multiplies it by the tangent (`forward.partials`).
+        forward multiplies it by the tangents (`forward.partials`), in all directions at once.
 
     result    argument    partial
     number    number      number
@@ -28,7 +28,8 @@ from irad.errors import RuleError
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.catalogue import is_known, name_of, place_of
 from irad.frontend.custom.contract import contract, kept_value, zero_shadow
-from irad.frontend.custom.forward.partials import pushed, zero_tangent
+from irad.frontend.custom.forward.partials import pushed_in_lane, zero_in_lane
+from irad.frontend.custom.lanes import in_lanes
 from irad.frontend.generated import function_from
 
 Partial = Callable[..., Any] | float | None
@@ -58,8 +59,9 @@ def easy_functions(
         "contract": contract,
         "kept_value": kept_value,
         "zero_shadow": zero_shadow,
-        "pushed": pushed,
-        "zero_tangent": zero_tangent,
+        "in_lanes": in_lanes,
+        "pushed_in_lane": pushed_in_lane,
+        "zero_in_lane": zero_in_lane,
         **{f"partial{i}": function for i, function, _ in wanted},
     }
     file = f"irad.rules.easy_rule of {name_of(f)}"
@@ -129,12 +131,14 @@ def _reverse_source(names: list[str], wanted: Sequence[tuple[int, object, bool]]
 def _forward_source(names: list[str], wanted: Sequence[tuple[int, object, bool]]) -> str:
     values = [f"{name}.value" for name in names]
     lines = [f"def forward(config, {', '.join(names)}):", f"    result = f({', '.join(values)})"]
-    lines += ["    if not config.needs_shadow:", "        return result, None", "    tangent = zero_tangent(result)"]
+    lines += ["    if not config.needs_shadow:", "        return result, None"]
+    lines.append("    tangents = in_lanes(config, zero_in_lane, result)")
     for i, _, with_result in wanted:
         listing = ", ".join([*values, *(["result"] if with_result else [])])
         lines.append(f"    if is_active(x{i}):")
-        lines.append(f"        tangent = pushed(tangent, partial{i}({listing}), x{i}.tangent)")
-    return "\n".join([*lines, "    return result, tangent"]) + "\n"
+        lines.append(f"        slope{i} = partial{i}({listing})")
+        lines.append(f"        tangents = in_lanes(config, pushed_in_lane, tangents, slope{i}, x{i}.tangent)")
+    return "\n".join([*lines, "    return result, tangents"]) + "\n"
 
 
 def _callable(

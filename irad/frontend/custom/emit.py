@@ -40,8 +40,7 @@ def annotate(
     builder: IRBuilder,
     arguments: Sequence[Annotated],
     values: Sequence[Value],
-    shadows: Iterator[Value],
-    numbers: Iterator[Value],
+    lanes: Sequence[tuple[Iterator[Value], Iterator[Value]]],
 ) -> list[Value]:
     """The annotated arguments, new references.
 
@@ -50,11 +49,11 @@ def annotate(
         builder: of llvmlite.
         arguments: what they are.
         values: as the primal takes them.
-        shadows: pointers to the shadows of the arrays that take part.
-        numbers: in forward mode, the tangents of the numbers that take part.
+        lanes: for each direction that the rule is given, pointers to the shadows of the arrays that take part; in
+            forward mode also the tangents of the numbers that do.
     """
     given = zip(arguments, values, strict=True)
-    return [_annotated(context, builder, *each, shadows, numbers) for each in given]
+    return [_annotated(context, builder, *each, lanes) for each in given]
 
 
 def _annotated(
@@ -62,8 +61,7 @@ def _annotated(
     builder: IRBuilder,
     argument: Annotated,
     value: Value,
-    shadows: Iterator[Value],
-    numbers: Iterator[Value],
+    lanes: Sequence[tuple[Iterator[Value], Iterator[Value]]],
 ) -> Value:
     if isinstance(argument.type, types.Omitted):  # the caller has left it out
         seen = context.get_constant_generic(builder, argument.value_type, argument.type.value)
@@ -73,7 +71,9 @@ def _annotated(
     parts = [seen]
     companion = argument.companion_type
     if companion is not None:
-        parts.append(_companion(context, builder, argument.type, companion, value, shadows, numbers))
+        one = companion if argument.lanes is None else argument.tangent_type
+        found = [_companion(context, builder, argument.type, one, value, *lane) for lane in lanes]
+        parts.append(found[0] if argument.lanes is None else context.make_tuple(builder, companion, found))
     return context.make_tuple(builder, argument.numba_type, parts)
 
 

@@ -186,7 +186,7 @@ def _augmented(glue: Glue) -> Callable[..., object]:
     names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]), iter(()))
+        items = emit.annotate(context, builder, glue.arguments, values[count:], [(iter(values[:count]), iter(()))])
         return context.make_tuple(builder, signature.return_type, items)
 
     def define_annotate(given: tuple[Type, ...]) -> Typed:
@@ -245,7 +245,7 @@ def _reverse(glue: Glue) -> Callable[..., object]:
         found = emit.cotangent(context, builder, glue.result, pointers[-1], shadow)
         context.nrt.incref(builder, glue.result.cotangent_type, found)
         context.nrt.incref(builder, glue.tape_type, tape)
-        items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers), iter(()))
+        items = emit.annotate(context, builder, glue.arguments, arguments, [(iter(pointers), iter(()))])
         return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
     def define_restore(given: tuple[Type, ...]) -> Typed:

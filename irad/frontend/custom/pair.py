@@ -110,9 +110,10 @@ def _compile(
 ) -> CompiledRule:
     is_forward, variant = TANGENT in wanted.symbols, wanted.variant
     rule, slots = built(rule, signature, is_forward=is_forward)
-    arguments = arguments_of(rule, signature, variant, first, is_forward=is_forward)
+    lanes = wanted.width if is_forward and rule.is_batched else None
+    arguments = arguments_of(rule, signature, variant, first, is_forward=is_forward, lanes=lanes)
     result = result_of(rule, signature, is_active)
-    config = _config(arguments, result, variant, options, is_forward=is_forward)
+    config = _config(arguments, result, variant, options, lanes or 1, is_forward=is_forward)
     glue = Glue(rule, variant, arguments, result, config, slots)
     memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
     argument_types = tuple(argument.type for argument in glue.arguments)
@@ -140,7 +141,13 @@ def _compile(
 
 
 def _config(
-    arguments: tuple[Annotated, ...], result: Result, variant: Variant, options: Options, *, is_forward: bool
+    arguments: tuple[Annotated, ...],
+    result: Result,
+    variant: Variant,
+    options: Options,
+    width: int,
+    *,
+    is_forward: bool,
 ) -> RuleConfig:
     has_derivative = result.is_active and any(leaf.kind is not tree.LeafKind.INERT for leaf in result.leaves)
 
@@ -156,6 +163,7 @@ def _config(
         written=any_in(variant.written),
         returned=any_in(variant.returned),
         is_seen=variant.is_seen,
+        width=width,
         options=options,
     )
 

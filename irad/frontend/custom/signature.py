@@ -39,6 +39,7 @@ class Annotated:
         active: those that take part.
         is_needed: whether anybody reads the memory after the call.
         is_forward: whether it is given to a forward rule: with its tangent.
+        lanes: to a rule that takes all directions at once: with so many tangents in a tuple; else None.
     """
 
     type: Type
@@ -47,6 +48,7 @@ class Annotated:
     active: frozenset[Content]
     is_needed: bool = True
     is_forward: bool = False
+    lanes: int | None = None
 
     @property
     def held_type(self) -> Type:
@@ -69,7 +71,8 @@ class Annotated:
         kind: type
         if self.is_forward and self.companion_type is not None:
             items = (self.value_type, self.companion_type)
-            return annotated.AnnotatedType(items, annotated.TangentArgument, self._active_parts)
+            kind = annotated.TangentArgument if self.lanes is None else annotated.BatchTangentArgument
+            return annotated.AnnotatedType(items, kind, self._active_parts)
         if self.has_memory:
             duplicated = annotated.DuplicatedArgument if self.is_needed else annotated.DuplicatedNoNeedArgument
             kind = annotated.MixedDuplicatedArgument if self.has_numbers else duplicated
@@ -89,9 +92,16 @@ class Annotated:
     @property
     def companion_type(self) -> Type | None:
         """What the rule is given beside the value: its tangent in forward mode, else the shadow; None: nothing."""
-        if self.is_forward:
-            return structure(self.type, self.leaves, self._tangent_of) if self.active else None
-        return self.shadow_type if self.has_memory else None
+        if not self.is_forward:
+            return self.shadow_type if self.has_memory else None
+        if not self.active:
+            return None
+        return self.tangent_type if self.lanes is None else types.UniTuple(self.tangent_type, self.lanes)
+
+    @property
+    def tangent_type(self) -> Type:
+        """The structure of the argument, with a tangent for each part that has one."""
+        return structure(self.type, self.leaves, self._tangent_of)
 
     @property
     def cotangent_type(self) -> Type:
@@ -129,7 +139,13 @@ def pointer_index(leaf: Content) -> int:
 
 
 def arguments_of(
-    rule: CustomRule, signature: Signature, variant: Variant, first: int, *, is_forward: bool
+    rule: CustomRule,
+    signature: Signature,
+    variant: Variant,
+    first: int,
+    *,
+    is_forward: bool,
+    lanes: int | None = None,
 ) -> tuple[Annotated, ...]:
     """The arguments of a ruled function.
 
@@ -139,6 +155,7 @@ def arguments_of(
         variant: how its parameters take part.
         first: the LLVM parameter at which the arguments begin.
         is_forward: whether they are for a forward rule.
+        lanes: for one that takes so many directions at once; else None.
 
     Raises:
         RuleError: one of a type takes part that rules cannot be given yet.
@@ -159,7 +176,7 @@ def arguments_of(
         seen = typeof(numba_type.value) if isinstance(numba_type, types.Omitted) else numba_type
         memory = [pointer_index(leaf) for leaf in active if leaf.kind is not LeafKind.NUMBER]
         is_needed = not memory or not variant.unneeded.issuperset(memory)
-        found.append(Annotated(numba_type, seen, leaves, active, is_needed, is_forward))
+        found.append(Annotated(numba_type, seen, leaves, active, is_needed, is_forward, lanes))
         index += layouts.width_of(numba_type)
     return tuple(found)
 

@@ -2,7 +2,7 @@
 
 Input   Numba's untyped code of the function, and the types of its arguments.
 Output  the same code with constants for `is_active(x)`, `config.needs_primal`, `config.overwritten[i]` and the like;
-        the branches that they decide are gone.
+        the branches that they decide are gone, and calls for each of several directions (`in_lanes`) written out.
 Method  expressions are evaluated over the definitions of variables; Numba's own pass then prunes. So a dead branch may
         contain code that would not compile: the shadow of a constant argument. Compiled functions that the rule calls
         with annotated arguments, the configuration or None are compiled in the same way.
@@ -21,9 +21,10 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
-from numba.core.untyped_passes import RewriteSemanticConstants
+from numba.core.untyped_passes import RewriteSemanticConstants, WithLifting
 
 from irad.frontend.custom.annotated import PREDICATES, AnnotatedType, ConfigType, RuleConfig, annotation_of
+from irad.frontend.custom.lanes import in_lanes
 from irad.frontend.custom.symbols import jitable
 from irad.frontend.numba.code_libraries import only_link
 
@@ -162,6 +163,39 @@ class _PutConstants(_Rewrite):
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
+class _WriteOutLanes(_Rewrite):
+    """``in_lanes(config, f, x)`` becomes ``(f(0, x), f(1, x), …)``."""
+
+    _name = "irad_write_out_lanes"
+
+    def rewrite(self, state: StateDict, block: ir.Block, statement: ir.Assign) -> bool:
+        call = statement.value
+        if call.op != "call" or call.kws or call.vararg or len(call.args) < 2:
+            return False
+        try:
+            known = [
+                _evaluate(state.func_ir, state.args, state.func_ir.get_definition(each))
+                for each in (call.func, call.args[0])
+            ]
+        except (_Unknown, KeyError):
+            return False
+        if known[0] is not in_lanes or not isinstance(known[1], RuleConfig):
+            return False
+        _, function, *arguments = call.args
+        found = []
+        for lane in range(known[1].width):
+            number = ir.Const(lane, statement.loc)
+            given = [_insert(state.func_ir, block, statement, "$irad.lane", number), *arguments]
+            one = ir.Expr.call(function, given, (), statement.loc)
+            found.append(_insert(state.func_ir, block, statement, "$irad.in_lane", one))
+        packed = ir.Expr.build_tuple(found, statement.loc)
+        definitions = state.func_ir._definitions[statement.target.name]
+        definitions[definitions.index(call)] = packed
+        statement.value = packed
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
 class _SpecialiseHelpers(_Rewrite):
     """Compiles functions to which the rule passes what decides branches in the same way as the rule itself."""
 
@@ -269,6 +303,7 @@ class _RuleCompiler(CompilerBase):
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_PutConstants, RewriteSemanticConstants)
         manager.add_pass_after(_SpecialiseHelpers, _PutConstants)
+        manager.add_pass_after(_WriteOutLanes, WithLifting)  # before Numba inlines the functions that they call
         manager.add_pass_after(_SpellEllipsis, _PutConstants)
         self.complete(manager)
         manager.finalize()

@@ -59,33 +59,38 @@ def _types(glue: Glue, width: int) -> tuple[Type, ...]:
 def _tangent(glue: Glue, width: int) -> Callable[..., object]:
     """(arena, returned, its shadows, shadows…, tangents of floats…, arguments…) → None.
 
-    The rule is called for each lane, for the first at last: its value is the one that stays.
+    The rule is called for all lanes at once, or for each, for the first at last: its value is the one that stays.
     """
     shadow_count, float_count = len(glue.shadowed), len(glue.float_types)
     lanes = range(width)
+    groups = [lanes] if glue.rule.is_batched else [range(lane, lane + 1) for lane in reversed(lanes)]
     returned = [f"returned_shadow{lane}" for lane in lanes]
     shadows = [[f"shadow{i}_{lane}" for i in range(shadow_count)] for lane in lanes]
     numbers = [[f"tangent{i}_{lane}" for i in range(float_count)] for lane in lanes]
     arguments = [f"argument{i}" for i in range(len(glue.arguments))]
-    names = [*shadows[0], *numbers[0], *arguments]
+    called = [[*chain(*(shadows[i] + numbers[i] for i in group)), *arguments] for group in groups]
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        shadows, rest = iter(values[:shadow_count]), values[shadow_count:]
-        numbers = emit.numbers(context, builder, glue.number_parts, iter(rest[:float_count]))
-        items = emit.annotate(context, builder, glue.arguments, rest[float_count:], shadows, numbers)
+        rest, beside = iter(values), []
+        for _ in groups[0]:
+            pointers = iter([next(rest) for _ in range(shadow_count)])
+            floats = iter([next(rest) for _ in range(float_count)])
+            beside.append((pointers, emit.numbers(context, builder, glue.number_parts, floats)))
+        items = emit.annotate(context, builder, glue.arguments, list(rest), beside)
         return context.make_tuple(builder, signature.return_type, items)
 
     def define_annotate(given: tuple[Type, ...]) -> Typed:
         return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
 
-    first = ["arena", "returned", "returned_shadow", "result"]
     slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
     calls = [
-        f"    given = annotate({', '.join([*shadows[lane], *numbers[lane], *arguments])})\n"
-        f"    result = call({', '.join(['given', *slot, *shadows[lane], *numbers[lane], *arguments])})\n"
-        f"    {'hand_on' if lane == 0 else 'hand_on_tangent'}(arena, returned, {returned[lane]}, result)\n"
-        for lane in reversed(lanes)
+        f"    given = annotate({', '.join(names)})\n"
+        f"    result = call({', '.join(['given', *slot, *names])})\n"
+        f"    {'hand_on' if 0 in group else 'hand_on_tangent'}(arena, returned, result, "
+        f"{', '.join(returned[lane] for lane in group)})\n"
+        for group, names in zip(groups, called, strict=True)
     ]
+    names, first = called[0], ["arena", "returned", "result", *(returned[lane] for lane in groups[0])]
     every = ["arena", "returned", *returned, *chain(*shadows, *numbers, arguments)]
     source = f"def tangent({', '.join(every)}):\n{taking}{''.join(calls)}"
     scope = {
@@ -102,28 +107,55 @@ def _handing_on(glue: Glue, *, keeps_value: bool) -> Callable[[tuple[Type, ...]]
     """Puts what the rule returned where its caller expects it; the value as well, or it is dropped."""
 
     def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        arena, returned, returned_shadow, value = values
-        value_type = signature.args[3]
+        arena, returned, value, *returned_shadows = values
+        value_type = signature.args[2]
         if value_type == types.none:
             value_type = _NOTHING
             value = context.make_tuple(builder, value_type, [context.get_dummy_value()] * 2)
-        if not keeps_value:
-            returned = cgutils.alloca_once(builder, abi.return_llvm_type(glue.result.type))
-        shadow = emit.store_result(
-            context, builder, glue.result, returned, returned_shadow, value, value_type, _SHAPE_MISFIT
-        )
-        if not keeps_value:
-            assert isinstance(value_type, types.BaseTuple)
-            context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
-        _store_tangents(context, builder, glue.result, returned_shadow, value, value_type)
-        emit.give_to_arena(context, builder, arena, glue.result.cotangent_type, shadow)
+        for lane, returned_shadow in enumerate(returned_shadows):
+            place = returned if keeps_value and lane == 0 else None
+            one = _of_lane(context, builder, value_type, value, lane) if glue.rule.is_batched else (value_type, value)
+            _hand_on_lane(context, builder, glue, arena, place, returned_shadow, *one)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
-        _check(glue.rule, glue.result, given[3], needs_primal=glue.config.needs_primal)
+        _check(glue, given[2])
         return types.none(*given), hand_on
 
     return define
+
+
+def _of_lane(context: BaseContext, builder: IRBuilder, value_type: Type, value: Value, lane: int) -> tuple[Type, Value]:
+    """The value and one of its tangents, from those in all directions."""
+    assert isinstance(value_type, types.BaseTuple)
+    primal_type, tangent_types = value_type.types
+    if tangent_types == types.none:
+        return value_type, value
+    assert isinstance(tangent_types, types.BaseTuple)
+    one = types.Tuple([primal_type, tangent_types.types[lane]])
+    primal, tangents = cgutils.unpack_tuple(builder, value, 2)
+    return one, context.make_tuple(builder, one, [primal, builder.extract_value(tangents, lane)])
+
+
+def _hand_on_lane(
+    context: BaseContext,
+    builder: IRBuilder,
+    glue: Glue,
+    arena: Value,
+    returned: Value | None,
+    returned_shadow: Value,
+    value_type: Type,
+    value: Value,
+) -> None:
+    """Hands on a tangent; the value as well where there is a place for it."""
+    result = glue.result
+    place = cgutils.alloca_once(builder, abi.return_llvm_type(result.type)) if returned is None else returned
+    shadow = emit.store_result(context, builder, result, place, returned_shadow, value, value_type, _SHAPE_MISFIT)
+    if returned is None:
+        assert isinstance(value_type, types.BaseTuple)
+        context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
+    _store_tangents(context, builder, result, returned_shadow, value, value_type)
+    emit.give_to_arena(context, builder, arena, result.cotangent_type, shadow)
 
 
 def _store_tangents(
@@ -155,20 +187,32 @@ def _check_strides(context: BaseContext, builder: IRBuilder, leaf: Content, pair
         misfit_there.raise_it(context, builder, RuleError)
 
 
-def _check(rule: CustomRule, result: Result, returned: Type, *, needs_primal: bool) -> None:
+def _check(glue: Glue, returned: Type) -> None:
     """Checks the type of what a forward rule returned; if the primal is not needed, it may be None.
 
     Raises:
         RuleError: it does not fit.
     """
+    rule, result, width = glue.rule, glue.result, glue.config.width
     if returned == types.none:
         returned = _NOTHING
     if not isinstance(returned, types.BaseTuple) or len(returned.types) != 2:
         raise misfit(rule, _KIND, "no pair", "(value, tangent)", described(returned))
     primal, tangent = returned.types
-    may_lack = primal == types.none and not needs_primal
+    may_lack = primal == types.none and not glue.config.needs_primal
     if primal != result.type and not may_lack and not can_convert(primal, result.type):
         raise misfit(rule, _KIND, "a value of the wrong type", described(result.type), described(primal))
+    tangents: tuple[Type, ...] = (tangent,)
+    if rule.is_batched and tangent != types.none:
+        if not isinstance(tangent, types.BaseTuple) or len(tangent.types) != width:
+            wanted = f"a tuple of {width} tangent{'s' * (width != 1)}, one for each direction"
+            raise misfit(rule, _KIND, "no tuple of tangents", wanted, described(tangent))
+        tangents = tangent.types
+    for each in tangents:
+        _check_tangent(rule, result, each)
+
+
+def _check_tangent(rule: CustomRule, result: Result, tangent: Type) -> None:
     for leaf in result.leaves if result.is_active else ():
         found, wanted = at_path(tangent, leaf.path), writable(leaf.type)
         if leaf.kind is LeafKind.INERT:

@@ -28,6 +28,18 @@ def pushed(total: object, partial: object, tangent: object) -> Any:
     raise NotImplementedError("called in compiled code only")
 
 
+@register_jitable
+def zero_in_lane(lane, value):  # type: ignore[no-untyped-def]
+    """A zero tangent for a direction."""
+    return zero_tangent(value)
+
+
+@register_jitable
+def pushed_in_lane(lane, totals, partial, tangents):  # type: ignore[no-untyped-def]
+    """The same for one of several directions."""
+    return pushed(totals[lane], partial, tangents[lane])
+
+
 @overload(zero_tangent)
 def _zero_tangent_typed(value):  # type: ignore[no-untyped-def]
     if isinstance(value, types.BaseTuple):

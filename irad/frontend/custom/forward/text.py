@@ -33,20 +33,21 @@ def numba_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol:
 
 def c_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol: str) -> str:
     """The same for a function with C's: what was raised waits in the arena."""
-    values, [shadow_of], numbers = _parameters(wanted)
+    values, lanes, numbers = _parameters(wanted)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer
     place = result if has_value else "ptr"
-    given = [shadow_of[index] for index in shadow_parameters]
-    first = ["ptr %slot", "ptr %exception", "ptr %1", "ptr %returned", "ptr %tangent"]
+    tangents = [f"%tangent{lane}" for lane in range(wanted.width)]
+    given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
+    first = ["ptr %slot", "ptr %exception", "ptr %1", "ptr %returned", *(f"ptr {each}" for each in tangents)]
     arguments = [*first, *given, *numbers, *values]
+    places = "\n".join(
+        f"  {each} = alloca {place}\n  store {place} zeroinitializer, ptr {each}" for each in ("%returned", *tangents)
+    )
     body = f"""\
   %slot = alloca ptr
   %exception = alloca ptr
-  %returned = alloca {place}
-  %tangent = alloca {place}
-  store {place} zeroinitializer, ptr %returned
-  store {place} zeroinitializer, ptr %tangent
+{places}
   store ptr null, ptr %exception
   %status = call i32 @"{symbol}"({", ".join(arguments)})
   %raised = icmp ne i32 %status, 0
@@ -65,13 +66,12 @@ def _return(wanted: RuledFunctions, result: str, *, has_value: bool) -> str:
         return "  ret void\n" if kind == "void" else f"  ret {kind} zeroinitializer\n"
     if not wanted.variant.result_active:
         return f"  %value = load {result}, ptr %returned\n  ret {result} %value\n"
-    return f"""\
-  %value = load {result}, ptr %returned
-  %amount = load {result}, ptr %tangent
-  %first = insertvalue {kind} zeroinitializer, {result} %value, 0
-  %both = insertvalue {kind} %first, {result} %amount, 1
-  ret {kind} %both
-"""
+    lines, packed = [], "zeroinitializer"
+    for index, place in enumerate(("%returned", *(f"%tangent{lane}" for lane in range(wanted.width)))):
+        lines.append(f"  %part{index} = load {result}, ptr {place}\n")
+        lines.append(f"  %packed{index} = insertvalue {kind} {packed}, {result} %part{index}, {index}\n")
+        packed = f"%packed{index}"
+    return "".join([*lines, f"  ret {kind} {packed}\n"])
 
 
 def _parameters(wanted: RuledFunctions) -> tuple[list[str], list[dict[int, str]], list[str]]:
