@@ -14,7 +14,8 @@ __version__ = "0.1.0"
 
 _HERE = Path(__file__).parent
 _NAMES = offer(__name__, _HERE)
-offer(f"{__name__}.rules", _HERE / "rules")  # what users need to write rules is defined in irad.api, above irad.rules
+for _package in ("rules", "data"):  # what users find there is defined in irad.api, above these packages
+    offer(f"{__name__}.{_package}", _HERE / _package)
 __all__ = sorted([*_NAMES.homes, "__version__"])
 __dir__ = _NAMES.listed
 

@@ -13,12 +13,13 @@ from types import ModuleType
 import pytest
 
 import irad
+import irad.data
 import irad.rules
 import irad.testing
 
 
 def _public() -> dict[str, object]:
-    modules = (irad, irad.rules, irad.testing)
+    modules = (irad, irad.data, irad.rules, irad.testing)
     return {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
 
 
@@ -33,7 +34,7 @@ EXPLAINED = {name: inspect.getdoc(member) or "" for name, member in _public().it
 
 def test_only_data_and_modules_have_no_example():
     exempt = {name for name, member in _public().items() if not isinstance(member, type) and _is_exempt(member)}
-    assert exempt == {"irad.__version__", "irad.rules", "irad.rules.ALL", "irad.testing"}
+    assert exempt == {"irad.__version__", "irad.data", "irad.rules", "irad.rules.ALL", "irad.testing"}
 
 
 @pytest.mark.parametrize("name", EXPLAINED)

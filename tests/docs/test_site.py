@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import irad
+import irad.data
 import irad.rules
 import irad.testing
 
@@ -57,7 +58,8 @@ def test_pages_load_nothing_from_elsewhere(site: Path):
 
 def test_the_reference_has_every_public_name():
     documented = set(re.findall(r"^::: (\S+)$", "".join(p.read_text() for p in REFERENCE.iterdir()), re.MULTILINE))
-    public = {f"irad.{name}" for name in irad.__all__ if name not in ("rules", "testing", "__version__")}
+    public = {f"irad.{name}" for name in irad.__all__ if name not in ("data", "rules", "testing", "__version__")}
+    public |= {f"irad.data.{name}" for name in irad.data.__all__}
     public |= {f"irad.rules.{name}" for name in irad.rules.__all__ if name != "ALL"}
     public |= {f"irad.testing.{name}" for name in irad.testing.__all__}
     assert documented == public

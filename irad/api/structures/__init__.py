@@ -1,0 +1,4 @@
+"""Functions over any structure; what they know of Numba's instances and containers is registered here."""
+
+from irad.data.recursive import containers as containers
+from irad.frontend.values import instances as instances

@@ -1,0 +1,169 @@
+"""`VectorSpace`: any structure as one vector, for solvers that know nothing of what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from irad.api.structures.linear import dot, norm
+from irad.api.structures.maps import Predicate, recursive_map, recursive_map_into
+from irad.api.structures.zeros import copy, make_zero
+from irad.data.recursive.operations import add, copied, divided, scaled, subtract, zero
+from irad.errors import HERE, SignatureError
+from irad.message import with_article
+
+
+class VectorSpace:
+    """A structure with the operations of a vector: ``+``, ``-``, products with numbers, inner products.
+
+    Operators make new structures. In place, ``+=`` and its relatives reuse what can be overwritten, and `axpy` and
+    `copyto` do so in another vector's storage. All take the structure's vectors, each once; what is inactive stays that
+    of the vector on the left.
+
+    Args:
+        value: any structure, as in `recursive_map`.
+        inactive: as in `recursive_map`.
+
+    Attributes:
+        value: the structure.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad.data import VectorSpace
+        >>> x = VectorSpace({"w": np.array([3.0, 0.0]), "b": 4.0})
+        >>> x.norm()
+        5.0
+        >>> (x + 2.0 * x).value
+        {'w': array([9., 0.]), 'b': 12.0}
+    """
+
+    __slots__ = ("_inactive", "_scratch", "value")
+    __array_ufunc__ = None  # NumPy's numbers leave products with a vector to it
+
+    def __init__(self, value: Any, *, inactive: Predicate | None = None) -> None:
+        self.value: Any = value.value if isinstance(value, VectorSpace) else value
+        self._inactive = inactive
+        self._scratch: dict[tuple[Any, ...], Any] = {}
+
+    def __repr__(self) -> str:
+        return f"VectorSpace({self.value!r})"
+
+    def __add__(self, other: VectorSpace) -> Self:
+        return self._made(add, other)
+
+    def __sub__(self, other: VectorSpace) -> Self:
+        return self._made(subtract, other)
+
+    def __neg__(self) -> Self:
+        return self * -1.0
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __mul__(self, factor: complex) -> Self:
+        return self._made(_times(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: complex) -> Self:
+        return self._made(_over(divisor))
+
+    def __iadd__(self, other: VectorSpace) -> Self:
+        return self._overwritten(add, other)
+
+    def __isub__(self, other: VectorSpace) -> Self:
+        return self._overwritten(subtract, other)
+
+    def __imul__(self, factor: complex) -> Self:
+        return self._overwritten(_times(factor))
+
+    def __itruediv__(self, divisor: complex) -> Self:
+        return self._overwritten(_over(divisor))
+
+    def dot(self, other: VectorSpace) -> Any:
+        """The inner product, as `irad.data.dot`."""
+        return dot(self.value, _structure(other), inactive=self._inactive)
+
+    def norm(self) -> float:
+        """The Euclidean norm, as `irad.data.norm`."""
+        return norm(self.value, inactive=self._inactive)
+
+    def zero(self) -> Self:
+        """The zero of this space, in new storage."""
+        return self._like(make_zero(self.value, inactive=self._inactive))
+
+    def zero_(self) -> None:
+        """Overwrites the vector with zeros."""
+        self._overwritten(zero)
+
+    def copy(self) -> Self:
+        """The same vector in new storage."""
+        return self._like(copy(self.value, inactive=self._inactive))
+
+    def copyto(self, target: VectorSpace) -> None:
+        """Overwrites another vector of this space with this one."""
+        target._overwritten(lambda old, new, out=None: copied(new, out=out), self)
+
+    def axpy(self, factor: complex, x: VectorSpace) -> None:
+        """Adds ``factor * x``; what that takes of memory is kept for the next time."""
+        number = _number(factor)
+
+        def added(mine: Any, its: Any, out: Any = None) -> Any:
+            return add(mine, scaled(its, number, out=self._room(its)), out=out)
+
+        self._overwritten(added, x)
+
+    def _room(self, like: Any) -> Any:
+        """Memory for a product; None for numbers."""
+        if not isinstance(like, np.ndarray):
+            return None
+        key = like.shape, like.dtype
+        if key not in self._scratch:
+            self._scratch[key] = np.empty_like(like)
+        return self._scratch[key]
+
+    def _like(self, value: Any) -> Self:
+        return type(self)(value, inactive=self._inactive)
+
+    def _made(self, operation: Callable[..., Any], *others: VectorSpace) -> Self:
+        return self._like(recursive_map(operation, self.value, *map(_structure, others), inactive=self._inactive))
+
+    def _overwritten(self, operation: Callable[..., Any], *others: VectorSpace) -> Self:
+        others_structures = map(_structure, others)
+        self.value = recursive_map_into(operation, self.value, self.value, *others_structures, inactive=self._inactive)
+        return self
+
+
+def _times(factor: complex) -> Callable[..., Any]:
+    number = _number(factor)
+    return lambda part, out=None: scaled(part, number, out=out)
+
+
+def _over(divisor: complex) -> Callable[..., Any]:
+    number = _number(divisor)
+    return lambda part, out=None: divided(part, number, out=out)
+
+
+def _number(factor: Any) -> Any:
+    """A number of Python, which does not change the type of what it is multiplied by."""
+    if isinstance(factor, np.generic | np.ndarray) and factor.ndim == 0:
+        factor = factor.item()
+    if isinstance(factor, int | float | complex):
+        return factor
+    raise SignatureError(
+        f"a vector is multiplied by {with_article(type(factor).__name__)}",
+        "multiply vectors by numbers; of two vectors, x.dot(y) is the inner product",
+        location=HERE,
+    )
+
+
+def _structure(other: Any) -> Any:
+    if isinstance(other, VectorSpace):
+        return other.value
+    raise SignatureError(
+        f"a vector is combined with {with_article(type(other).__name__)}",
+        "wrap the structure first: irad.data.VectorSpace(structure)",
+        location=HERE,
+    )

@@ -1,0 +1,262 @@
+"""The first look at a structure, before anything is written: its parts, which are active, and whether inputs agree.
+
+The first input is the reference. Wherever it holds one object twice, so must the other inputs; results will, too. Given
+outputs may hold no object twice that it does not, since such an object would have to become two things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Kind, Vector, kind_of
+from irad.errors import HERE, SignatureError
+
+Values: TypeAlias = tuple[Any, ...]
+Memo: TypeAlias = dict[int, Any]
+Way: TypeAlias = "tuple[Way, Container, Any] | None"
+"""How a place is reached: from where, and the key there."""
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """One object of the first input, with what is at the same place of the other inputs and outputs.
+
+    Attributes:
+        kind: of the object.
+        inputs: the object, and its counterparts.
+        outputs: what is given to be overwritten.
+        way: how it is reached first.
+        has_identity: whether it is one thing wherever it is found: a number is not, nor is a view of a field.
+        parts: what it holds, for containers.
+        is_active: whether it is or holds a vector.
+        is_rebuilt: whether its outputs cannot be kept: they, or what they hold, cannot be overwritten.
+        results: what takes its place, once that is known.
+    """
+
+    kind: Kind
+    inputs: Values
+    outputs: Values | None
+    way: Way
+    has_identity: bool
+    parts: list[Part] = field(default_factory=list)
+    is_active: bool = False
+    is_rebuilt: bool = False
+    results: Values | None = None
+
+    @property
+    def name(self) -> str:
+        """The way to it as Python writes it: ``[0].weights``."""
+        return _written(self.way) or "the top"
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """A member of a container: its key, its place, and the members of the outputs at that key."""
+
+    key: Any
+    place: Place
+    outputs: Values | None
+
+
+def _written(way: Way) -> str:
+    if way is None:
+        return ""
+    holder, kind, key = way
+    return _written(holder) + kind.way(key)
+
+
+def survey(
+    inputs: Values,
+    outputs: Values | None = None,
+    seen: Memo | None = None,
+    inactive: Callable[[Any], bool] | None = None,
+) -> Place:
+    """The place of the whole; those of what it holds follow as parts, one object being one place.
+
+    Args:
+        inputs: at least one; all of one structure.
+        outputs: structures like that, which are to be overwritten.
+        seen: by the id of objects the tuple of what takes their place; they are not looked into.
+        inactive: says of an object whether it is inactive, although it may hold vectors.
+
+    Raises:
+        SignatureError: the structures differ, or have objects in common where the first input has not.
+    """
+    surveyor = _Surveyor(seen if seen is not None else {}, inactive)
+    root = surveyor.place(inputs, outputs, None)
+    _propagate(surveyor.containers)
+    return root
+
+
+def vectors_of(root: Place) -> Iterator[Place]:
+    """The places of vectors, each once, in reading order."""
+    done: set[int] = set()
+    stack = [root]
+    while stack:
+        place = stack.pop()
+        if not place.is_active or id(place) in done:
+            continue
+        done.add(id(place))
+        if isinstance(place.kind, Vector):
+            yield place
+        stack.extend(part.place for part in reversed(place.parts))
+
+
+class _Surveyor:
+    def __init__(self, seen: Memo, inactive: Callable[[Any], bool] | None) -> None:
+        self._seen, self._inactive = seen, inactive
+        self._known: dict[int, Place] = {}
+        self._owners: dict[int, Place] = {}  # by the id of an output, the place that overwrites it
+        self.containers: list[Place] = []
+
+    def place(self, inputs: Values, outputs: Values | None, way: Way) -> Place:
+        first = inputs[0]
+        if (known := self._known.get(id(first))) is not None:
+            _check_repeated(known, inputs, way)
+            return known
+        kind = kind_of(first)
+        if self._inactive is not None and self._inactive(first):
+            kind = INACTIVE
+        place = Place(kind, inputs, outputs, way, _has_identity(kind, way))
+        if isinstance(kind, Inactive):
+            return place
+        if place.has_identity:
+            self._known[id(first)] = place
+            if id(first) in self._seen:
+                _take(self._seen[id(first)], place)
+                return place
+            self._check_owner(place)
+        for other in (*inputs[1:], *(outputs or ())):
+            _check_alike(place, other)
+        if isinstance(kind, Container):
+            self.containers.append(place)
+            self._look_into(place, kind)
+        else:
+            place.is_active = True
+            place.is_rebuilt = outputs is not None and not all(map(kind.may_assign, outputs))
+        return place
+
+    def _look_into(self, place: Place, kind: Container) -> None:
+        columns = [dict(kind.members(value)) for value in (*place.inputs, *(place.outputs or ()))]
+        keys, count = columns[0].keys(), len(place.inputs)
+        if any(column.keys() != keys for column in columns[1:]):
+            raise _unlike(place, "do not hold the same members")
+        for key in keys:
+            members = tuple([column[key] for column in columns])
+            given = None if place.outputs is None else members[count:]
+            place.parts.append(Part(key, self.place(members[:count], given, (place.way, kind, key)), given))
+
+    def _check_owner(self, place: Place) -> None:
+        for output in place.outputs or ():
+            owner = self._owners.setdefault(id(output), place)
+            if owner is not place:
+                raise SignatureError(
+                    f"an output holds one object at {owner.name} and {place.name}; the first input holds two",
+                    "pass an output that shares no more than the input does, such as irad.data.make_zero(input)",
+                    "one object cannot hold two results",
+                    HERE,
+                )
+
+
+def _has_identity(kind: Kind, way: Way) -> bool:
+    if isinstance(kind, Vector) and kind.assign is None:
+        return False
+    return way is None or not way[1].is_memory
+
+
+def _take(found: Values, place: Place) -> None:
+    place.results, place.is_active = found, True
+    place.is_rebuilt = any(mine is not given for mine, given in zip(found, place.outputs or found, strict=True))
+
+
+def _check_repeated(known: Place, inputs: Values, way: Way) -> None:
+    if any(mine is not other for mine, other in zip(known.inputs, inputs, strict=True)):
+        raise SignatureError(
+            f"the first input holds one object at {known.name} and {_written(way)}; another input holds two",
+            "pass inputs that share what the first one shares, such as copies made by irad.data.copy",
+            "each object becomes one object of the result, which has one value",
+            HERE,
+        )
+
+
+def _check_alike(place: Place, other: Any) -> None:
+    first = place.inputs[0]
+    if type(other) is not type(first) and kind_of(other) is not place.kind:
+        raise _unlike(place, f"are a {type(first).__name__} and a {type(other).__name__}")
+    for what in ("dtype", "shape") if isinstance(first, np.ndarray | np.void) else ():
+        mine, its = getattr(first, what), getattr(other, what)
+        if mine != its:
+            raise _unlike(place, f"have the {what}s {mine} and {its}")
+
+
+def _unlike(place: Place, how: str) -> SignatureError:
+    return SignatureError(
+        f"the structures differ: the values at {place.name} {how}",
+        "pass structures that are alike, such as those made by irad.data.make_zero and irad.data.copy",
+        location=HERE,
+    )
+
+
+# --- what follows from the parts --------------------------------------------------------------------------------------
+
+
+def _propagate(containers: list[Place]) -> None:
+    """What holds an active part is active; what cannot be overwritten and holds what is replaced is rebuilt."""
+    holders: dict[int, list[Place]] = {}
+    active: list[Place] = []
+    for place in containers:
+        for part in place.parts:
+            if isinstance(part.place.kind, Container):
+                holders.setdefault(id(part.place), []).append(place)
+            elif part.place.is_active:
+                place.is_active = True
+        if place.is_active:
+            active.append(place)
+    _spread(active, holders, _activate)
+    if any(place.outputs is not None for place in containers[:1]):
+        rebuilt = [place for place in containers if place.is_active and _is_rebuilt_by_itself(place)]
+        for place in rebuilt:
+            place.is_rebuilt = True
+        _spread(rebuilt, holders, _rebuild)
+
+
+def _spread(stack: list[Place], holders: dict[int, list[Place]], give: Callable[[Place], bool]) -> None:
+    """Gives what each place of a stack has to its holders, and theirs."""
+    stack = list(stack)
+    while stack:
+        stack.extend(holder for holder in holders.get(id(stack.pop()), ()) if give(holder))
+
+
+def _activate(holder: Place) -> bool:
+    is_new = not holder.is_active
+    holder.is_active = True
+    return is_new
+
+
+def _rebuild(holder: Place) -> bool:
+    is_new = not holder.is_rebuilt and not _may_store(holder)
+    holder.is_rebuilt = holder.is_rebuilt or is_new
+    return is_new
+
+
+def _may_store(holder: Place) -> bool:
+    assert isinstance(holder.kind, Container)
+    return all(map(holder.kind.is_mutable, holder.outputs or ()))
+
+
+def _is_rebuilt_by_itself(place: Place) -> bool:
+    """Whether it cannot be changed, and holds a vector that cannot, or two objects where the first input has one."""
+    if _may_store(place):
+        return False
+    return any(
+        part.place.is_active
+        and (
+            (part.place.is_rebuilt and not isinstance(part.place.kind, Container))
+            or any(mine is not given for mine, given in zip(part.place.outputs or (), part.outputs or (), strict=True))
+        )
+        for part in place.parts
+    )

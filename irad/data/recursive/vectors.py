@@ -1,0 +1,91 @@
+"""Numbers and arrays as vectors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irad.data.recursive.kinds import INACTIVE, Chooser, Kind, Vector, set_kind
+
+
+def _read(value: Any) -> NDArray[np.float64]:
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128).ravel().view(np.float64)
+    return array.astype(np.float64).ravel()
+
+
+def _elements(like: NDArray[Any], doubles: NDArray[np.float64]) -> NDArray[Any]:
+    elements = doubles.view(np.complex128) if like.dtype.kind == "c" else doubles
+    return elements.reshape(like.shape)
+
+
+def _length(value: Any) -> int:
+    return int(np.size(value)) * (2 if np.iscomplexobj(value) else 1)
+
+
+def _refilled_number(value: Any, doubles: NDArray[np.float64]) -> Any:
+    if np.iscomplexobj(value):
+        return type(value)(complex(*doubles.tolist()))
+    return type(value)(doubles[0])
+
+
+def _refilled_array(value: NDArray[Any], doubles: NDArray[np.float64]) -> NDArray[Any]:
+    result = np.empty_like(value)
+    result[...] = _elements(value, doubles)
+    return result
+
+
+def _zeros(like: NDArray[Any]) -> NDArray[Any]:
+    """Memory of zeros is not touched before it is needed, unlike that of `numpy.zeros_like`."""
+    if type(like) is np.ndarray and (like.flags.c_contiguous or like.flags.f_contiguous):
+        return np.zeros(like.shape, like.dtype, order="C" if like.flags.c_contiguous else "F")
+    return np.zeros_like(like)
+
+
+def _assign(target: NDArray[Any], source: Any) -> None:
+    target[...] = source
+
+
+NUMBER: Final = Vector(
+    zero=lambda value: type(value)(0),
+    dot=lambda x, y: x.conjugate() * y,
+    read=_read,
+    refilled=_refilled_number,
+    length=_length,
+)
+ARRAY: Final = Vector(
+    zero=_zeros,
+    dot=np.vdot,
+    read=_read,
+    refilled=_refilled_array,
+    length=_length,
+    assign=_assign,
+    is_writable=lambda value: bool(value.flags.writeable),
+    takes_ufuncs=True,
+)
+
+
+def of_arrays(objects: Kind, records: Kind) -> Chooser:
+    """The kind of an array by its dtype.
+
+    Args:
+        objects: that of an array of Python objects.
+        records: that of an array of records, or of one record.
+    """
+
+    def choose(value: Any) -> Kind:
+        dtype = value.dtype
+        if dtype.kind in "fc":
+            return ARRAY
+        if dtype.names is not None:
+            return records
+        return objects if dtype.kind == "O" else INACTIVE
+
+    return choose
+
+
+for _number in (float, complex, np.floating, np.complexfloating):
+    set_kind(_number, NUMBER)
