@@ -11,7 +11,8 @@ from numba import typeof
 from numba.core import types
 from numba.core.errors import ForceLiteralArg
 
-from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of
+from irad.api.functions import options_or_default, primal_of
+from irad.api.positions import check_positions, chosen
 from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.calls.problems import default_positions, problems_of
 from irad.frontend.calls.raising import public
@@ -117,8 +118,7 @@ def check(
         >>> irad.check(square, 3.0).supported
         True
     """
-    primal = primal_of(f)
-    check_options(options)
+    primal, options = primal_of(f), options_or_default(options)
     argnums = chosen(f, argnums, argnames, None)
     given = None if argnums is None else check_positions(primal, argnums)
     values = _bound(primal, args)
@@ -130,7 +130,7 @@ def check(
     def look(kinds: dict[str, Any]) -> CheckReport:
         argument_types = tuple(kinds.values())
         positions = default_positions(primal, argument_types) if given is None else given
-        problems = problems_of(primal, argument_types, positions, options_or_default(options))
+        problems = problems_of(primal, argument_types, positions, options)
         return _report(primal, kinds, positions, problems)
 
     return _literal_where_asked(primal, values, kinds, look)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.api.bound import BoundDerivative, bound_method
-from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
+from irad.api.functions import options_or_default, remembered
+from irad.api.positions import chosen
+from irad.api.selection import Selection, callee_of, selected
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -65,7 +66,7 @@ def pushforward(
         >>> irad.pushforward(squares)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
         (array([ 9., 25.]), array([6., 0.]))
     """
-    return _pushforward(f, chosen(f, argnums, argnames), None, options, has_aux=bool(has_aux))
+    return _pushforward(f, chosen(f, argnums, argnames), None, bool(has_aux), options)
 
 
 def batched_pushforward(
@@ -79,30 +80,21 @@ def batched_pushforward(
     Raises:
         SignatureError: as `pushforward`.
     """
-    return _pushforward(f, argnums, width, options)
+    return _pushforward(f, argnums, width, False, options)
 
 
 def _pushforward(
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    width: int | None,
-    options: Options | None,
-    *,
-    has_aux: bool = False,
+    f: Callable[..., Any], argnums: int | Sequence[int], width: int | None, has_aux: bool, options: Options | None
 ) -> Any:
-    method = bound_method(f)
-    if method is not None:
-        found = _pushforward(method.function, method.positions(argnums), width, options, has_aux=has_aux)
-        return BoundDerivative(found, method.instance, leading=1)
-    rebuild = (pushforward, (f, argnums, has_aux)) if width is None else (batched_pushforward, (f, argnums, width))
-    return directional("pushforward", f, argnums, options, rebuild, width=width, has_aux=has_aux)
+    wanted, options = selected(f, argnums), options_or_default(options)
+    rebuild = (_pushforward, (wanted.primal, wanted.argnums, width, has_aux, options))
+    return directional("pushforward", wanted, options, rebuild, width=width, has_aux=has_aux)
 
 
 def directional(
     kind: str,
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    options: Options | None,
+    wanted: Selection,
+    options: Options,
     rebuild: tuple[Any, ...],
     *,
     width: int | None = None,
@@ -113,29 +105,26 @@ def directional(
 
     Args:
         kind: the name of the public function that makes it.
-        f: no method.
-        argnums: as in `pushforward`.
-        options: as in `pushforward`.
+        wanted: the function, and with respect to what it is differentiated.
+        options: how the derivative is made.
         rebuild: how pickle makes it again.
         width: the number of tangents that are given and returned in tuples; None: one, by itself.
         returns: what it returns; the tangent of the value stands for the gradient.
         has_aux: as in `pushforward`.
     """
-    primal = primal_of(f)
-    check_options(options)
-    positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
+    primal = wanted.primal
     task = Task(
-        roles=tuple((position, Role.TANGENT) for position in positions),
+        roles=tuple((position, Role.TANGENT) for position in wanted.positions),
         seed=Seed.NONE,
         returns=returns,
         has_aux=has_aux,
-        single=single,
+        single=wanted.single,
         lends_shadows=True,
-        options=options_or_default(options),
+        options=options,
         mode=forward_mode(width or 1),
         is_batched=width is not None,
     )
-    return remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild))
+    return wanted.bound(remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild)), leading=1)
 
 
 def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
@@ -156,9 +145,11 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
 def jvp(
     f: Callable[..., Any],
     args: Sequence[Any],
-    tangents: Sequence[Any],
+    tangents: Any,
     has_aux: bool = False,
     *,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
     """The value of a function and its derivative in a direction: a product of the Jacobian and a vector.
@@ -166,8 +157,11 @@ def jvp(
     Args:
         f: the function, as in `irad.pushforward`.
         args: its arguments.
-        tangents: the direction: for each argument its tangent, None for a constant.
+        tangents: the direction: for each argument its tangent, None for a constant; with ``argnums`` or ``argnames``
+            the tangent of that argument alone, or a tuple of those of several.
         has_aux: ``f`` returns ``(value, aux)``, and only ``value`` has a tangent.
+        argnums: the positions of the arguments that have a tangent, as in `irad.pushforward`.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
@@ -186,7 +180,12 @@ def jvp(
         (12.0, 4.0)
         >>> irad.jvp(area, (3.0, 4.0), (None, 1.0))
         (12.0, 3.0)
+        >>> irad.jvp(area, (3.0, 4.0), 1.0, argnames="height")
+        (12.0, 3.0)
     """
+    argnums = chosen(f, argnums, argnames, None)
+    if argnums is not None:
+        return pushforward(f, argnums, has_aux, options=options)(tangents, *args)
     argnums = directions(f, len(args), tangents)
     push = pushforward(f, argnums, has_aux, options=options)
     return push(tuple(tangents[i] for i in argnums), *args)
@@ -201,12 +200,10 @@ def directions(f: Callable[..., Any], count: int, tangents: Sequence[Any]) -> tu
     argnums = tuple(i for i, tangent in enumerate(tangents) if tangent is not None)
     if len(tangents) == count and argnums:
         return argnums
-    method = bound_method(f)
-    function = f if method is None else method.function
     raise SignatureError(
         f"{getattr(f, '__qualname__', repr(f))} is called with {count} arguments and {len(tangents)} tangents, of "
         f"which {len(argnums)} are not None",
         "pass one tangent for each argument, None for constants, and at least one that is not None",
         "a derivative is taken in a direction, which the tangents give",
-        location_of(primal_of(function).py_func),
+        location_of(callee_of(f)[0].py_func),
     )

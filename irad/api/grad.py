@@ -7,12 +7,13 @@ from Python and from compiled code, where they are inlined. ``irad.grad(f)`` its
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
-from irad.api.bound import BoundDerivative, bound_method
-from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
+from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
+from irad.api.selection import selected
 from irad.api.typed import A, CompiledFunction, P, R
 from irad.frontend.calls.annotations import Returns, Role, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -102,7 +103,7 @@ def grad(
         >>> irad.grad(area, argnames="height")(3.0, 4.0)
         3.0
     """
-    return _derivative("grad", f, chosen(f, argnums, argnames), has_aux, options, Returns.GRADIENT)
+    return _derivative("grad", f, argnums, argnames, has_aux, options, Returns.GRADIENT)
 
 
 @overload
@@ -161,7 +162,7 @@ def value_and_grad(
         >>> irad.value_and_grad(area)(3.0, 4.0)
         (12.0, 4.0)
     """
-    return _derivative("value_and_grad", f, chosen(f, argnums, argnames), has_aux, options, Returns.VALUE_AND_GRADIENT)
+    return _derivative("value_and_grad", f, argnums, argnames, has_aux, options, Returns.VALUE_AND_GRADIENT)
 
 
 @public
@@ -196,7 +197,7 @@ def value_and_grad_into(
         >>> gradient
         array([2., 4.])
     """
-    found: Any = _derivative("value_and_grad_into", f, chosen(f, argnums, argnames), has_aux, options, Returns.VALUE)
+    found: Any = _derivative("value_and_grad_into", f, argnums, argnames, has_aux, options, Returns.VALUE)
     compiled: CompiledFunction[Concatenate[Any, P], R] = found
     return compiled
 
@@ -205,44 +206,41 @@ def _derivative(
     kind: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
+    argnames: str | Sequence[str] | None,
     has_aux: bool,
     options: Options | None,
     returns: Returns,
-) -> DerivativeDispatcher | BoundDerivative:
-    method = bound_method(f)
-    if method is not None:
-        found = _derivative(kind, method.function, method.positions(argnums), has_aux, options, returns)
-        return BoundDerivative(found, method.instance, leading=int(returns is Returns.VALUE))
-    primal = primal_of(f)
-    check_options(options)
-    numbers = tuple(argnums) if isinstance(argnums, list | tuple) else (argnums,)
-    if any(type(number) is not int for number in numbers):  # wrong, or ints of NumPy
-        return _checked(kind, f, primal, argnums, has_aux, options, returns)
-    key = (kind, numbers, isinstance(argnums, int), bool(has_aux), options)
-    return remembered(primal, key, lambda: _checked(kind, f, primal, argnums, has_aux, options, returns))
+) -> Any:
+    if type(argnums) is not int or argnames is not None or inspect.ismethod(f):
+        return _made(kind, f, argnums, argnames, has_aux, options, returns)
+    check_options(options)  # and what is usual is found without looking at the function's parameters
+    key = (kind, argnums, bool(has_aux), options)
+    return remembered(primal_of(f), key, lambda: _made(kind, f, argnums, argnames, has_aux, options, returns))
 
 
-def _checked(
+def _made(
     kind: str,
     f: Callable[..., Any],
-    primal: Any,
     argnums: int | Sequence[int],
+    argnames: str | Sequence[str] | None,
     has_aux: bool,
     options: Options | None,
     returns: Returns,
-) -> DerivativeDispatcher:
-    positions = check_positions(primal, argnums)
+) -> Any:
+    wanted = selected(f, argnums, argnames)
     role = Role.INTO if returns is Returns.VALUE else Role.GRADIENT
     task = Task(
-        roles=tuple((position, role) for position in positions),
+        roles=tuple((position, role) for position in wanted.positions),
         returns=returns,
         has_aux=bool(has_aux),
-        single=not isinstance(argnums, Sequence),
+        single=wanted.single,
         lends_shadows=True,
         options=options_or_default(options),
     )
-    rebuild = (_derivative, (kind, f, argnums, has_aux, task.options, returns))
-    return remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild))
+    primal = wanted.primal
+    rebuild = (_derivative, (kind, primal, wanted.argnums, None, has_aux, task.options, returns))
+    found = remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild))
+    return wanted.bound(found, leading=int(returns is Returns.VALUE))
 
 
 def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:

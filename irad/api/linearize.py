@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numba.typed import List
 
-from irad.api.bound import bound_method
 from irad.api.check import types_of
 from irad.api.forward import pushforward
-from irad.api.functions import primal_of
+from irad.api.positions import chosen
+from irad.api.selection import callee_of, selected
 from irad.errors import SignatureError
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.raising import public
@@ -37,16 +37,19 @@ class LinearMap:
     It may be called repeatedly, in any thread, and after the arguments were overwritten: it has copies of them.
     """
 
-    __slots__ = ("_args", "_has_aux", "_name", "_place", "_positions", "_push", "_results")
+    __slots__ = ("_are_chosen", "_args", "_name", "_place", "_positions", "_push", "_results")
 
-    def __init__(self, name: str, place: Any, push: Any, positions: tuple[int, ...], args: tuple[Any, ...]) -> None:
-        self._name, self._place, self._push, self._positions = name, place, push, positions
+    def __init__(
+        self, primal: Any, push: Any, positions: tuple[int, ...], args: tuple[Any, ...], *, are_chosen: bool
+    ) -> None:
+        self._name, self._place = primal.py_func.__qualname__, location_of(primal.py_func)
+        self._push, self._positions, self._are_chosen = push, positions, are_chosen
         self._args = copied(args)
         self._results: Any = None
 
     def start(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs the function at its own arguments, which it may write to: the value, and what else it returned."""
-        value, _, *aux = self._push(self._tangents((None,) * len(args)), *args)
+        value, _, *aux = self._push(tuple(_zeros(args[i]) for i in self._positions), *args)
         self._results = copied(args if value is None else value)
         return value, *aux
 
@@ -54,7 +57,8 @@ class LinearMap:
         """The tangent of the value.
 
         Args:
-            tangents: one for each argument, with its structure; None stands for zeros.
+            tangents: one for each argument, with its structure, or one for each that `irad.linearize` was told by
+                argnums or argnames; None stands for zeros.
 
         Returns:
             A tangent with the structure of the value. If the function returns nothing, a tuple with an entry for each
@@ -74,31 +78,44 @@ class LinearMap:
         return tuple(written.get(i) for i in range(len(args)))
 
     def _tangents(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        count = len(self._args)
-        wrong = [i for i, each in enumerate(given) if each is not None and i not in self._positions]
+        places = self._positions if self._are_chosen else tuple(range(len(self._args)))
+        count = len(places)
+        wrong = [i for i, each in zip(places, given, strict=False) if each is not None and i not in self._positions]
         if len(given) != count or wrong:
             raise SignatureError(
                 f"the linear map of {self._name} is given "
                 + (
                     f"a tangent for argument {wrong[0]}, which has no derivative" if wrong else f"{len(given)} tangents"
                 ),
-                f"pass {count}, one for each argument, and None for those that are not numbers or arrays of these",
+                f"pass {count}, one for each of argnums, None for zeros"
+                if self._are_chosen
+                else f"pass {count}, one for each argument, and None for those that are not numbers or arrays of these",
                 "a derivative is taken in a direction, which the tangents give",
                 self._place,
             )
-        return tuple(_zeros(self._args[i]) if given[i] is None else copied(given[i]) for i in self._positions)
+        found = dict(zip(places, given, strict=True))
+        return tuple(_zeros(self._args[i]) if found[i] is None else copied(found[i]) for i in self._positions)
 
     def __repr__(self) -> str:
         return f"<linear map of {self._name}>"
 
 
 @public
-def linearize(f: Callable[..., Any], /, *args: Any, has_aux: bool = False, options: Options | None = None) -> Any:
+def linearize(
+    f: Callable[..., Any],
+    /,
+    *args: Any,
+    has_aux: bool = False,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
     """The value of a function, and its derivative there as a linear map: the counterpart of `vjp` in forward mode.
 
-    All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
-    writes to are written, as in a plain call. The map takes a tangent for each argument (None for zeros) and returns
-    that of the value. It can be made, and called, in compiled code.
+    All arguments with floats are differentiated, or those that ``argnums`` or ``argnames`` names; ints, strings and the
+    like are constants. Arrays that the function writes to are written, as in a plain call. The map takes a tangent for
+    each argument, or for each that is named (None for zeros), and returns that of the value. It can be made, and
+    called, in compiled code.
 
     **Cost.** Nothing is saved but copies of the arguments and of the value. Each call of the map runs the function
     again beside its tangents, as `jvp` does, and costs as much; so does `linearize` itself. For directions that are
@@ -109,6 +126,8 @@ def linearize(f: Callable[..., Any], /, *args: Any, has_aux: bool = False, optio
         f: the function, as in `irad.grad`; it may return anything, or nothing.
         args: its arguments: numbers, arrays, tuples and lists of these, and anything without a derivative.
         has_aux: ``f`` returns ``(value, aux)``, and only ``value`` has a tangent.
+        argnums: a position, or a tuple of positions: of the arguments that have a tangent.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
@@ -130,18 +149,18 @@ def linearize(f: Callable[..., Any], /, *args: Any, has_aux: bool = False, optio
         >>> tangent_at(np.array([1.0, 0.0])), tangent_at(np.array([0.0, 1.0]))
         (array([2., 0.]), array([0., 6.]))
     """
-    method = bound_method(f)
-    leading = () if method is None else (method.instance,)
-    primal = primal_of(f if method is None else method.function)
+    primal, leading = callee_of(f)
+    argnums = chosen(f, argnums, argnames, None)
     kinds = types_of(primal, (*leading, *args))
     for argument in abi.arguments_of(primal.py_func, kinds)[len(leading) : len(leading) + len(args)]:
         check_copyable(primal, argument)
-    given = (position - len(leading) for position in default_positions(primal, kinds))
-    positions = tuple(position for position in given if 0 <= position < len(args))
+    found = default_positions(primal, kinds) if argnums is None else selected(f, argnums).positions
+    given = (position - len(leading) for position in found)
+    positions = tuple(position for position in given if argnums is not None or 0 <= position < len(args))
     if not positions:
         raise without_derivative(primal, abi.arguments_of(primal.py_func, kinds))
     push = pushforward(f, positions, has_aux, options=options)
-    made = LinearMap(primal.py_func.__qualname__, location_of(primal.py_func), push, positions, args)
+    made = LinearMap(primal, push, positions, args, are_chosen=argnums is not None)
     value, *aux = made.start(args)
     return (value, made, *aux)
 

@@ -17,6 +17,8 @@ from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_jacobian_into
 from irad.api.jacobians.sparse import sparse_jacobian
+from irad.api.positions import chosen
+from irad.api.second import hvp, hvp_and_grad
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
@@ -24,7 +26,7 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 
 
-def _literal(value: Any, name: str) -> Any:
+def literal(value: Any, name: str) -> Any:
     """The constant behind an argument of the call: Numba's type of a literal, or the default itself.
 
     Raises:
@@ -37,7 +39,7 @@ def _literal(value: Any, name: str) -> Any:
     if isinstance(value, types.Literal):
         return value.literal_value
     if isinstance(value, types.BaseTuple):
-        return tuple(_literal(item, name) for item in value.types)
+        return tuple(literal(item, name) for item in value.types)
     if isinstance(value, types.Type):
         raise SignatureError(
             f"{name} of a derivative inside compiled code is {described(value)} whose value is known only at run time",
@@ -64,8 +66,8 @@ def _chosen(derive: Callable[..., Any]) -> Callable[..., Any]:
     """How Numba types a call of `grad` and the like."""
 
     def typed(f: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:
-        numbers, aux = _literal(argnums, "argnums"), _literal(has_aux, "has_aux")
-        derivative = derive(function_behind(f), numbers, aux, argnames=_literal(argnames, "argnames"))
+        numbers, aux = literal(argnums, "argnums"), literal(has_aux, "has_aux")
+        derivative = derive(function_behind(f), numbers, aux, argnames=literal(argnames, "argnames"))
         return lambda f, argnums=0, has_aux=False, argnames=None: derivative
 
     return typed
@@ -85,12 +87,12 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         derivative = derive(
             function_behind(f),
-            _literal(argnums, "argnums"),
-            mode=_literal(mode, "mode"),
-            chunk=_literal(chunk, "chunk"),
-            outputs=_literal(outputs, "outputs"),
-            holomorphic=_literal(holomorphic, "holomorphic"),
-            argnames=_literal(argnames, "argnames"),
+            literal(argnums, "argnums"),
+            mode=literal(mode, "mode"),
+            chunk=literal(chunk, "chunk"),
+            outputs=literal(outputs, "outputs"),
+            holomorphic=literal(holomorphic, "holomorphic"),
+            argnames=literal(argnames, "argnames"),
         )
         return lambda f, argnums=0, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None: derivative
 
@@ -110,18 +112,25 @@ def _checkpoint_loop(step: Any, n: Any, snapshots: Any) -> Callable[..., Any]:
             "the loop is created when the function is compiled",
             SourceLocation.here(),
         )
-    steps = None if n == types.none else _literal(n, "n")
-    found = checkpoint_loop(function_behind(step), steps, _literal(snapshots, "snapshots"))
+    steps = None if n == types.none else literal(n, "n")
+    found = checkpoint_loop(function_behind(step), steps, literal(snapshots, "snapshots"))
     return lambda step, n, snapshots: found
 
 
 def _checkpoint_while(condition: Any, step: Any, snapshots: Any) -> Callable[..., Any]:
-    found = checkpoint_while(function_behind(condition), function_behind(step), _literal(snapshots, "snapshots"))
+    found = checkpoint_while(function_behind(condition), function_behind(step), literal(snapshots, "snapshots"))
     return lambda condition, step, snapshots: found
 
 
-def _jvp(f: Any, args: Any, tangents: Any, has_aux: Any = False) -> Callable[..., Any]:
+def _jvp(
+    f: Any, args: Any, tangents: Any, has_aux: Any = False, argnums: Any = None, argnames: Any = None
+) -> Callable[..., Any]:
     """How Numba types a call of `jvp`: which tangents are None is known then."""
+    function, aux = function_behind(f), literal(has_aux, "has_aux")
+    where = chosen(function, literal(argnums, "argnums"), literal(argnames, "argnames"), None)
+    if where is not None:
+        push = pushforward(function, where, aux)
+        return lambda f, args, tangents, has_aux=False, argnums=None, argnames=None: push(tangents, *args)
     for name, value in (("args", args), ("tangents", tangents)):
         if not isinstance(value, types.BaseTuple):
             raise SignatureError(
@@ -130,11 +139,11 @@ def _jvp(f: Any, args: Any, tangents: Any, has_aux: Any = False) -> Callable[...
                 "which arguments have a tangent is decided when the function is compiled",
                 SourceLocation.here(),
             )
-    function = function_behind(f)
-    argnums = directions(function, len(args.types), [None if each == types.none else each for each in tangents.types])
-    chosen = "".join(f"tangents[{i}], " for i in argnums)
-    body = f"def jvp(f, args, tangents, has_aux=False):\n    return push(({chosen}), *args)\n"
-    push = pushforward(function, argnums, _literal(has_aux, "has_aux"))
+    given = directions(function, len(args.types), [None if each == types.none else each for each in tangents.types])
+    listed = "".join(f"tangents[{i}], " for i in given)
+    parameters = "f, args, tangents, has_aux=False, argnums=None, argnames=None"
+    body = f"def jvp({parameters}):\n    return push(({listed}), *args)\n"
+    push = pushforward(function, given, aux)
     return function_from("jvp", body, "irad.jvp", {"push": push})
 
 
@@ -161,7 +170,7 @@ _of_python_alone(
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
 )
 
-for function in (grad, value_and_grad, value_and_grad_into, pushforward):
+for function in (grad, value_and_grad, value_and_grad_into, pushforward, hvp, hvp_and_grad):
     overload(function, prefer_literal=True, strict=False)(_chosen(function))
 for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
     overload(each, prefer_literal=True, strict=False)(_jacobian(each))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.api.bound import BoundDerivative, bound_method
 from irad.api.forward import directional
+from irad.api.functions import options_or_default
 from irad.api.grad import grad
 from irad.api.jacobians.jacobian import derivative_matrix
+from irad.api.selection import Selection, selected
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.raising import public
 from irad.options import Options
@@ -20,6 +21,7 @@ def hessian(
     argnums: int | Sequence[int] = 0,
     *,
     chunk: int | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
     """All second derivatives of a function that returns a float.
@@ -33,6 +35,7 @@ def hessian(
         f: the function, as in `irad.grad`.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
         chunk: how many columns are computed in each run, 8 unless given.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
@@ -52,16 +55,20 @@ def hessian(
         array([[ 0., 10.],
                [10.,  6.]])
     """
-    method = bound_method(f)
-    if method is not None:
-        positions = method.positions(argnums)
-        return BoundDerivative(hessian(method.function, positions, chunk=chunk, options=options), method.instance)
-    gradient = grad(f, argnums, options=options)
-    return derivative_matrix("hessian", gradient, argnums, "forward", chunk, None, None, options)
+    wanted = selected(f, argnums, argnames)
+    gradient = grad(wanted.primal, wanted.argnums, options=options)
+    return wanted.bound(derivative_matrix("hessian", gradient, wanted.argnums, "forward", chunk, None, None, options))
 
 
 @public
-def hvp(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None) -> Any:
+def hvp(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
     """The product of the Hessian of a function that returns a float and a vector.
 
     The result is called as ``(tangents, *args)``. ``tangents`` has the structure of the argument ``argnums``, as in
@@ -74,6 +81,8 @@ def hvp(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Opt
     Args:
         f: the function, as in `irad.grad`.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(product, aux)``.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
@@ -92,16 +101,25 @@ def hvp(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Opt
         >>> irad.hvp(product)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
         array([ 0., 10.])
     """
-    return _second("hvp", hvp, f, argnums, options, Returns.GRADIENT)
+    return _second("hvp", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT)
 
 
 @public
-def hvp_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None) -> Any:
+def hvp_and_grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
     """As `irad.hvp`, with the gradient that is computed on the way.
 
     Args:
         f: the function, as in `irad.hvp`.
         argnums: as in `irad.hvp`.
+        has_aux: as in `irad.hvp`; the result is ``(product, gradient, aux)``.
+        argnames: as in `irad.hvp`.
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
@@ -119,22 +137,14 @@ def hvp_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opt
         >>> irad.hvp_and_grad(cube)(1.0, 2.0)
         (12.0, 12.0)
     """
-    return _second("hvp_and_grad", hvp_and_grad, f, argnums, options, Returns.GRADIENT_AND_VALUE)
+    return _second("hvp_and_grad", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT_AND_VALUE)
 
 
-def _second(
-    kind: str,
-    maker: Callable[..., Any],
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    options: Options | None,
-    returns: Returns,
-) -> Any:
-    method = bound_method(f)
-    if method is not None:
-        found = _second(kind, maker, method.function, method.positions(argnums), options, returns)
-        return BoundDerivative(found, method.instance, leading=1)
-    gradient = grad(f, argnums, options=options)
-    found = directional(kind, gradient, argnums, options, (maker, (f, argnums)), returns=returns)
+def _second(kind: str, wanted: Selection, has_aux: bool, options: Options | None, returns: Returns) -> Any:
+    options = options_or_default(options)
+    gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
+    of_gradient = selected(gradient, wanted.argnums)
+    rebuild = (_second, (kind, selected(wanted.primal, wanted.argnums), has_aux, options, returns))
+    found = directional(kind, of_gradient, options, rebuild, returns=returns, has_aux=has_aux)
     found.names_primal = False
-    return found
+    return wanted.bound(found, leading=1)

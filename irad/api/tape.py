@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irad.api.functions import check_options, chosen, options_or_default, primal_of
+from irad.api.functions import check_options, options_or_default, primal_of
 from irad.api.grad import grad
+from irad.api.positions import chosen
 from irad.api.separate.split import AugmentedSweep
 from irad.api.separate.vjp import vjp
 from irad.debug.hooks import measured

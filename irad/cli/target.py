@@ -19,7 +19,8 @@ import click
 import numba
 import numpy as np
 
-from irad.api.functions import check_positions, primal_of
+from irad.api.functions import primal_of
+from irad.api.positions import check_positions
 from irad.errors import IradError, SignatureError
 from irad.frontend.numba.cpu import location_of
 

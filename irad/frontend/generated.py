@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -19,3 +19,22 @@ def function_from(name: str, source: str, file: str, scope: Mapping[str, object]
     exec(compile(source, f"<{file}>", "exec"), names)
     made: Callable[..., Any] = names.pop(name)
     return made
+
+
+def emit_generated(
+    context: Any, builder: Any, function: Callable[..., Any], signature: Any, values: Sequence[Any]
+) -> Any:
+    """Emits a call of a function that a text defines, compiled for this call.
+
+    Numba's ``compile_internal`` remembers functions by their code. Functions that a text defines have equal code where
+    they differ in their global names alone, and one would be called in place of another.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        function: by `function_from`.
+        signature: Numba's, of the call.
+        values: the arguments.
+    """
+    compiled = context.compile_subroutine(builder, function, signature, caching=False)
+    return context.call_internal(builder, compiled.fndesc, signature, values)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from irad.api.functions import chosen
+from irad.api.positions import chosen
 from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options

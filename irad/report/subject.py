@@ -11,9 +11,10 @@ from numba.core import types
 from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated
 from irad.api.autodiff import autodiff_of
 from irad.api.check import with_types
-from irad.api.functions import check_options, check_positions, options_or_default, primal_of
+from irad.api.functions import check_options, options_or_default, primal_of
 from irad.api.grad import grad
 from irad.api.modes import Reverse
+from irad.api.positions import check_positions
 from irad.api.separate.vjp import augmented_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task

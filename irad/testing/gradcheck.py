@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from irad.api.check import types_of
-from irad.api.functions import check_positions, chosen, primal_of
+from irad.api.functions import primal_of
+from irad.api.positions import check_positions, chosen
 from irad.data.floats import has_floats, read_floats, with_floats
 from irad.data.precision import in_types_of
 from irad.errors import SignatureError

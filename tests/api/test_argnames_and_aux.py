@@ -11,6 +11,7 @@ from numba.experimental import jitclass
 
 import irad
 from irad.testing import gradcheck
+from irad.testing.allocations import allocations
 
 X = np.array([1.0, 2.0])
 V = np.array([0.5, -1.0])
@@ -133,3 +134,107 @@ def test_inside_compiled_code() -> None:
     for value, tangent, aux in (pushed, moved):
         assert (value, tangent) == (15.0, BY_X @ V)
         assert is_aux(aux)
+
+
+@njit
+def product(x, w, y):
+    return w * (x * y).sum(), x.size
+
+
+Y = np.array([3.0, -2.0])
+TO_X, TO_W = 3.0 * Y, X @ Y
+
+
+def test_what_is_named_is_what_a_pullback_returns() -> None:
+    value, pullback, aux = irad.vjp(product, X, y=Y, w=3.0, argnames="w", has_aux=True)
+    assert (value, aux, pullback(2.0)) == (3.0 * TO_W, 2, 2.0 * TO_W)
+    _, pullback = irad.vjp(product, X, 3.0, Y, argnums=(1, 0))
+    by_w, by_x = pullback((1.0, None))
+    assert (by_w, by_x.tolist()) == (TO_W, TO_X.tolist())
+
+
+@njit
+def fill(out, x, w):
+    out[:] = w * x
+
+
+def test_what_is_named_where_results_are_written() -> None:
+    """The array that is written takes part, although it is not named."""
+    out = np.empty(2)
+    _, pullback = irad.vjp(fill, out, X, 3.0, argnames="w")
+    assert out.tolist() == (3.0 * X).tolist()
+    assert pullback((V, None, None)) == V @ X
+
+
+def test_what_is_named_where_values_pass_through_a_constant() -> None:
+    @njit
+    def through(x, work, unused):
+        work[:] = x * x
+        return (work * V).sum() + unused
+
+    _, pullback = irad.vjp(through, X, np.empty(2), 1.0, argnames="x")
+    np.testing.assert_allclose(pullback(1.0), 2.0 * X * V, rtol=1e-15)
+
+
+def test_what_is_named_is_what_a_direction_consists_of() -> None:
+    assert irad.jvp(energy, (X, 3.0), 2.0, argnames="w") == (15.0, 2.0 * BY_W)
+    assert irad.jvp(energy, (X, 3.0), (2.0, V), argnums=(1, 0))[1] == 2.0 * BY_W + BY_X @ V
+    _, linear = irad.linearize(energy, X, 3.0, argnames="w")
+    assert linear(2.0) == 2.0 * BY_W
+    value, linear, aux = irad.linearize(energy_and_more, X, 3.0, argnums=(1, 0), has_aux=True)
+    assert (value, linear(2.0, V)) == (15.0, 2.0 * BY_W + BY_X @ V)
+    assert is_aux(aux)
+    with pytest.raises(irad.SignatureError, match="given 1 tangents") as caught:
+        linear(V)
+    assert "pass 2, one for each of argnums" in caught.value.remedy
+
+
+def test_second_derivatives() -> None:
+    assert irad.hvp(energy, argnames="w")(1.0, X, 3.0) == 0.0
+    np.testing.assert_allclose(irad.hessian(energy, argnames="x")(X, 3.0), 6.0 * np.eye(2), rtol=1e-15)
+    found, aux = irad.hvp(energy_and_more, has_aux=True)(V, X, 3.0)
+    np.testing.assert_allclose(found, 6.0 * V, rtol=1e-15)
+    assert is_aux(aux)
+    found, gradient, aux = irad.hvp_and_grad(energy_and_more, has_aux=True)(V, X, 3.0)
+    assert (found.tolist(), gradient.tolist()) == ((6.0 * V).tolist(), BY_X.tolist())
+    assert is_aux(aux)
+
+
+def test_the_names_and_keywords_of_calls_in_compiled_code() -> None:
+    @njit
+    def f(x, y):
+        value, pullback, aux = irad.vjp(product, x, y=y, w=3.0, argnames="w", has_aux=True)
+        _, both = irad.vjp(product, x, 3.0, y, argnums=(1, 0))
+        _, every = irad.vjp(product, y=y, w=3.0, x=x)
+        pushed = irad.jvp(energy, (x, 3.0), 2.0, argnames="w")
+        _, linear, more = irad.linearize(energy_and_more, x, 3.0, argnames=("w", "x"), has_aux=True)
+        second = irad.hvp(energy, argnames="x")(V, x, 3.0)
+        return value, pullback(2.0), aux, both((1.0, None)), every((1.0, None)), pushed, linear(2.0, V), more, second
+
+    f(X, Y)
+    with allocations() as made:
+        f(X, Y)
+        irad.hvp(energy_and_more, has_aux=True)(V, X, 3.0)
+        assert (made().kept, made().kept_headers) == (0, 0)
+    value, by_w, aux, both, every, pushed, tangent, more, second = f(X, Y)
+    assert second.tolist() == (6.0 * V).tolist()
+    assert (value, by_w, aux) == (3.0 * TO_W, 2.0 * TO_W, 2)
+    assert (both[0], both[1].tolist()) == (TO_W, TO_X.tolist())
+    assert [np.asarray(each).tolist() for each in every] == [TO_X.tolist(), TO_W, (3.0 * X).tolist()]
+    assert pushed == (15.0, 2.0 * BY_W)
+    assert tangent == 2.0 * BY_W + BY_X @ V
+    assert is_aux(more)
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (njit(lambda x: irad.vjp(energy, x, 3.0, argnames="z")), "argnames names 'z'"),
+        (njit(lambda x, n: irad.vjp(energy, x, 3.0, argnums=n)), "argnums of a derivative inside compiled code"),
+        (njit(lambda x: irad.vjp(energy, x, 3.0, options=irad)), "irad.vjp inside compiled code is given options"),
+        (njit(lambda x: irad.vjp(energy, x, 3.0, has_aux=True)), r"must return \(value, aux\)"),
+    ],
+)
+def test_what_calls_in_compiled_code_refuse(call: Any, problem: str) -> None:
+    with pytest.raises(Exception, match=problem):
+        call(*(X, 1)[: len(call.py_func.__code__.co_varnames)])

@@ -388,6 +388,16 @@ def test_pickle():
     assert repr(gradient) == "<irad.grad of pickled>"
 
 
+@pytest.mark.parametrize(
+    "make", [irad.grad, irad.value_and_grad, irad.pushforward, irad.jacobian, irad.hessian, irad.hvp]
+)
+def test_pickle_keeps_options_and_what_is_named(make):
+    """What is made again is the same derivative, so it is the one that there was."""
+    made = make(pickled, argnames=("b", "a"), options=irad.Options(plan="save_all", strict=True))
+    assert pickle.loads(pickle.dumps(made)) is made
+    assert pickle.loads(pickle.dumps(made)) is not make(pickled, argnames=("b", "a"))
+
+
 @numba.njit
 def pickled(a, b):
     return a * b

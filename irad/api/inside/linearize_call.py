@@ -11,14 +11,17 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, overload, register_model
 
 from irad.api.forward import pushforward
+from irad.api.inside.written_call import WrittenCall
 from irad.api.jit import jit
 from irad.api.linearize import CHANGED, TOLERANCE, check_copyable, linearize
 from irad.api.nopython import function_behind
+from irad.api.positions import chosen
+from irad.api.selection import selected
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.signature import without_derivative
 from irad.frontend.custom.contract import kept_value
 from irad.frontend.custom.forward.partials import zero_tangent
-from irad.frontend.generated import function_from
+from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
@@ -32,20 +35,21 @@ class LinearMapType(types.Callable):
 
     Attributes:
         apply: the compiled ``(args, value, *tangents) -> tangent``.
+        count: how many tangents it takes.
         args: the type of the arguments, a tuple.
         value: the type of the value.
     """
 
-    def __init__(self, apply: Any, args: Any, value: Any) -> None:
-        self.apply, self.args, self.value = apply, args, value
+    def __init__(self, apply: Any, count: int, args: Any, value: Any) -> None:
+        self.apply, self.count, self.args, self.value = apply, count, args, value
         super().__init__(name=f"linear map of {apply.py_func.__name__} ({id(apply)}, {args}, {value})")
 
     def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
         """Numba's hook when the map is called."""
-        if len(args) != len(self.args):
+        if len(args) != self.count:
             raise SignatureError(
                 f"a linear map is given {len(args)} tangents",
-                f"pass {len(self.args)}, one for each argument, and None for zeros",
+                f"pass {self.count}, one for each argument with a derivative, and None for zeros",
                 "a derivative is taken in a direction, which the tangents give",
                 SourceLocation.here(),
             )
@@ -78,7 +82,7 @@ def _call_map(context: Any, builder: Any, signature: Any, values: Sequence[Any])
         "call", f"def call(a, v{names}):\n    return apply(a, v{names})\n", _FILE, {"apply": kind.apply}
     )
     inner = typing.signature(signature.return_type, kind.args, kind.value, *tangents)
-    return context.compile_internal(builder, call, inner, (held.args, held.value, *values[1:]))
+    return emit_generated(context, builder, call, inner, (held.args, held.value, *values[1:]))
 
 
 def _maker(kind: LinearMapType) -> Any:
@@ -98,19 +102,22 @@ def _maker(kind: LinearMapType) -> Any:
     return make
 
 
-@overload(linearize, strict=False)
-def typed(f: Any, *args: Any) -> Callable[..., Any]:
+@overload(linearize, prefer_literal=True, strict=False)
+def typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
-    function = function_behind(f)
-    starred = len(args) == 1 and isinstance(args[0], types.StarArgTuple | types.StarArgUniTuple)
-    given = tuple(args[0].types if starred else args)
+    function, call = function_behind(f), WrittenCall("linearize", args, keywords)
+    given = call.positional
     arguments = [abi.Argument(i, f"argument {i}", each, abi.leaves_of(each)) for i, each in enumerate(given)]
     for argument in arguments:
         check_copyable(function, argument)
-    active = [a.position for a in arguments if any(leaf.kind is not LeafKind.INERT for leaf in a.leaves)]
+    argnums, has_aux = chosen(function, call.option("argnums"), call.option("argnames"), None), call.option("has_aux")
+    if argnums is None:
+        active = tuple(a.position for a in arguments if any(leaf.kind is not LeafKind.INERT for leaf in a.leaves))
+    else:
+        active = selected(function, argnums).positions
     if not active:
         raise without_derivative(function, tuple(arguments))
-    push = pushforward(function, tuple(active))
+    push = pushforward(function, active, bool(has_aux))
     tangents = types.BaseTuple.from_types(tuple(_typed(zero_tangent, given[i]) for i in active))
     value = _typed(push, tangents, *given).types[0]
     if value == types.none:
@@ -121,17 +128,19 @@ def typed(f: Any, *args: Any) -> Callable[..., Any]:
             SourceLocation.here(),
         )
     kept = types.BaseTuple.from_types(tuple(_typed(kept_value, each) for each in given))
-    apply = jit(_apply(function, push, len(given), active))
-    make = _maker(LinearMapType(apply, kept, _typed(kept_value, value)))
+    places = active if argnums is not None else tuple(range(len(given)))
+    apply = jit(_apply(function, push, places, active, has_aux=bool(has_aux)))
+    make = _maker(LinearMapType(apply, len(places), kept, _typed(kept_value, value)))
     zeros = "".join(f"zero_tangent(args[{i}]), " for i in active)
+    aux = ", aux" if has_aux else ""
     body = (
-        "def linearize(f, *args):\n"
+        f"    args = ({call.values})\n"
         "    kept = kept_value(args)\n"
-        f"    value, _ = push(({zeros}), *args)\n"
-        "    return value, make(kept, kept_value(value))\n"
+        f"    value, _{aux} = push(({zeros}), *args)\n"
+        f"    return value, make(kept, kept_value(value)){aux}\n"
     )
     scope = {"kept_value": kept_value, "push": push, "zero_tangent": zero_tangent, "make": make}
-    return function_from("linearize", body, _FILE, scope)
+    return call.function(body, scope)
 
 
 def _typed(function: Any, *given: Any) -> Any:
@@ -141,13 +150,16 @@ def _typed(function: Any, *given: Any) -> Any:
     return context.resolve_function_type(kind, given, {}).return_type
 
 
-def _apply(function: Any, push: Any, count: int, active: Sequence[int]) -> Callable[..., Any]:
-    """The function behind a linear map."""
-    tangents = "".join(f", t{i}" for i in range(count))
+def _apply(
+    function: Any, push: Any, places: Sequence[int], active: Sequence[int], *, has_aux: bool
+) -> Callable[..., Any]:
+    """The function behind a linear map, which is given tangents of the arguments at these places."""
+    tangents = "".join(f", t{i}" for i in places)
+    aux = ", _" if has_aux else ""
     directions = "".join(f"direction(t{i}, args[{i}]), " for i in active)
     source = (
         f"def apply(args, value{tangents}):\n"
-        f"    found, tangent = push(({directions}), *kept_value(args))\n"
+        f"    found, tangent{aux} = push(({directions}), *kept_value(args))\n"
         "    if not alike(found, value):\n"
         "        raise SignatureError(problem, remedy, reason)\n"
         "    return tangent\n"

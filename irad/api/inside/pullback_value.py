@@ -11,6 +11,7 @@ from numba.extending import intrinsic, lower_builtin, register_model
 
 from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher
 from irad.frontend.calls.separate.state import STATE_TYPE
+from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.target import typing_context
 
 _CALL: Final = "irad.pullback"
@@ -33,21 +34,30 @@ class TapeType(types.Type):
         super().__init__(name=f"tape of {name} by irad.{sweep.kind} ({id(sweep)}, {number}, {alive})")
 
 
-def tape_type(sweep: AugmentedDispatcher, shadows: tuple[Any, ...], arguments: tuple[Any, ...]) -> TapeType:
+def tape_type(
+    sweep: AugmentedDispatcher,
+    shadows: tuple[Any, ...],
+    arguments: tuple[Any, ...],
+    named: Mapping[str, Any] | None = None,
+) -> TapeType:
     """The type of the tape of a call in compiled code, which holds the arguments and the value.
 
     Args:
         sweep: what is called.
         shadows: the types of the given ones.
         arguments: their types.
+        named: the types of further arguments, by name.
 
     Raises:
         IradError: there is no such derivative.
     """
-    found = typing_context().resolve_function_type(types.Dispatcher(sweep), (*shadows, *arguments), {})
+    named = named or {}
+    found = typing_context().resolve_function_type(types.Dispatcher(sweep), (*shadows, *arguments), named)
     result = found.return_type
     assert isinstance(result, types.BaseTuple)
-    return TapeType(sweep, sweep.number_of(found.args), types.BaseTuple.from_types((*arguments, result.types[1])))
+    return TapeType(
+        sweep, sweep.number_of(found.args), types.BaseTuple.from_types((*arguments, *named.values(), result.types[1]))
+    )
 
 
 @register_model(TapeType)
@@ -60,18 +70,38 @@ class TapeModel(models.StructModel):
 
 
 class PullbackType(types.Callable):
-    """The type of a pullback; ``tape`` is that of its tape."""
+    """The type of a pullback.
 
-    def __init__(self, tape: TapeType) -> None:
-        self.tape = tape
-        super().__init__(name=f"pullback with {tape.name}")
+    Attributes:
+        tape: the type of its tape.
+        argnums: which of the gradients it returns; None: one for each argument.
+        has_aux: whether its cotangent is that of the first of the two values of the function.
+    """
+
+    def __init__(self, tape: TapeType, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False) -> None:
+        self.tape, self.argnums, self.has_aux = tape, argnums, has_aux
+        super().__init__(name=f"pullback with {tape.name} (argnums={argnums}, has_aux={has_aux})")
 
     def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
         """Numba's hook when the pullback is called."""
-        sweeps = self.tape.specialisation
-        function = types.Dispatcher(sweeps.pullback)
-        found = context.resolve_function_type(function, (STATE_TYPE, sweeps.shadows, *args), kws)
-        return None if found is None else typing.signature(found.return_type, *args, recvr=self)
+        if len(args) != 1 or kws:
+            return None
+        every = gradients_type(self.tape, types.Tuple((args[0], types.none)) if self.has_aux else args[0])
+        if self.argnums is None:
+            found = every
+        elif isinstance(self.argnums, int):
+            found = every.types[self.argnums]
+        else:
+            found = types.BaseTuple.from_types(tuple(every.types[i] for i in self.argnums))
+        return typing.signature(found, *args, recvr=self)
+
+    def returned(self) -> str:
+        """The expression of what it returns, with ``found`` for the gradients of all arguments."""
+        if self.argnums is None:
+            return "found"
+        if isinstance(self.argnums, int):
+            return f"found[{self.argnums}]"
+        return f"({''.join(f'found[{i}], ' for i in self.argnums)})"
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         """Numba's hook for messages."""
@@ -92,24 +122,57 @@ class PullbackModel(models.StructModel):
 
 @lower_builtin(_CALL, PullbackType, types.Any)
 def _call_pullback(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-    kind, cotangent = signature.args
+    kind, given = signature.args
     tape = cgutils.create_struct_proxy(kind)(context, builder, values[0]).tape
-    return reverse_tape(context, builder, kind.tape, tape, (values[1], cotangent), signature.return_type)
+    return reverse_tape(
+        context,
+        builder,
+        kind.tape,
+        tape,
+        (values[1], given),
+        signature.return_type,
+        cotangent="(given, None)" if kind.has_aux else "given",
+        returned=kind.returned(),
+    )
+
+
+def gradients_type(tape: TapeType, cotangent: Any) -> Any:
+    """The type of what the reverse sweep of a tape returns."""
+    function, sweeps = types.Dispatcher(tape.specialisation.pullback), tape.specialisation
+    return typing_context().resolve_function_type(function, (STATE_TYPE, sweeps.shadows, cotangent), {}).return_type
 
 
 def reverse_tape(
-    context: Any, builder: Any, kind: TapeType, tape: Any, cotangent: tuple[Any, Any], return_type: Any
+    context: Any,
+    builder: Any,
+    kind: TapeType,
+    tape: Any,
+    given: tuple[Any, Any],
+    return_type: Any,
+    *,
+    cotangent: str = "given",
+    returned: str = "found",
 ) -> Any:
-    """Emits the reverse sweep of a tape, on which the caller holds a reference."""
+    """Emits the reverse sweep of a tape, on which the caller holds a reference.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        kind: the type of the tape.
+        tape: the tape.
+        given: what stands for the cotangent, and its type.
+        return_type: the type of what is returned.
+        cotangent: the expression of the cotangent.
+        returned: that of what is returned, with ``found`` for the gradients of all arguments.
+    """
     held = cgutils.create_struct_proxy(kind)(context, builder, tape)
-    value, value_type = cotangent
-    pullback = kind.specialisation.pullback
-
-    def call(state: Any, shadows: Any, given: Any) -> Any:
-        return pullback(state, shadows, given)
-
+    value, value_type = given
+    source = (
+        f"def call(state, shadows, given):\n    found = pullback(state, shadows, {cotangent})\n    return {returned}\n"
+    )
+    call = function_from("call", source, "irad.vjp", {"pullback": kind.specialisation.pullback})
     inner = typing.signature(return_type, STATE_TYPE, kind.specialisation.shadows, value_type)
-    return context.compile_internal(builder, call, inner, (held.state, held.shadows, value))
+    return emit_generated(context, builder, call, inner, (held.state, held.shadows, value))
 
 
 def pullback_maker(kind: PullbackType | TapeType) -> Any:

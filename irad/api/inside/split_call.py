@@ -16,7 +16,7 @@ from numba.core.imputils import lower_constant
 from numba.extending import NativeValue, box, register_model, typeof_impl, unbox
 
 from irad.api.inside.annotated import annotation_of
-from irad.api.inside.pullback_value import TapeType, pullback_maker, reverse_tape, tape_type
+from irad.api.inside.pullback_value import TapeType, gradients_type, pullback_maker, reverse_tape, tape_type
 from irad.api.separate.split import (
     DEFAULT_SEED,
     AugmentedSweep,
@@ -29,11 +29,10 @@ from irad.api.separate.split import (
 from irad.api.separate.tape import Tape
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.separate.state import STATE_TYPE
-from irad.frontend.generated import function_from
+from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import refuse_pullback
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.target import typing_context
 
 
 @typeof_impl.register(AugmentedSweep)
@@ -112,7 +111,7 @@ def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Call
     returned = types.Tuple((tape, value)) if sweep.mode.has_primal else tape
 
     def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-        return context.compile_internal(builder, call, signature, values)
+        return emit_generated(context, builder, call, signature, values)
 
     return returned(*given), lower
 
@@ -126,8 +125,7 @@ def _reverse(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Callable
     is_default = isinstance(seed, DefaultSeedType)
     constant = default_seed(found) if is_default else None
     seed_type = typeof(constant) if is_default else seed
-    pullback = types.Dispatcher(found.pullback)
-    returned = typing_context().resolve_function_type(pullback, (STATE_TYPE, found.shadows, seed_type), {}).return_type
+    returned = gradients_type(tape, seed_type)
 
     def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
         cotangent = values[1]

@@ -8,25 +8,36 @@ from typing import Any
 from numba.core import types
 from numba.extending import overload
 
+from irad.api.functions import primal_of
 from irad.api.inside.pullback_value import PullbackType, pullback_maker, tape_type
+from irad.api.inside.written_call import WrittenCall
 from irad.api.nopython import function_behind
+from irad.api.positions import chosen
+from irad.api.selection import selected
 from irad.api.separate.vjp import augmented_of, vjp
+from irad.frontend.calls.signature import without_aux
 from irad.frontend.numba.cpu import refuse_pullback
 
 
-@overload(vjp, strict=False)
-def typed(f: Any, *args: Any) -> Callable[..., Any]:
+@overload(vjp, prefer_literal=True, strict=False)
+def typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
-    function = function_behind(f)
-    forward = augmented_of(function, None)
-    refuse_pullback(forward.primal)
-    given = (
-        args[0].types if len(args) == 1 and isinstance(args[0], types.StarArgTuple | types.StarArgUniTuple) else args
+    call = WrittenCall("vjp", args, keywords)
+    primal = primal_of(function_behind(f))
+    argnums = chosen(primal, call.option("argnums"), call.option("argnames"), None)
+    has_aux = bool(call.option("has_aux"))
+    wanted = None if argnums is None else selected(primal, argnums)
+    sweep = augmented_of(primal, None, None if wanted is None else wanted.positions)
+    refuse_pullback(primal)
+    tape = tape_type(sweep, (), call.positional, call.named)
+    value = tape.alive.types[-1]
+    if has_aux and (not isinstance(value, types.BaseTuple) or len(value) != 2):
+        raise without_aux(primal, value)
+    make = pullback_maker(PullbackType(tape, None if wanted is None else wanted.argnums, has_aux=has_aux))
+    returned = "value[0], pullback, value[1]" if has_aux else "value, pullback"
+    body = (
+        f"    _number, value, state, shadows = sweep({call.passed})\n"
+        f"    pullback = make(state, shadows, ({call.values}value))\n"
+        f"    return {returned}\n"
     )
-    make = pullback_maker(PullbackType(tape_type(forward, (), tuple(given))))
-
-    def call(f: Any, *args: Any) -> Any:
-        _number, value, state, shadows = forward(*args)
-        return value, make(state, shadows, (*args, value))
-
-    return call
+    return call.function(body, {"sweep": sweep, "make": make})

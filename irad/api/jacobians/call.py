@@ -13,7 +13,7 @@ from numba import njit
 from numba.core import types
 
 from irad.api.forward import batched_pushforward
-from irad.api.functions import check_positions, remembered
+from irad.api.functions import remembered
 from irad.api.inside.pullback_value import PullbackType, TapeType, pullback_maker
 from irad.api.jacobians.columns import Columns
 from irad.api.jacobians.destination import OUT, Place, places_in
@@ -22,6 +22,7 @@ from irad.api.jacobians.rows import Rows
 from irad.api.jacobians.specialised import Written, shadow_like, share_memory
 from irad.api.jacobians.structure import Part, Structure
 from irad.api.jacobians.writing import indented
+from irad.api.positions import check_positions
 from irad.api.separate.vjp import augmented_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Returns

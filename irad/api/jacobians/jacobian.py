@@ -11,10 +11,11 @@ from typing import Any, Final, get_args
 
 from numba.core import types
 
-from irad.api.bound import BoundDerivative, bound_method
-from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
+from irad.api.functions import options_or_default, remembered
 from irad.api.jacobians.call import Call, JacobianTask, Mode, returning
 from irad.api.jacobians.specialised import Written, specialised
+from irad.api.positions import chosen
+from irad.api.selection import selected
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
@@ -178,23 +179,16 @@ def derivative_matrix(
     options: Options | None,
 ) -> Any:
     """What `jacobian` makes, or another public function: its name is ``kind``, a Hessian is the Jacobian of ``f``."""
-    method = bound_method(f)
-    if method is not None:
-        shifted = None if outputs is None else method.positions(outputs)
-        found = derivative_matrix(
-            kind, method.function, method.positions(argnums), mode, chunk, shifted, holomorphic, options
-        )
-        return BoundDerivative(found, method.instance, leading=int(_RETURNS[kind] is Returns.VALUE))
-    primal = primal_of(f)
-    check_options(options)
+    wanted, options = selected(f, argnums), options_or_default(options)
+    primal, returns = wanted.primal, _RETURNS[kind]
     _check_mode(primal, mode, chunk)
-    positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
-    task = JacobianTask(kind, _RETURNS[kind], positions, single, chunk, holomorphic, options_or_default(options))
-    target = primal if outputs is None else returning(primal, outputs)
-    rebuild = (derivative_matrix, (kind, f, argnums, mode, chunk, outputs, holomorphic, task.options))
+    task = JacobianTask(kind, returns, wanted.positions, wanted.single, chunk, holomorphic, options)
+    written = None if outputs is None else selected(f, outputs).argnums
+    target = primal if written is None else returning(primal, written)
+    rebuild = (derivative_matrix, (kind, primal, wanted.argnums, mode, chunk, written, holomorphic, options))
     made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
     made.names_primal = kind != "hessian"
-    return made
+    return wanted.bound(made, leading=int(returns is Returns.VALUE))
 
 
 def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.api.bound import BoundDerivative, bound_method
-from irad.api.functions import check_options, check_positions, chosen, options_or_default, primal_of, remembered
+from irad.api.functions import options_or_default, remembered
 from irad.api.jacobians.call import Call, JacobianTask, returning
 from irad.api.jacobians.colouring import colours_of
 from irad.api.jacobians.probing import blocks_of, probed_pattern
 from irad.api.jacobians.specialised import specialised
+from irad.api.selection import selected
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
@@ -82,13 +82,8 @@ def sparse_jacobian(
                [-1.,  3.,  0.],
                [ 0., -1., 12.]])
     """
-    position: Any = chosen(f, argnums, argnames)
-    method = bound_method(f)
-    if method is not None:
-        position = method.positions(position)
-        outputs = None if outputs is None else method.positions(outputs)  # type: ignore[assignment]
-    primal = primal_of(f if method is None else method.function)
-    check_options(options)
+    wanted, options = selected(f, argnums, argnames), options_or_default(options)
+    primal = wanted.primal
     _check_scipy(primal)
     if isinstance(pattern, str) and pattern != "probe":
         raise SignatureError(
@@ -97,12 +92,10 @@ def sparse_jacobian(
             "the pattern says which entries of the Jacobian are computed",
             location_of(primal.py_func),
         )
-    (known,) = check_positions(primal, position)
-    target = primal if outputs is None else returning(primal, outputs)
-    products: Any = _products_of(target, known, options_or_default(options))
-    if method is not None:
-        products = BoundDerivative(products, method.instance, leading=1)
-    return SparseJacobian(target, known - (method is not None), products, pattern, check)
+    (known,) = wanted.positions
+    target = primal if outputs is None else returning(primal, selected(f, outputs).argnums)
+    products = wanted.bound(_products_of(target, known, options), leading=1)
+    return SparseJacobian(target, known - len(wanted.leading), products, pattern, check)
 
 
 def _check_scipy(primal: Any) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, overload
 
 from numba import typeof
 
-from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.api.positions import chosen
+from irad.api.selection import callee_of, selected
 from irad.api.separate.tape import Tape
 from irad.api.typed import A, R
 from irad.debug.seal import Seal
@@ -29,10 +30,10 @@ class Pullback:
     It keeps the memory that the forward sweep saved until it is garbage-collected.
     """
 
-    __slots__ = ("__weakref__", "_has_aux", "_skipped", "_tape")
+    __slots__ = ("__weakref__", "_argnums", "_has_aux", "_skipped", "_tape")
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape, self._skipped, self._has_aux = tape, 0, False
+    def __init__(self, tape: Tape, argnums: int | tuple[int, ...] | None, skipped: int, *, has_aux: bool) -> None:
+        self._tape, self._argnums, self._skipped, self._has_aux = tape, argnums, skipped, has_aux
 
     def __call__(self, cotangent: Any) -> Any:
         """The cotangents of the arguments.
@@ -41,7 +42,8 @@ class Pullback:
             cotangent: of the value, with its structure; None where a part has none.
 
         Returns:
-            A tuple with one entry for each argument, with its structure; None where there is no derivative.
+            A tuple with one entry for each argument, with its structure; None where there is no derivative. If
+            `irad.vjp` was told argnums or argnames, the entry of that argument, or a tuple of those of several.
 
         Raises:
             SignatureError: the structure, dtype or shape of the cotangent differs from that of the value.
@@ -54,17 +56,9 @@ class Pullback:
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
-        return found[self._skipped :] if self._skipped else found
-
-    def without_aux(self) -> Pullback:
-        """The same pullback, which from now on takes the cotangent of the first of the two values only."""
-        self._has_aux = True
-        return self
-
-    def without_first(self) -> Pullback:
-        """The same pullback, which from now on leaves out the first argument: the instance of a method."""
-        self._skipped = 1
-        return self
+        if self._argnums is None:
+            return found[self._skipped :] if self._skipped else found
+        return found[self._argnums] if isinstance(self._argnums, int) else tuple(found[i] for i in self._argnums)
 
     def __repr__(self) -> str:
         return f"<pullback of {self._tape.function}>"
@@ -79,6 +73,8 @@ def vjp(
     /,
     *args: Any,
     has_aux: Literal[False] = False,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
     **keywords: Any,
 ) -> tuple[R, Pullback]: ...
@@ -90,6 +86,8 @@ def vjp(
     /,
     *args: Any,
     has_aux: Literal[True],
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
     **keywords: Any,
 ) -> tuple[R, Pullback, A]: ...
@@ -97,11 +95,19 @@ def vjp(
 
 @public
 def vjp(
-    f: Callable[..., Any], /, *args: Any, has_aux: bool = False, options: Options | None = None, **keywords: Any
+    f: Callable[..., Any],
+    /,
+    *args: Any,
+    has_aux: bool = False,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+    **keywords: Any,
 ) -> Any:
     """Runs a function and saves what its reverse sweep needs.
 
-    All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
+    All arguments with floats are differentiated, or those that ``argnums`` or ``argnames`` names; ints, strings and the
+    like are constants. Arrays that the function
     writes to are written, as in a plain call. If the function returns a value, the cotangent of their final content is
     zero. If it returns nothing, the pullback takes that cotangent: a tuple with an entry for each argument, which is
     an array for an array that is written, and None for any other argument.
@@ -109,9 +115,12 @@ def vjp(
     Args:
         f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these, or nothing.
         args: its arguments.
-        has_aux: ``f`` returns ``(value, aux)``; the pullback takes the cotangent of ``value``. In compiled code, leave
-            it out and give the pullback ``(cotangent, None)``.
-        options: how the derivative is created; see `irad.Options`.
+        has_aux: ``f`` returns ``(value, aux)``; the pullback takes the cotangent of ``value``.
+        argnums: a position, or a tuple of positions; the pullback then returns the cotangent of that argument, or a
+            tuple of those of several, in place of an entry for each. The others are constants, which makes the tape
+            smaller.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivative is created; see `irad.Options`. In compiled code those of the environment apply.
         keywords: further arguments of the function, by name.
 
     Returns:
@@ -134,30 +143,36 @@ def vjp(
         array([1., 9.])
         >>> pullback(np.array([1.0, 0.0]))
         (array([2., 0.]),)
+        >>> @njit
+        ... def scaled(x, factor):
+        ...     return factor * x.sum()
+        >>> value, pullback = irad.vjp(scaled, np.array([1.0, 3.0]), factor=2.0, argnames="factor")
+        >>> pullback(1.0)
+        4.0
     """
     check_options(options)
-    method = bound_method(f)
-    if method is None:
-        value, pullback = _run(augmented_of(f, options), args, keywords)
-    else:
-        value, pullback = _run(augmented_of(method.function, options), (method.instance, *args), keywords)
-        pullback = pullback.without_first()
+    primal, leading = callee_of(f)
+    argnums = chosen(f, argnums, argnames, None)
+    wanted = None if argnums is None else selected(f, argnums)
+    sweep = augmented_of(primal, options, None if wanted is None else wanted.positions)
+    value, tape = _run(sweep, (*leading, *args), keywords)
+    pullback = Pullback(tape, None if wanted is None else wanted.argnums, len(leading), has_aux=has_aux)
     if not has_aux:
         return value, pullback
     if not isinstance(value, tuple) or len(value) != 2:
-        raise without_aux(primal_of(f if method is None else method.function), typeof(value))
-    return value[0], pullback.without_aux(), value[1]
+        raise without_aux(primal, typeof(value))
+    return value[0], pullback, value[1]
 
 
-def _run(forward: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Pullback]:
-    number, value, state, shadows = forward(*args, **keywords)
-    function = forward.primal.py_func
+def _run(sweep: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Tape]:
+    number, value, state, shadows = sweep(*args, **keywords)
+    function = sweep.primal.py_func
     given = inspect.signature(function).bind(*args, **keywords).arguments
     seal = None
-    if forward.options.debug:
-        rules = forward.specialisations[int(number)].has_rules
+    if sweep.options.debug:
+        rules = sweep.specialisations[int(number)].has_rules
         seal = Seal(function.__qualname__, location_of(function), list(given.items()), value, rules)
-    return value, Pullback(Tape(forward, number, state, shadows, (given, value), seal))
+    return value, Tape(sweep, number, state, shadows, (given, value), seal)
 
 
 def augmented_of(
@@ -165,6 +180,7 @@ def augmented_of(
 ) -> AugmentedDispatcher:
     """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives."""
     primal = primal_of(f)
+    argnums = None if argnums is None else tuple(sorted(argnums))
 
     def build() -> AugmentedDispatcher:
         chosen = options_or_default(options)

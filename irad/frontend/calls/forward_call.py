@@ -95,20 +95,29 @@ def emit_forward_call(
             failure.raise_it(context, builder)
         tangent = _tangent_of_value(sweeps, arena, status)
         sweeps.close_arena(arena)
-        items = {
-            Returns.GRADIENT: [tangent],
-            Returns.GRADIENT_AND_VALUE: [tangent, sweeps.kept_value()],
-            Returns.VALUE_AND_GRADIENT: [sweeps.kept_value(), tangent],
-        }[returns]
-        if returns is Returns.GRADIENT:
-            sweeps.drop_value()
-        if derivation.task.has_aux:
-            value, aux = cgutils.unpack_tuple(builder, items[0])
-            items = [value, tangent, aux]
+        items = _returned(sweeps, tangent)
         made = items[0] if len(items) == 1 else context.make_tuple(builder, result_type, items)
         builder.store(made, result)
         sweeps.references.release_transient()
     return builder.load(result)
+
+
+def _returned(sweeps: Sweeps, tangent: Any) -> list[Any]:
+    """What the call returns, part by part; the value is dropped if it is not among them."""
+    task = sweeps.derivation.task
+    if task.returns is Returns.GRADIENT and not task.has_aux:
+        sweeps.drop_value()
+        return [tangent]
+    parts = [sweeps.kept_value()]
+    value, *aux = cgutils.unpack_tuple(sweeps.builder, parts[0]) if task.has_aux else parts
+    match task.returns:
+        case Returns.VALUE_AND_GRADIENT:
+            return [value, tangent, *aux]
+        case Returns.GRADIENT_AND_VALUE:
+            return [tangent, value, *aux]
+        case _:
+            sweeps.context.nrt.decref(sweeps.builder, sweeps.derivation.differentiated_type, value)
+            return [tangent, *aux]
 
 
 def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:

@@ -33,26 +33,24 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
     if task.is_forward:
         tangent = gradients.tangent_type(derivation.differentiated_type)
         tangents = types.UniTuple(tangent, task.mode.width) if task.is_batched else tangent
-        if task.has_aux:
-            value, aux = value_type.types
-            return types.BaseTuple.from_types((value, tangents, aux))
-        return _with_value(task, tangents, value_type)
+        value, *aux = value_type.types if task.has_aux else (value_type,)
+        parts = {
+            Returns.VALUE_AND_GRADIENT: (value, tangents, *aux),
+            Returns.GRADIENT_AND_VALUE: (tangents, value, *aux),
+            Returns.GRADIENT: (tangents, *aux),
+        }[task.returns]
+        return types.BaseTuple.from_types(parts) if len(parts) > 1 else tangents
     found = [_in_all_lanes(task, gradient_types_of(derivation, p, target_types)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
     if task.returns is Returns.GRADIENT and task.has_aux:
         return types.BaseTuple.from_types((gradient, value_type.types[1]))
-    return _with_value(task, gradient, value_type)
-
-
-def _with_value(task: Task, derivative: Any, value: Any) -> Any:
-    """The type of a derivative, with the value where that is returned, too."""
     match task.returns:
         case Returns.VALUE_AND_GRADIENT:
-            return types.BaseTuple.from_types((value, derivative))
+            return types.BaseTuple.from_types((value_type, gradient))
         case Returns.GRADIENT_AND_VALUE:
-            return types.BaseTuple.from_types((derivative, value))
+            return types.BaseTuple.from_types((gradient, value_type))
         case _:
-            return derivative
+            return gradient
 
 
 def gradient_types_of(derivation: Derivation, position: int, target_types: Mapping[int, Any]) -> list[Any]:

@@ -69,6 +69,28 @@ def test_inside_compiled_code() -> None:
         check(value, second, np.zeros(3), 2.0)
 
 
+def test_two_maps_in_compiled_code() -> None:
+    """Of functions with the same value and argument types, which agree at the point and not in their derivatives."""
+
+    @njit
+    def square(x):
+        return x * x
+
+    @njit
+    def cube(x):
+        return x * x * x
+
+    @njit
+    def f(x):
+        _, of_square = irad.linearize(square, x)
+        _, of_cube = irad.linearize(cube, x)
+        _, back = irad.vjp(square, x)
+        _, back_of_cube = irad.vjp(cube, x)
+        return of_square(1.0), of_cube(1.0), back(1.0)[0], back_of_cube(1.0)[0]
+
+    assert f(1.0) == (2.0, 3.0, 2.0, 3.0)
+
+
 @njit
 def of_parts(model, items):
     items[0] *= model.rate

@@ -212,8 +212,8 @@ def task_for(
     """
     check_representable(primal.py_func, argument_types)
     arguments = abi.arguments_of(primal.py_func, argument_types)
-    wanted = [a for a in arguments if (may_have_derivative(a) if argnums is None else a.position in argnums)]
-    roles = tuple((a.position, Role.GRADIENT) for a in wanted)
+    wanted = [a.position for a in arguments if may_have_derivative(a)] if argnums is None else argnums
+    roles = tuple((position, Role.GRADIENT) for position in wanted)
     if not roles:
         raise without_derivative(primal, arguments)
     writes_only = returned_type(primal, argument_types, options) == types.none and any(
