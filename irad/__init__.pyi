@@ -63,6 +63,8 @@ from irad.api.second import (
 )
 from irad.api.separate.split import split as split
 from irad.api.separate.vjp import vjp as vjp
+from irad.api.series.jet import jet as jet
+from irad.api.series.taylor import taylor as taylor
 from irad.api.shadow import shadow_like as shadow_like
 from irad.api.tape import (
     TapeReport as TapeReport,

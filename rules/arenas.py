@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Final
 
 from irad.ir.instructions import CallSite
@@ -67,11 +68,21 @@ def _guard_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Valu
 
 def _guard_tangent(context: TangentContext, call: CallSite) -> None:
     """Zero where the derivative is zero and stays so: the tangent of a derivative that is zero passes."""
+    _guard(context, call, 1)
+
+
+def _guard_series(context: TangentContext, call: CallSite) -> None:
+    """The same for a coefficient, with those of lower order."""
+    _guard(context, call, context.order)
+
+
+def _guard(context: TangentContext, call: CallSite, order: int) -> None:
     derivative, product = call.arguments
     build, tangent = context.after, context.tangent(product)
     stays = strong_zero(build, context.tangent(derivative), tangent)
-    is_zero = build.fcmp("oeq", context.value(derivative), zero_of(call.type))
-    context.set_tangent(build.select(is_zero, stays, tangent))
+    lower = (context.coefficient(derivative, each) for each in range(order))
+    conditions = [build.fcmp("oeq", found, zero_of(call.type)) for found in lower if found is not None]
+    context.set_tangent(build.select(reduce(build.and_, conditions), stays, tangent))
 
 
 _LENT: Final = Effects(result=Origin.FRESH, is_lent=True, other=False)
@@ -81,7 +92,7 @@ _CHANGES: Final = Effects(reads=frozenset({0}), writes=frozenset({0}), writes_no
 RULES: Final[tuple[Rule, ...]] = (
     shadow_rule(("irad.shadow_alloc",), Effects(result=Origin.FRESH), _on_tape, _owned),
     shadow_rule(("irad.arena_alloc", "irad.arena_alloc_product", "irad.arena_shadow"), _LENT, _on_tape, _beside),
-    CallRule(tuple(GUARDS.values()), PURE, _guard_reverse, save_nothing, tangent=_guard_tangent),
+    CallRule(tuple(GUARDS.values()), PURE, _guard_reverse, save_nothing, tangent=_guard_tangent, series=_guard_series),
     Inactive(
         ("irad.arena_new",),
         "where a derivative keeps what it saves",

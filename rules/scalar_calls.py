@@ -214,8 +214,15 @@ RULES: Final[tuple[Rule, ...]] = (
         _frexp_reverse,
         _frexp_augmented,
         tangent=_frexp_tangent,
+        series=_frexp_tangent,
     ),
-    CallRule(("modf", "modff", "__nv_modf", "__nv_modff"), _WRITES_FLOAT, _modf_reverse, tangent=_modf_tangent),
+    CallRule(
+        ("modf", "modff", "__nv_modf", "__nv_modff"),
+        _WRITES_FLOAT,
+        _modf_reverse,
+        tangent=_modf_tangent,
+        series=_modf_tangent,
+    ),
     CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse, tangent=_product_tangent),
     CallRule(("__divdc3", "__divsc3"), PURE, _quotient_reverse, tangent=_quotient_tangent),
     CallRule(

@@ -19,7 +19,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.passes.mode import forward_mode
+from irad.passes.mode import FORWARD_MODE, Algebra, Mode, forward_mode
 
 
 @public
@@ -88,7 +88,8 @@ def _pushforward(
 ) -> Any:
     wanted, options = selected(f, argnums), options_or_default(options)
     rebuild = (_pushforward, (wanted.primal, wanted.argnums, width, has_aux, options))
-    return directional("pushforward", wanted, options, rebuild, width=width, has_aux=has_aux)
+    mode = None if width is None else forward_mode(width)
+    return directional("pushforward", wanted, options, rebuild, mode=mode, has_aux=has_aux)
 
 
 def directional(
@@ -97,7 +98,7 @@ def directional(
     options: Options,
     rebuild: tuple[Any, ...],
     *,
-    width: int | None = None,
+    mode: Mode | None = None,
     returns: Returns = Returns.VALUE_AND_GRADIENT,
     has_aux: bool = False,
 ) -> Any:
@@ -108,7 +109,7 @@ def directional(
         wanted: the function, and with respect to what it is differentiated.
         options: how the derivative is made.
         rebuild: how pickle makes it again.
-        width: the number of tangents that are given and returned in tuples; None: one, by itself.
+        mode: of whose lanes the tangents, or coefficients, are given and returned in tuples; None: one, by itself.
         returns: what it returns; the tangent of the value stands for the gradient.
         has_aux: as in `pushforward`.
     """
@@ -121,8 +122,8 @@ def directional(
         single=wanted.single,
         lends_shadows=True,
         options=options,
-        mode=forward_mode(width or 1),
-        is_batched=width is not None,
+        mode=mode or FORWARD_MODE,
+        is_batched=mode is not None,
     )
     return wanted.bound(remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild)), leading=1)
 
@@ -131,9 +132,11 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     function = primal.py_func
     names = parameter_names(function)
     call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
-    tangents = "tangents" if "tangents" not in names else "irad_tangents"
+    tangents = "tangents" if task.mode.algebra is Algebra.TANGENTS else "series"
+    tangents = tangents if tangents not in names else f"irad_{tangents}"
     given = f"({tangents},)" if task.single else tangents
-    if task.is_batched and not task.single:  # a tuple for each argument, of what is given for each direction
+    if task.is_batched and not task.single and task.mode.algebra is Algebra.TANGENTS:
+        # a tuple for each argument, of what is given for each direction
         lanes = range(task.mode.width)
         columns = ("".join(f"{tangents}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
         given = f"({''.join(f'({column}), ' for column in columns)})"

@@ -49,7 +49,7 @@ class LinearMap:
 
     def start(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs the function at its own arguments, which it may write to: the value, and what else it returned."""
-        value, _, *aux = self._push(tuple(_zeros(args[i]) for i in self._positions), *args)
+        value, _, *aux = self._push(tuple(zeros_of(args[i]) for i in self._positions), *args)
         self._results = copied(args if value is None else value)
         return value, *aux
 
@@ -94,7 +94,7 @@ class LinearMap:
                 self._place,
             )
         found = dict(zip(places, given, strict=True))
-        return tuple(_zeros(self._args[i]) if found[i] is None else copied(found[i]) for i in self._positions)
+        return tuple(zeros_of(self._args[i]) if found[i] is None else copied(found[i]) for i in self._positions)
 
     def __repr__(self) -> str:
         return f"<linear map of {self._name}>"
@@ -184,10 +184,11 @@ def check_copyable(primal: Any, argument: Any) -> None:
 copied = stop_gradient
 
 
-def _zeros(value: Any) -> Any:
+def zeros_of(value: Any) -> Any:
+    """The tangent of what does not change."""
     if isinstance(value, np.ndarray):
         return np.zeros_like(value)
-    return tuple(map(_zeros, value)) if isinstance(value, tuple) else None
+    return tuple(map(zeros_of, value)) if isinstance(value, tuple) else None
 
 
 def alike(one: Any, other: Any) -> bool:

@@ -19,6 +19,8 @@ from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_
 from irad.api.jacobians.sparse import sparse_jacobian
 from irad.api.positions import chosen
 from irad.api.second import hvp, hvp_and_grad
+from irad.api.series.jet import jet
+from irad.api.series.taylor import taylor
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
@@ -147,6 +149,12 @@ def _jvp(
     return function_from("jvp", body, "irad.jvp", {"push": push})
 
 
+def _taylor(f: Any, order: Any, argnums: Any = 0, argnames: Any = None) -> Callable[..., Any]:
+    numbers, names = literal(argnums, "argnums"), literal(argnames, "argnames")
+    found = taylor(function_behind(f), literal(order, "order"), numbers, argnames=names)
+    return lambda f, order, argnums=0, argnames=None: found
+
+
 def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:
     """Refuses by name what cannot be called in compiled code; Numba would call it an unknown attribute."""
 
@@ -170,11 +178,14 @@ _of_python_alone(
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
 )
 
+_of_python_alone(jet, "irad.taylor(f, order)(series, …), with a coefficient for each order in each series")
+
 for function in (grad, value_and_grad, value_and_grad_into, pushforward, hvp, hvp_and_grad):
     overload(function, prefer_literal=True, strict=False)(_chosen(function))
 for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
     overload(each, prefer_literal=True, strict=False)(_jacobian(each))
 overload(jvp, prefer_literal=True, strict=False)(_jvp)
+overload(taylor, prefer_literal=True, strict=False)(_taylor)
 overload(checkpoint, strict=False)(_checkpoint)
 overload(checkpoint_loop, prefer_literal=True, strict=False)(_checkpoint_loop)
 overload(checkpoint_while, prefer_literal=True, strict=False)(_checkpoint_while)

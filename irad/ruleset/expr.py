@@ -12,7 +12,7 @@ of primal values that must be at hand (`symbols_of`), and the value that tests c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from irad.ir import types
@@ -44,6 +44,7 @@ from irad.ruleset.terms import (
 __all__ = [
     "Apply",
     "Comparison",
+    "Emitter",
     "Expr",
     "Negation",
     "Numeral",
@@ -51,8 +52,10 @@ __all__ = [
     "Operation",
     "Symbol",
     "Where",
+    "applied",
     "apply",
     "call_function",
+    "closed",
     "compared_symbols",
     "emit",
     "equal",
@@ -79,8 +82,21 @@ def symbols_of(expr: Expr) -> frozenset[str]:
         seen.add(id(part))
         if isinstance(part, Symbol):
             found.add(part.name)
-        pending.extend(_parts(_closed(part)))
+        pending.extend(_parts(closed(part)))
     return frozenset(found)
+
+
+def applied(exprs: Iterable[Expr | None]) -> Iterator[Apply]:
+    """The functions that expressions contain."""
+    seen: set[int] = set()
+    pending = [expr for expr in exprs if expr is not None]
+    while pending:
+        part = closed(pending.pop())
+        if id(part) not in seen:
+            seen.add(id(part))
+            pending.extend(_parts(part))
+            if isinstance(part, Apply):
+                yield part
 
 
 def compared_symbols(expr: Expr) -> frozenset[str]:
@@ -89,7 +105,7 @@ def compared_symbols(expr: Expr) -> frozenset[str]:
     seen: set[int] = set()
     pending = [expr]
     while pending:
-        part = _closed(pending.pop())
+        part = closed(pending.pop())
         if id(part) in seen:
             continue
         seen.add(id(part))
@@ -115,7 +131,7 @@ def _parts(expr: AnyExpr) -> tuple[Expr, ...]:
             assert_never(unreachable)
 
 
-def _closed(expr: Expr) -> AnyExpr:
+def closed(expr: Expr) -> AnyExpr:
     """The expression as a member of the closed set of shapes."""
     assert isinstance(expr, AnyExpr), f"{expr!r} is not an expression shape"
     return expr
@@ -144,7 +160,7 @@ class _Evaluator:
 
     def value(self, expr: Expr) -> float:
         if id(expr) not in self._done:
-            self._done[id(expr)] = self._new(_closed(expr))
+            self._done[id(expr)] = self._new(closed(expr))
         return self._done[id(expr)]
 
     def _new(self, expr: AnyExpr) -> float:
@@ -212,20 +228,25 @@ def emit(expr: Expr, builder: Builder, values: Mapping[str, Value], type_: Float
         values: the primal value of each symbol that `symbols_of` names; an integer argument may keep its integer type.
         type_: `float` or `double`; constants are rounded to it and calls go to the function of that precision.
     """
-    return _Emitter(builder, values, type_).value(expr)
+    return Emitter(builder, values, type_).value(expr)
 
 
-class _Emitter:
-    """Emits each part once."""
+class Emitter:
+    """Emits each part once: as `emit`, for several expressions with common parts."""
 
     def __init__(self, builder: Builder, values: Mapping[str, Value], type_: FloatType) -> None:
         self._builder, self._values, self._type = builder, values, type_
         self._done: dict[int, Value] = {}
 
     def value(self, expr: Expr) -> Value:
+        """The value of an expression, which has to outlive this object."""
         if id(expr) not in self._done:
-            self._done[id(expr)] = self._new(_closed(expr))
+            self._done[id(expr)] = self._new(closed(expr))
         return self._done[id(expr)]
+
+    def holds(self, condition: Comparison) -> Value:
+        """Whether a condition holds."""
+        return self._builder.fcmp(condition.predicate, self.value(condition.a), self.value(condition.b))
 
     def _new(self, expr: AnyExpr) -> Value:
         builder = self._builder
@@ -240,8 +261,7 @@ class _Emitter:
             case Negation(a=a):
                 return builder.fneg(self.value(a))
             case Where(condition=condition, a=a, b=b):
-                truth = builder.fcmp(condition.predicate, self.value(condition.a), self.value(condition.b))
-                return builder.select(truth, self.value(a), self.value(b))
+                return builder.select(self.holds(condition), self.value(a), self.value(b))
             case Apply(function=function, arguments=arguments):
                 integers = symbols.integer_arguments(function)
                 given = [self._integer(a) if i in integers else self.value(a) for i, a in enumerate(arguments)]

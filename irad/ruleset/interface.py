@@ -305,6 +305,15 @@ class TangentContext(CopyContext, Protocol):
         """The tangent of a float argument, of its type; zero when it is not active."""
         ...
 
+    @property
+    def order(self) -> int:
+        """Of a Taylor series: the order of the coefficient that `tangent` and `set_tangent` are about."""
+        ...
+
+    def coefficient(self, primal: Value, order: int) -> Value | None:
+        """Of a Taylor series: a coefficient of a float argument, from 1; that of 0 is its value. None for zero."""
+        ...
+
     def set_tangent(self, amount: Value) -> None:
         """States the tangent of the call's own float result; one that is active and not stated is zero."""
         ...
@@ -336,6 +345,8 @@ class CallRule:
         source: where the formula is from.
         policy: the convention at singular points, in words, or "".
         tangent: emits the tangent; None where nobody has written it yet.
+        series: the same for a coefficient of a Taylor series, of any order; None where there is no formula. A rule that
+            only moves numbers has one part for both.
     """
 
     symbols: tuple[str, ...]
@@ -345,6 +356,7 @@ class CallRule:
     source: str = ""
     policy: str = ""
     tangent: TangentPart | None = None
+    series: TangentPart | None = None
 
 
 def carried(part: Callable[[CopyContext, CallSite], object]) -> TangentPart:
@@ -368,7 +380,8 @@ def shadow_rule(
         part(context, call)
         return ()
 
-    return CallRule(symbols, effects, no_adjoint, augmented, tangent=tangent or carried(part))
+    moves = tangent or carried(part)
+    return CallRule(symbols, effects, no_adjoint, augmented, tangent=moves, series=moves)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,14 @@ from irad.ruleset.symbols import external_text
 
 PYTHON_CODE: Final = "Python code (objmode)"
 _EXACT: Final[Mapping[str, str]] = {
+    "numba_xxdot": "np.dot or @ of vectors",
+    "numba_xxgemv": "np.dot or @ of a matrix and a vector",
+    "numba_xxgemm": "np.dot or @ of matrices",
+    "numba_xxnrm2": "np.linalg.norm",
+    "numba_cpow": "a power of a complex number",
+    "numba_cpowf": "a power of a complex number",
+    "__muldc3": "a product of complex numbers",
+    "__divdc3": "a quotient of complex numbers",
     "numba_xgesv": "np.linalg.solve",
     "numba_xxgetrf": "an LU factorisation (np.linalg.inv, np.linalg.det, np.linalg.slogdet)",
     "numba_ez_xxgetri": "np.linalg.inv",
@@ -29,6 +37,8 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "numba_set_": "numba.typed.Set",
     "Py": PYTHON_CODE,
     "NRT_adapt_": PYTHON_CODE,
+    "irad.drawn.": "a random draw",
+    "irad.fft.": "np.fft",
 }
 
 

@@ -80,6 +80,11 @@ class Registry:
         entry = self._find(symbol)
         return None if entry is None else entry.rule
 
+    def function(self, name: str) -> Elementwise | None:
+        """The rule of a scalar function by its canonical name, or None."""
+        rule = self.lookup(symbols_of_function(name)[0][0]) if name in TABLE else None
+        return rule if isinstance(rule, Elementwise) else None
+
     def precision(self, symbol: str) -> FloatType | None:
         """The type an elementwise symbol computes in (`sinf`: float); None if its rule is of another kind."""
         entry = self._find(symbol)

@@ -123,5 +123,5 @@ def apply(function: str, *arguments: Operand) -> Expr:
 
 
 def sign(a: Expr) -> Expr:
-    """1, -1, and the argument itself for zeros and NaN."""
-    return where(a > 0.0, 1.0, where(a < 0.0, -1.0, a))
+    """1, -1, and for zeros and NaN the argument, whose own slope does not count."""
+    return where(a > 0.0, 1.0, where(a < 0.0, -1.0, 0.0 * a))

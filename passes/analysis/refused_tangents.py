@@ -5,7 +5,9 @@ from __future__ import annotations
 from irad.errors import NoRuleError
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.passes.analysis.refused_series import lacks_series
 from irad.passes.memory.objects import union
+from irad.passes.mode import Algebra
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, PairRule
 from irad.ruleset.python_names import python_name
@@ -13,6 +15,8 @@ from irad.ruleset.python_names import python_name
 
 def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
     """Why forward mode cannot pass through a call whose callee has a rule; None if it can."""
+    if unit.program.request.mode.algebra is Algebra.TAYLOR:
+        return lacks_series(unit, call)
     match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
         case PairRule(name=name, has_tangent=False, forward_remedy=its_own):
             usual = (

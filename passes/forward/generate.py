@@ -23,7 +23,6 @@ from irad.ir.instructions import Alloca, CallSite, Load, Phi, Ret, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
 from irad.passes.analysis.callees import resolve
-from irad.passes.analysis.refused_tangents import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
 from irad.passes.augmented.shadows import (
     ShadowVisitor,
@@ -36,6 +35,7 @@ from irad.passes.augmented.shadows import (
 )
 from irad.passes.forward.instructions import TANGENTS
 from irad.passes.forward.propagation import Made, Propagation
+from irad.passes.forward.taylor import TAYLOR
 from irad.passes.mode import Algebra
 from irad.passes.products import access_align
 from irad.passes.program import DerivedFunctions, Program
@@ -48,7 +48,7 @@ from irad.ruleset.registry import Registry
 
 _NO_FRAME: Final = ConstantNull(types.PTR)
 _ALIGNMENT: Final = 64
-_PROPAGATIONS: Final[Mapping[Algebra, Propagation]] = {Algebra.TANGENTS: TANGENTS}
+_PROPAGATIONS: Final[Mapping[Algebra, Propagation]] = {Algebra.TANGENTS: TANGENTS, Algebra.TAYLOR: TAYLOR}
 
 
 def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> AugmentedPrimal:
@@ -197,9 +197,10 @@ class TangentVisitor(ShadowVisitor):
 
     def apply_rule(self, call: CallSite, rule: CallRule) -> None:
         """Adds the tangent of the rule."""
-        if rule.tangent is None:
-            raise no_tangent(call)
-        rule.tangent(self, call)
+        part = self.propagation.part_of_rule(rule)
+        if part is None:
+            raise InternalError(f"{call.callee.name} was not refused")
+        part(self, call)
 
     def callee_frame(self, build: Builder, size: Value) -> Value:
         """There is no tape, and so no frame."""

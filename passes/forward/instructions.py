@@ -11,6 +11,7 @@ where zero is wanted of zero times infinity.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final
 
 from irad.ir.builder import Builder
@@ -153,4 +154,4 @@ def _remainder(here: Tangents, inst: Binary) -> Value | None:
     return _added(here, here.known_tangent(a), _scaled(here, b, minus_n))
 
 
-TANGENTS: Final = Propagation(tangent_of, elementwise_tangent)
+TANGENTS: Final = Propagation(tangent_of, elementwise_tangent, attrgetter("tangent"))

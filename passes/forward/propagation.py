@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, Instruction
 from irad.ir.values import Value
-from irad.ruleset.interface import Elementwise
+from irad.ruleset.interface import CallRule, Elementwise, TangentPart
 from irad.ruleset.registry import Registry
 
 Made = TypeVar("Made")
@@ -66,7 +66,9 @@ class Propagation:
     Attributes:
         of_instruction: of one that is neither a call nor a phi, and touches no memory.
         of_function: of a call of a scalar function.
+        part_of_rule: which part of a rule emits it for what the callee computes or writes.
     """
 
     of_instruction: Callable[[Tangents, Instruction], Value | None]
     of_function: Callable[[Tangents, CallSite, Elementwise], Value | None]
+    part_of_rule: Callable[[CallRule], TangentPart | None]

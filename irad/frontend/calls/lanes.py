@@ -1,4 +1,4 @@
-"""Derivatives in several directions at once: what the caller gives for each of them, its lane.
+"""Derivatives in several directions at once, or of several orders: what the caller gives for each of them, its lane.
 
 For an argument with a tangent or a shadow the caller gives a tuple with one for each lane; so with a seed.
 """
@@ -16,6 +16,7 @@ from irad.frontend.calls.annotations import Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values.abi import Argument
+from irad.passes.mode import Algebra
 
 
 def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) -> tuple[Any, ...]:
@@ -29,6 +30,14 @@ def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) 
         return (given,)
     if isinstance(given, types.BaseTuple) and len(given.types) == width:
         return tuple(given.types)
+    if task.mode.algebra is Algebra.TAYLOR:
+        raise SignatureError(
+            f"the series of {argument} of {dispatcher.py_func.__qualname__} up to order {width} is {described(given)}",
+            f"pass a tuple of {width} coefficients, those of t to t**{width}; for a number None stands for zero",
+            "the coefficients of the value depend on those of all arguments up to that order",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
     what = "tangents" if task.is_forward else "shadows"
     raise SignatureError(
         f"the {what} of {argument} of {dispatcher.py_func.__qualname__} in {width} directions are {described(given)}",

@@ -1,0 +1,1 @@
+"""Taylor series of functions."""

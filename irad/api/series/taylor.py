@@ -1,0 +1,82 @@
+"""`taylor`: the Taylor series of the value of a function along a curve, in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.api.forward import directional
+from irad.api.functions import options_or_default
+from irad.api.positions import chosen
+from irad.api.selection import selected
+from irad.errors import SignatureError
+from irad.frontend.calls.raising import public
+from irad.options import Options
+from irad.passes.mode import taylor_mode
+
+
+@public
+def taylor(
+    f: Callable[..., Any],
+    order: int,
+    argnums: int | Sequence[int] = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """The value of a function together with the Taylor series of its value along a curve.
+
+    The result is called as ``(series, *args)`` and returns ``(value, series)``. Along the curve
+    ``x(t) = x + x1 t + x2 t**2 + …`` through the argument ``x`` the value is ``y + y1 t + y2 t**2 + …``; a series is
+    the tuple of the coefficients of ``t`` to ``t**order``. Each has the structure that a tangent has for `pushforward`;
+    for a number, None stands for zero. With several ``argnums``, ``series`` is a tuple with a series for each. The
+    coefficient of ``t**k`` times ``k!`` is the ``k``-th derivative; the first is what `pushforward` returns.
+
+    If ``f`` writes to an array among ``argnums``, the arrays of its series are overwritten as well: they hold the
+    series of the array's new content.
+
+    **Cost.** One run, in which each operation on numbers takes time proportional to ``order**2``: nested derivatives
+    take ``2**order``.
+
+    **Limits.** What has a rule of its own for first derivatives only is refused by name before code is generated:
+    products by BLAS, factorisations, random draws, and functions with a rule that you wrote.
+
+    Args:
+        f: the function, as in `irad.pushforward`.
+        order: the highest order, a constant of at least 1.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivative is created; see `irad.Options`.
+
+    Returns:
+        A callable ``(series, *args) -> (value, series)``.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles, ``order`` is not a positive integer, or there is no
+            argument at that position.
+
+    Source:
+        Griewank and Walther, Evaluating Derivatives, 2nd edition, chapter 13.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def inverse(x):
+        ...     return 1.0 / x
+        >>> irad.taylor(inverse, 4)((-1.0, 0.0, 0.0, 0.0), 1.0)  # 1 / (1 - t)
+        (1.0, (1.0, 1.0, 1.0, 1.0))
+    """
+    if type(order) is not int or order < 1:
+        raise SignatureError(
+            f"order={order!r} of irad.taylor is not a positive integer",
+            "pass the highest order that you want, as in irad.taylor(f, 3)",
+            "the derivative is created for one order; that of order 0 is the function itself",
+        )
+    return _taylor(f, order, chosen(f, argnums, argnames), options)
+
+
+def _taylor(f: Callable[..., Any], order: int, argnums: int | Sequence[int], options: Options | None) -> Any:
+    wanted, options = selected(f, argnums), options_or_default(options)
+    rebuild = (_taylor, (wanted.primal, order, wanted.argnums, options))
+    return directional("taylor", wanted, options, rebuild, mode=taylor_mode(order))
