@@ -33,21 +33,36 @@ _DESTRUCTOR, _DESTRUCTOR_ARGUMENT, _DATA, _SIZE = 8, 16, 24, 32  # offsets in th
 
 
 def _allocate(context: CopyContext, call: CallSite) -> None:
-    """Shadow of a managed allocation of as many bytes as the first argument says."""
-    if context.is_active(call):
-        size, total = _sizes(context, call)
-        header = context.allocate(total)
-        fill(context.before, header, total)
-        _fill_header(context, header, size)
+    """Shadow of a managed allocation of as many bytes as the first argument says.
+
+    Where the derivative is differentiated itself, the data lie apart from the header: the next derivative can tell what
+    an allocation holds only if all of it is numbers or none is.
+    """
+    if not context.is_active(call):
+        return
+    size = _size(context, call)
+    if context.before.module.opaque_guards:
+        header = _cleared(context, const_int(types.I64, _HEADER))
+        data = _cleared(context, size)
+    else:
+        header = _cleared(context, _with_header(context, size))
+        data = context.before.byte_offset(header, _HEADER)
+    _fill_header(context, header, data, size)
 
 
 def _allocate_owned(context: TangentContext, call: CallSite) -> None:
-    """The same for an allocation without a destructor: its shadow is freed with it."""
+    """The same for an allocation without a destructor: its shadow is freed with it.
+
+    Not where the derivative is differentiated itself, or two derivatives would attach theirs to the same memory.
+    """
+    if context.before.module.opaque_guards:
+        _allocate(context, call)
+        return
     if not context.is_active(call):
         return
-    size, total = _sizes(context, call)
-    header, free = context.allocate_attached(total)
-    _fill_header(context, header, size)
+    size = _size(context, call)
+    header, free = context.allocate_attached(_with_header(context, size))
+    _fill_header(context, header, context.before.byte_offset(header, _HEADER), size)
     if free is None:
         return
     build = context.after
@@ -58,15 +73,23 @@ def _allocate_owned(context: TangentContext, call: CallSite) -> None:
     build.store(header, build.byte_offset(owner, _DESTRUCTOR_ARGUMENT), align=8)
 
 
-def _sizes(context: CopyContext, call: CallSite) -> tuple[Value, Value]:
-    """Of the data, and of the shadow with its header."""
-    size = context.before.zext(context.value(call.arguments[0]), types.I64)
-    return size, context.before.add(size, const_int(types.I64, _HEADER))
+def _size(context: CopyContext, call: CallSite) -> Value:
+    return context.before.zext(context.value(call.arguments[0]), types.I64)
 
 
-def _fill_header(context: CopyContext, header: Value, size: Value) -> None:
+def _with_header(context: CopyContext, size: Value) -> Value:
+    return context.before.add(size, const_int(types.I64, _HEADER))
+
+
+def _cleared(context: CopyContext, size: Value) -> Value:
+    memory = context.allocate(size)
+    fill(context.before, memory, size)
+    return memory
+
+
+def _fill_header(context: CopyContext, header: Value, data: Value, size: Value) -> None:
     build = context.before
-    build.store(build.byte_offset(header, _HEADER), build.byte_offset(header, _DATA), align=8)
+    build.store(data, build.byte_offset(header, _DATA), align=8)
     build.store(size, build.byte_offset(header, _SIZE), align=8)
     context.set_shadow(header)
 

@@ -18,7 +18,7 @@ from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_jacobian_into
 from irad.api.jacobians.sparse import sparse_jacobian
 from irad.api.positions import chosen
-from irad.api.second import hvp, hvp_and_grad
+from irad.api.second import hessian, hvp, hvp_and_grad
 from irad.api.series.jet import jet
 from irad.api.series.taylor import taylor
 from irad.api.shadow import shadow_like
@@ -99,6 +99,12 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
         return lambda f, argnums=0, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None: derivative
 
     return typed
+
+
+def _hessian(f: Any, argnums: Any = 0, chunk: Any = None, argnames: Any = None) -> Callable[..., Any]:
+    numbers, size = literal(argnums, "argnums"), literal(chunk, "chunk")
+    found = hessian(function_behind(f), numbers, chunk=size, argnames=literal(argnames, "argnames"))
+    return lambda f, argnums=0, chunk=None, argnames=None: found
 
 
 def _checkpoint(f: Any) -> Callable[..., Any]:
@@ -184,6 +190,7 @@ for function in (grad, value_and_grad, value_and_grad_into, pushforward, hvp, hv
     overload(function, prefer_literal=True, strict=False)(_chosen(function))
 for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
     overload(each, prefer_literal=True, strict=False)(_jacobian(each))
+overload(hessian, prefer_literal=True, strict=False)(_hessian)
 overload(jvp, prefer_literal=True, strict=False)(_jvp)
 overload(taylor, prefer_literal=True, strict=False)(_taylor)
 overload(checkpoint, strict=False)(_checkpoint)

@@ -4,7 +4,8 @@ Every pair has a *frame*, memory that its caller provides: regions for shadows o
 saved value that lies in no loop. Values of a loop are saved once per iteration:
 
     counted loop     a slab, allocated before the loop when its trip count is known: one array per saved value,
-                     indexed by the iteration number
+                     indexed by the iteration number; in code that is differentiated again, an array of rows where
+                     values differ in type, since a place in a row tells what it holds
     other loops      a record per iteration, allocated when the iteration starts, with a link to the one before
 
 Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any shape
@@ -19,7 +20,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Metadata
 from irad.ir.loops import Loop
-from irad.ir.types import IntType, Type
+from irad.ir.types import ArrayType, IntType, Type
 from irad.ir.values import ConstantNull, Value, const_int
 
 
@@ -74,17 +75,19 @@ class Slab:
         loop: of the forward sweep.
         last: number of its last iteration, a value at the preheader.
         values: saved values in the order of their arrays, wide ones first, so that every array is aligned.
+        has_rows: whether the values of an iteration lie side by side.
         count, base: iterations and slab, made at the preheader.
     """
 
     loop: Loop
     last: Value
     values: list[Value]
+    has_rows: bool = False
     count: Value = field(init=False)
     base: Value = field(init=False)
 
     def prefix(self, value: Value) -> int:
-        """Bytes per iteration of the arrays in front of a value's."""
+        """Bytes per iteration of what lies in front of a value's."""
         total = 0
         for other in self.values:
             if other is value:
@@ -92,9 +95,23 @@ class Slab:
             total += size_in_memory(other.type)
         raise AssertionError("not a value of this slab")
 
+    def is_behind_others(self, value: Value) -> bool:
+        """Whether the number of iterations is needed to find a value."""
+        return not self.has_rows and self.prefix(value) > 0
+
     def bytes_per_iteration(self) -> int:
-        """Of all arrays."""
-        return sum(size_in_memory(v.type) for v in self.values)
+        """Of all arrays, or of a row."""
+        total = sum(size_in_memory(v.type) for v in self.values)
+        return -(-total // 8) * 8 if self.has_rows else total
+
+    def slot(self, build: Builder, base: Value, count: Value | None, value: Value, index: Value) -> Value:
+        """Address of a value's slot for one iteration; ``count`` where `is_behind_others`."""
+        prefix, size = self.prefix(value), size_in_memory(value.type)
+        if self.has_rows:
+            row = build.gep(ArrayType(self.bytes_per_iteration(), types.I8), base, [index])
+            return build.byte_offset(row, prefix)
+        start = base if count is None else build.byte_offset(base, build.mul(count, const_int(types.I64, prefix)))
+        return build.byte_offset(start, build.mul(index, const_int(types.I64, size)))
 
 
 @dataclass(eq=False, slots=True)
@@ -138,9 +155,3 @@ def make_records(records: Records, allocate: Value, arena: Value) -> None:
     build.store(before, records.current, align=8)
     before.add_incoming(NULL, loop.preheader)
     before.add_incoming(records.current, loop.latch)
-
-
-def slot_in_slab(build: Builder, slab_base: Value, count: Value, prefix: int, size: int, index: Value) -> Value:
-    """Address of a value's slot for one iteration."""
-    start = build.byte_offset(slab_base, build.mul(count, const_int(types.I64, prefix)))
-    return build.byte_offset(start, build.mul(index, const_int(types.I64, size)))

@@ -247,8 +247,6 @@ class TangentVisitor(ShadowVisitor):
     def allocate_attached(self, size: Value) -> tuple[Value, Value | None]:
         """The same of all lanes in one piece, and what frees it."""
         lane, count, build = self.augmented.lane, len(self.augmented.lanes), self.before
-        if self.unit.program.request.is_primal:  # or two derivatives would attach theirs to the same memory
-            return self.allocate_beside(self.augmented.arena, size), None
         if count == 1:
             return self.allocate_owned(size), self.runtime(SHADOW_FREE)
         raised = build.add(size, const_int(types.I64, _ALIGNMENT - 1))

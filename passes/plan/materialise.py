@@ -25,7 +25,6 @@ from irad.passes.augmented.tape import (
     make_records,
     make_slab,
     size_in_memory,
-    slot_in_slab,
     store_value,
 )
 from irad.passes.plan.plan import LoopMode, Plan
@@ -93,17 +92,18 @@ class Materialiser:
     def store_in_slab(self, loop: Loop, last: Value, values: list[Value]) -> None:
         """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration."""
         augmented, twin = self.sweep.augmented, self.loops.twins[loop]
-        slab = Slab(twin, last, values)
+        is_primal = augmented.program.request.is_primal
+        slab = Slab(twin, last, values, has_rows=is_primal and len({value.type for value in values}) > 1)
         make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), augmented.arena)
         counter = self.loops.counter(loop)
         for value in values:
             build = self.after(value)
-            size = size_in_memory(value.type)
-            slot = slot_in_slab(build, slab.base, slab.count, slab.prefix(value), size, counter)
+            count = slab.count if slab.is_behind_others(value) else None
+            slot = slab.slot(build, slab.base, count, value, counter)
             store_value(build, value, slot, augmented.scopes.tape())
         self.storages[loop] = slab
         self.save(slab.base)
-        if any(slab.prefix(v) for v in values):
+        if any(map(slab.is_behind_others, values)):
             self.plan_more(slab.count)
 
     def plan_more(self, value: Value) -> None:
@@ -274,7 +274,7 @@ class _StoredHead(Head):
         storage = None if loop is None else self.owner.storages[loop]
         if not isinstance(storage, Slab):
             return ()
-        return (storage.base, storage.count) if storage.prefix(value) else (storage.base,)
+        return (storage.base, storage.count) if storage.is_behind_others(value) else (storage.base,)
 
     def load(self, value: Value) -> Value:
         owner = self.owner
@@ -288,10 +288,8 @@ class _StoredHead(Head):
             slot = self.build.byte_offset(record, storage.offsets[value])
             return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
         base = self.get(storage.base)
-        prefix = storage.prefix(value)
-        count = self.get(storage.count) if prefix else const_int(types.I64, 0)
-        size = size_in_memory(value.type)
-        slot = slot_in_slab(self.build, base, count, prefix, size, self.iteration(loop))
+        count = self.get(storage.count) if storage.is_behind_others(value) else None
+        slot = storage.slot(self.build, base, count, value, self.iteration(loop))
         return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
 
     def iteration(self, loop: Loop) -> Value:

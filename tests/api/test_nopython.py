@@ -34,6 +34,23 @@ def test_each_of_them():
     np.testing.assert_array_equal(out, [0.0, 2.0, 4.0])
 
 
+def test_second_derivatives():
+    @numba.njit
+    def volume(x, k):
+        return k * x[0] * x[1] ** 2
+
+    @numba.njit
+    def caller(v, x):
+        both = irad.hvp_and_grad(volume, (0, 1))((v, 1.0), x, 2.0)
+        return irad.hvp(volume)(v, x, 2.0), irad.hessian(volume, chunk=1)(x, 2.0), both
+
+    product, matrix, ((by_x, by_k), (_, slope)) = caller(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+    np.testing.assert_array_equal(product, [0.0, 20.0])
+    np.testing.assert_array_equal(matrix, [[0.0, 20.0], [20.0, 12.0]])
+    np.testing.assert_array_equal(by_x, [25.0, 50.0])
+    assert (by_k, slope) == (25.0, 75.0)
+
+
 def test_a_function_that_is_an_argument():
     @numba.njit
     def descend(f, x, y):

@@ -461,3 +461,70 @@ def test_names_and_pickles():
 @njit
 def _importable(x):
     return x * x
+
+
+# ---------------------------------------------------------------------------------------------------- third order
+
+
+@njit
+def scaled_by(x, c):
+    return x.copy() * np.sin(c)
+
+
+copies = irad.pushforward(scaled_by)
+
+
+@njit
+def uses_copies(x, c):
+    y = copies(np.array([np.sin(c), c]), x - 0.5 * x[::-1], np.cos(x[1]))[1]
+    return (x * y).sum() + y[1]
+
+
+along = irad.pushforward(uses_copies, (0, 1))
+
+
+@njit
+def uses_tangents_of_copies(a, b):
+    return along((np.array([a, np.cos(a)]), b), np.array([b, np.tanh(b)]), a)[1]
+
+
+def test_copies_of_arrays_in_tangents_of_tangents():
+    """What a copy moves is known: headers of shadows lie apart from the data."""
+    columns = [irad.jvp(uses_tangents_of_copies, (0.3, 0.4), d)[1] for d in ((1.0, 0.0), (0.0, 1.0))]
+    assert irad.grad(uses_tangents_of_copies, (0, 1))(0.3, 0.4) == pytest.approx(tuple(columns), rel=1e-12)
+
+
+@njit
+def indexed(x, c):
+    t = c * c
+    for _ in range(3):
+        t = np.tanh(t + np.cos(c) * (x * x[::-1]).sum())
+    return t + x[1]
+
+
+by_indexed = irad.grad(indexed, (0, 1))
+
+
+@njit
+def uses_gradient(x, c):
+    x[1:] += 0.5 * x[:-1] * c
+    y, t = by_indexed(np.sin(x) * x, np.sin(c))
+    return y[0] + t + y[1] + x[2]
+
+
+by_uses_gradient = irad.grad(uses_gradient, (0, 1))
+
+
+@njit
+def uses_second(x, c):
+    y, t = by_uses_gradient(x.copy(), c)
+    return (y * x).sum() + t
+
+
+def test_a_loop_saves_indices_beside_numbers():
+    """In the tape of a derivative that is differentiated they lie in places that can be told apart."""
+    x, v, step = X[:3] - 1.0, V[:3], 1e-6
+    by_x, by_c = irad.grad(uses_second, (0, 1))(x, 0.3)
+    wanted = (uses_second(x + step * v, 0.3) - uses_second(x - step * v, 0.3)) / (2.0 * step)
+    assert by_x @ v == pytest.approx(wanted, rel=1e-7)
+    assert by_c == pytest.approx((uses_second(x, 0.3 + step) - uses_second(x, 0.3 - step)) / (2.0 * step), rel=1e-7)

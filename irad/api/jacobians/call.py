@@ -32,6 +32,7 @@ from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values.abi import Argument, arguments_of
 from irad.frontend.values.tree import Content
@@ -78,6 +79,7 @@ class JacobianTask:
     chunk: int | None
     holomorphic: bool | None
     options: Options
+    outputs: tuple[int, ...] = ()
 
     @property
     def leading(self) -> list[str]:
@@ -113,6 +115,20 @@ class Call:
         self.arguments = arguments_of(self.function, self.argument_types)
         self.names = {argument.position: argument.name for argument in self.arguments}
         self.call = call_of(self.function)
+        for position in task.outputs:
+            self._check_output(position)
+
+    def _check_output(self, position: int) -> None:
+        kind = self.argument_types[position]
+        if isinstance(kind, types.Array):
+            return
+        raise SignatureError(
+            f"outputs={position} names argument {position} ({self.parameters[position]}) of "
+            f"{self.function.__qualname__}, which is {described(kind)}",
+            "name the arrays that the function writes its results to",
+            "a Jacobian in outputs is that of the final content of an array",
+            location_of(self.function),
+        )
 
     @cached_property
     def structure(self) -> Structure:

@@ -182,8 +182,10 @@ def derivative_matrix(
     wanted, options = selected(f, argnums), options_or_default(options)
     primal, returns = wanted.primal, _RETURNS[kind]
     _check_mode(primal, mode, chunk)
-    task = JacobianTask(kind, returns, wanted.positions, wanted.single, chunk, holomorphic, options)
-    written = None if outputs is None else selected(f, outputs).argnums
+    results = None if outputs is None else selected(f, outputs)
+    arrays = () if results is None else results.positions
+    task = JacobianTask(kind, returns, wanted.positions, wanted.single, chunk, holomorphic, options, arrays)
+    written = None if results is None else results.argnums
     target = primal if written is None else returning(primal, written)
     rebuild = (derivative_matrix, (kind, primal, wanted.argnums, mode, chunk, written, holomorphic, options))
     made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))

@@ -397,6 +397,7 @@ def test_an_exception_leaves_nothing_behind():
         ({"argnums": 2}, (X, 1.0, 1), "no derivative"),
         ({"argnums": 3}, (X, 1.0, 1), "has 3 parameters"),
         ({"outputs": 4}, (X, 1.0, 1), "has 3 parameters"),
+        ({"outputs": 1}, (X, 1.0, 1), "outputs=1 names argument 1 (.*) of several, which is a float64"),
         ({"options": 1}, (X, 1.0, 1), "not an irad.Options"),
     ],
 )
