@@ -70,9 +70,10 @@ def _insert(context: CopyContext, call: CallSite) -> Sequence[Value]:
     primal, primal_key, primal_hash = (context.value(v) for v in (container, key, hash_))
     lookup = context.declare("numba_dict_lookup", _LOOKUP)
     before = build.call(lookup, [primal, primal_key, primal_hash, context.value(old)])
-    memory = context.allocate(call_helper(build, "irad.dict_room", I64, [shadow, before]))
+    rooms = (call_helper(build, name, I64, [shadow, before]) for name in ("irad.dict_room", "irad.dict_table_room"))
+    memory, table = map(context.allocate, list(rooms))
     build = context.after
-    given = [shadow, memory, before, context.value(call), lookup, primal, primal_key, primal_hash]
+    given = [shadow, memory, table, before, context.value(call), lookup, primal, primal_key, primal_hash]
     cell = call_helper(build, "irad.dict_insert", PTR, given)
     is_new = build.icmp("slt", before, _ZERO)
     new = build.select(is_new, cell, _NULL)

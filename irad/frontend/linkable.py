@@ -76,7 +76,7 @@ class Linkable:
 
         Its functions have other names than those that the derivative of that program is going to have.
         """
-        module = self._with(resident.kernel_text(resident.named_in(self._text)))
+        module = self._with(resident.program_text(resident.named_in(self._text)))
         for function in module.functions:
             is_called = function.name in (*self.symbols.values(), *IN_PYTHON)
             if not (function.is_declaration or is_called):

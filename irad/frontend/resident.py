@@ -60,12 +60,14 @@ def named_in(text: str) -> frozenset[str]:
     return support.support().named_in(text)
 
 
-def kernel_text(names: Iterable[str]) -> str:
-    """The text of those of the support functions by these names that only compute: they can be differentiated."""
-    kernels = support.read("kernels.f64").functions
-    return support.support().module_of(
-        kernels[name].definition for name in names if name in kernels and not kernels[name].is_inlined
-    )
+def program_text(names: Iterable[str]) -> str:
+    """The text of those of the support functions by these names that can be differentiated, and of what these call.
+
+    They compute with shadows, or keep account of where these are.
+    """
+    program = support.read("kernels.f64", "lists", "dictionaries")
+    reached = program.reached(names)
+    return support.support().module_of(reached[name].definition for name in reached)
 
 
 def inline_text(names: Iterable[str]) -> str:

@@ -242,13 +242,17 @@ class ShadowVisitor(RuleContext):
         return isinstance(resolve(call, self.unit.registry), Inactive)
 
     def shadow_of_alloca(self, inst: Alloca) -> Value:
-        """Allocas of fixed size live in the frame: their shadow must outlive the forward sweep."""
+        """Allocas of fixed size live in the frame: their shadow must outlive the forward sweep.
+
+        In code that is differentiated itself each has memory of its own: in the frame they could not be told from each
+        other, and from what is saved there, where one is handed to a callee.
+        """
         augmented = self.augmented
         size = types.size_of(inst.allocated_type)
         count = inst.operands[0] if inst.operands else const_int(types.I64, 1)
         is_fixed = isinstance(count, ConstantInt) and inst.block is augmented.unit.function.entry
         build = Builder.at_start(augmented.function.entry) if is_fixed else self.after
-        if is_fixed and isinstance(count, ConstantInt):
+        if is_fixed and isinstance(count, ConstantInt) and not augmented.program.request.is_primal:
             size *= count.value
             offset = augmented.frame.region(size, max(8, types.alignment_of(inst.allocated_type)))
             shadow = build.byte_offset(augmented.frame_pointer, offset, name=shadow_name(inst))

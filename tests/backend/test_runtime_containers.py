@@ -118,24 +118,29 @@ class Table:
 
     def insert(self, key: int) -> None:
         before = self.entries.index(key) if key in self.entries else -1
-        size = self.lib.call("dict_room", self.struct.ctypes.data, before, result=INTEGER)
-        assert (size == 0) == (before >= 0)
-        self.kept.append(create_string_buffer(b"\1" * max(size, 1), max(size, 1)))
+        sizes = [
+            self.lib.call(name, self.struct.ctypes.data, before, result=INTEGER)
+            for name in ("dict_room", "dict_table_room")
+        ]
+        assert (sizes[0] == 0) == (before >= 0)
+        assert (sizes[1] == 0) == (before >= 0 or self.struct[2] < self.struct[1])
+        made = [create_string_buffer(b"\1" * max(size, 1), max(size, 1)) for size in sizes]
+        self.kept += made
         if before < 0:
             if len(self.entries) == self.room:
                 self.entries = [e for e in self.entries if e is not None]
                 self.room = max(5, 2 * len(self.entries))
             self.entries.append(key)
         self.found = self.entries.index(key)
-        memory, function = addressof(self.kept[-1]), cast(self.lookup, c_void_p).value
+        function = cast(self.lookup, c_void_p).value
         cell = self.lib.call(
             "dict_insert",
-            *(self.struct.ctypes.data, memory, before, STATUS(before >= 0), function, 0, 0, 0),
+            *(self.struct.ctypes.data, *map(addressof, made), before, STATUS(before >= 0), function, 0, 0, 0),
             result=POINTER,
         )
         if before < 0:
             self.cells[key] = cell
-            assert self.kept[-1].raw[:24] == bytes(24)
+            assert made[0].raw[:24] == bytes(24)
         assert cell == self.cells[key]
 
     def delete(self, key: int) -> None:
@@ -189,7 +194,7 @@ def test_what_fails_leaves_the_dictionary(lib: Library):
     table = Table(lib)
     table.insert(3)
     function = cast(table.lookup, c_void_p).value
-    failed = lib.call("dict_insert", table.struct.ctypes.data, 0, -1, STATUS(-5), function, 0, 0, 0, result=POINTER)
+    failed = lib.call("dict_insert", table.struct.ctypes.data, 0, 0, -1, STATUS(-5), function, 0, 0, 0, result=POINTER)
     assert failed is None
     lib.call("dict_delete", table.struct.ctypes.data, 0, STATUS(-1))
     assert lib.call("dict_pop", table.struct.ctypes.data, STATUS(-4), result=POINTER) is None

@@ -9,22 +9,28 @@
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
-; Bytes to allocate before a value is inserted: for its cell, and for more room, unless the key has an entry.
+; Bytes to allocate for the cell before a value is inserted; 0 where the key has an entry.
 define linkonce_odr i64 @irad.dict_room(ptr %dict, i64 %index) nounwind {
+  %cell = call i64 @irad.dict_cell_size(ptr %dict)
+  %known = icmp sge i64 %index, 0
+  %bytes = select i1 %known, i64 0, i64 %cell
+  ret i64 %bytes
+}
+
+; Bytes to allocate for a larger table; 0 where there is room.
+define linkonce_odr i64 @irad.dict_table_room(ptr %dict, i64 %index) nounwind {
   %room.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 1
   %count.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 2
   %room = load i64, ptr %room.slot
   %count = load i64, ptr %count.slot
-  %cell = call i64 @irad.dict_cell_size(ptr %dict)
-  %full = icmp uge i64 %count, %room
+  %fits = icmp ult i64 %count, %room
   %twice = shl i64 %count, 1
   %more = add i64 %twice, 8
   %table = shl i64 %more, 3
-  %both = add i64 %cell, %table
-  %bytes = select i1 %full, i64 %both, i64 %cell
   %known = icmp sge i64 %index, 0
-  %result = select i1 %known, i64 0, i64 %bytes
-  ret i64 %result
+  %none = or i1 %known, %fits
+  %bytes = select i1 %none, i64 0, i64 %table
+  ret i64 %bytes
 }
 
 define linkonce_odr i64 @irad.dict_cell_size(ptr %dict) nounwind alwaysinline {
@@ -70,9 +76,9 @@ done:
   ret ptr %value
 }
 
-; After a key was inserted: the cell of its entry, made in %memory if the key was new; null if the insertion failed.
-; %before is the entry the key had, %lookup is numba_dict_lookup.
-define linkonce_odr ptr @irad.dict_insert(ptr %dict, ptr %memory, i64 %before, i32 %status, ptr %lookup, ptr %primal, ptr %key, i64 %hash) nounwind {
+; After a key was inserted: the cell of its entry, made in %memory if the key was new; null if the insertion failed. The
+; table of cells moves to %table if it is full. %before is the entry the key had, %lookup is numba_dict_lookup.
+define linkonce_odr ptr @irad.dict_insert(ptr %dict, ptr %memory, ptr %table, i64 %before, i32 %status, ptr %lookup, ptr %primal, ptr %key, i64 %hash) nounwind {
 entry:
   %failed = icmp slt i32 %status, 0
   br i1 %failed, label %none, label %check
@@ -99,12 +105,11 @@ new:
   br i1 %full, label %grow, label %grown
 grow:
   %old.cells = load ptr, ptr %dict
-  %new.cells = getelementptr i8, ptr %memory, i64 %size
   %old.bytes = shl i64 %count, 3
   %twice = shl i64 %count, 1
   %new.room = add i64 %twice, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr %new.cells, ptr %old.cells, i64 %old.bytes, i1 false)
-  store ptr %new.cells, ptr %dict
+  call void @llvm.memcpy.p0.p0.i64(ptr %table, ptr %old.cells, i64 %old.bytes, i1 false)
+  store ptr %table, ptr %dict
   store i64 %new.room, ptr %room.slot
   br label %grown
 grown:

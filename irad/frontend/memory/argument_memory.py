@@ -17,7 +17,7 @@ from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.buffers import buffers_for
 from irad.frontend.memory.given_tangents import Differing, GivenTangents, store
-from irad.frontend.memory.list_memory import ListBlock, block_size, fill_block, list_of_block, open_block
+from irad.frontend.memory.list_memory import ListBlock, fill_block, head_size, items_size, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory
 from irad.frontend.memory.references import References
@@ -35,6 +35,7 @@ from irad.frontend.memory.shadows import (
     shape_of,
     strides_of,
 )
+from irad.frontend.numba import private
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
@@ -334,13 +335,21 @@ class ArgumentMemory:
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
 
     def _list_block(self, argument: Argument, leaf: Content) -> ListBlock:
-        size = block_size(self.context, self.builder, leaf, self.flat)
-        meminfo = self.references.scratch(size)
-        block = self.context.nrt.meminfo_data(self.builder, meminfo)
-        shadow = open_block(self.context, self.builder, leaf, self.flat, block, size)
+        head, of_items = _INTP(head_size(leaf.type)), items_size(self.context, self.builder, leaf, self.flat)
+        size = self.builder.add(head, of_items)
+        if private.shadow().is_here():
+            meminfo = self.references.scratch(head)
+            items = self.context.nrt.meminfo_data(self.builder, self.references.scratch(of_items))
+            data = self.context.nrt.meminfo_data(self.builder, meminfo)
+        else:
+            meminfo = self.references.scratch(size)
+            data = self.context.nrt.meminfo_data(self.builder, meminfo)
+            items = self.builder.gep(data, [head])
+        opened = open_block(self.context, self.builder, leaf, self.flat, data, items, of_items)
+        block = ListBlock(meminfo, size, data, items, opened)
         if self.derivation.task.role_of(argument.position) is Role.TANGENT:
             fill_block(self.context, self.builder, leaf, block, self._given(argument, leaf), self.references)
-        return ListBlock(meminfo, size, block, shadow)
+        return block
 
     # --- use ----------------------------------------------------------------------------------------------------------
 
@@ -397,8 +406,8 @@ class ArgumentMemory:
 
     def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
-        block = self._lists[leaf.data_index].data
-        return list_of_block(self.context, self.builder, gradient_type, block, self.references)
+        block = self._lists[leaf.data_index]
+        return list_of_block(self.context, self.builder, gradient_type, block.data, block.items, self.references)
 
     def object_gradients(self) -> dict[int, Any]:
         """The derivatives of all objects, by their first LLVM parameter: new references."""
@@ -420,6 +429,7 @@ class ArgumentMemory:
 
     def list_shadow(self, leaf: Content) -> Any:
         """The shadow of a list as an array of bytes, a new reference."""
+        assert not private.shadow().is_here()  # there the items are not in the block
         block = self._lists[leaf.data_index]
         self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)
         return bytes_at(self.context, self.builder, block.data, block.size, block.meminfo)

@@ -4,9 +4,12 @@ A *reflected* list `[…]` is a pointer to the header of an allocation, in which
 flag, the items. A *typed* list is a pointer to a struct of Numba's C code, whose shadow is `%irad.list`
 (``irad/backend/runtime/lists.ll``).
 
-The shadow of a list is one block: how many items there are, a header or struct as the engine expects it, the items. The
-engine moves the shadow's items elsewhere when the list grows, and back on its way through the reverse sweep, so in the
-end the block holds the derivatives of the items that the list had at first.
+The shadow of a list is one block: how many items there are, a header or struct as the engine expects it, the items. In
+code that is differentiated itself the items have a block of their own: integers and pointers beside numbers are hard to
+tell from them.
+
+The engine moves the shadow's items elsewhere when the list grows, and back on its way through the reverse sweep, so in
+the end the block holds the derivatives of the items that the list had at first.
 """
 
 from __future__ import annotations
@@ -45,37 +48,55 @@ class ListBlock:
         meminfo: of the block.
         size: its bytes.
         data: its address.
+        items: where the items begin, with what precedes them in a payload.
         shadow: the address that belongs to the primal's.
     """
 
     meminfo: Value
     size: Value
     data: Any
+    items: Any
     shadow: Any
 
 
-def block_size(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
-    """Bytes of the shadow of a list."""
+def head_size(list_type: Any) -> int:
+    """Bytes of a block before the payload or the items."""
+    return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD
+
+
+def items_size(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
+    """Bytes of the payload or the items of a list."""
     if isinstance(leaf.type, types.List):
         room = _reflected(context, builder, leaf, flat)._payload.allocated
     else:
         room = _count(context, builder, leaf, flat)
     items = builder.mul(room, _INTP(size_of_element(leaf.type.dtype)))
-    return builder.add(_INTP(_first_item(leaf.type)), items)
+    return builder.add(_INTP(_before_items(leaf.type)), items)
 
 
-def open_block(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any, block: Value, size: Value) -> Any:
-    """Makes zeroed memory the shadow of a list; returns the address that belongs to the primal's."""
+def open_block(
+    context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any, block: Value, items: Value, size: Value
+) -> Any:
+    """Makes zeroed memory the shadow of a list; returns the address that belongs to the primal's.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        leaf: the list.
+        flat: the LLVM values of the arguments.
+        block: the memory for what precedes the items.
+        items: the memory for these.
+        size: bytes of it.
+    """
     count = _count(context, builder, leaf, flat)
     _store(builder, block, _COUNT, count)
     if isinstance(leaf.type, types.ListType):
-        items = builder.gep(block, [_INTP(_TYPED_ITEMS)])
         fields = {"items": items, "room": count, "item_size": _INTP(size_of_element(leaf.type.dtype))}
         for field, word in fields.items():
             _store(builder, block, _STRUCT + LIST.offset(field), word)
         return builder.gep(block, [_INTP(_STRUCT)])
-    _store(builder, block, HEADER_DATA, builder.gep(block, [_INTP(_PAYLOAD)]))
-    _store(builder, block, _PAYLOAD_SIZE, builder.sub(size, _INTP(_PAYLOAD)))
+    _store(builder, block, HEADER_DATA, items)
+    _store(builder, block, _PAYLOAD_SIZE, size)
     return block
 
 
@@ -83,7 +104,7 @@ def fill_block(
     context: BaseContext,
     builder: IRBuilder,
     leaf: Content,
-    block: Value,
+    block: ListBlock,
     given: tuple[Any, Any],
     references: References,
 ) -> None:
@@ -100,9 +121,9 @@ def fill_block(
     value, list_type = given
     if list_type == types.none:
         return
-    count = builder.load(_at(builder, block, _COUNT, _INTP))
+    count = builder.load(_at(builder, block.data, _COUNT, _INTP))
     refuse_length(references, builder, length_of(context, builder, list_type, value), count)
-    first = _at(builder, block, _first_item(leaf.type), context.get_data_type(list_type.dtype))
+    first = _at(builder, block.items, _before_items(leaf.type), context.get_data_type(list_type.dtype))
     kinds = (list_type, list_type.dtype, types.intp)
     with cgutils.for_range(builder, count, intp=_INTP) as loop:
         item = item_of(context, builder, kinds, value, loop.index)
@@ -111,12 +132,12 @@ def fill_block(
 
 def clear_block(builder: IRBuilder, list_type: Any, block: Value, size: Value) -> None:
     """Clears the cotangents in a block of so many bytes."""
-    first = _INTP(_first_item(list_type))
+    first = _INTP(head_size(list_type) + _before_items(list_type))
     cgutils.memset(builder, builder.gep(block, [first]), builder.sub(size, first), 0)
 
 
 def list_of_block(
-    context: BaseContext, builder: IRBuilder, list_type: Any, block: Value, references: References
+    context: BaseContext, builder: IRBuilder, list_type: Any, block: Value, items: Value | None, references: References
 ) -> Any:
     """The derivatives in a block as a new list.
 
@@ -125,10 +146,12 @@ def list_of_block(
         builder: of llvmlite.
         list_type: the type of the new list.
         block: a shadow.
+        items: of `ListBlock`; None where they follow in the block.
         references: hold it, as a result.
     """
     count = builder.load(_at(builder, block, _COUNT, _INTP))
-    items = builder.gep(block, [_INTP(_first_item(list_type))])
+    payload = builder.gep(block, [_INTP(head_size(list_type))]) if items is None else items
+    items = builder.gep(payload, [_INTP(_before_items(list_type))])
     if isinstance(list_type, types.ListType):
         return references.keep(list_type, _typed_list(context, builder, list_type, items, count))
     good, made = ListInstance.allocate_ex(context, builder, list_type, count)
@@ -154,9 +177,9 @@ def _typed_list(context: BaseContext, builder: IRBuilder, list_type: Any, items:
     return context.compile_internal(builder, make, list_type(array_type), [values])
 
 
-def _first_item(list_type: Any) -> int:
-    """Where the items lie in a block."""
-    return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD + bytes_before_items(list_type)
+def _before_items(list_type: Any) -> int:
+    """Bytes of a payload before its items."""
+    return 0 if isinstance(list_type, types.ListType) else bytes_before_items(list_type)
 
 
 def _count(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:

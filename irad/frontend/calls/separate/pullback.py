@@ -213,7 +213,7 @@ class _Pullback:
                 case LeafKind.OBJECT | LeafKind.LIST if self._objects:
                     return next(instances)
                 case LeafKind.LIST:
-                    return list_of_block(context, builder, gradient_type, next(lists).data, self._references)
+                    return list_of_block(context, builder, gradient_type, next(lists).data, None, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD if argument.position in self._targets:
                     return returned_shadow(context, builder, *next(given), leaf, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
