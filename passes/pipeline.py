@@ -40,7 +40,7 @@ from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
 from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
-from irad.passes.instrument.watch import watch_pair
+from irad.passes.instrument.watch import watch_pair, watch_tangent
 from irad.passes.leftovers import drop_leftovers
 from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
@@ -178,7 +178,7 @@ def _is_reversed_lane(unit: Unit) -> bool:
 
 
 def _is_watched(made: GeneratedPair) -> bool:
-    return made.program.request.watches and _is_reverse(made)
+    return made.program.request.watches
 
 
 def _is_entry(generated: Generated) -> bool:
@@ -380,8 +380,11 @@ def _note_tape(made: GeneratedPair) -> None:
 
 
 def _watch(made: GeneratedPair) -> None:
-    """In debug mode, looks for NaNs, infinities and ties behind each operation of both sweeps."""
-    watch_pair(made.augmented, made.sweep, made.loops)
+    """In debug mode, looks for NaNs, infinities and ties behind each operation of the derivative."""
+    if _is_forward(made):
+        watch_tangent(made.augmented)
+    else:
+        watch_pair(made.augmented, made.sweep, made.loops)
 
 
 def _check_allocations(made: GeneratedPair) -> None:

@@ -173,7 +173,7 @@ def watched_by(symbol: str | None) -> Watched | None:
 
 def event_of_mark(mark: int, record: Record) -> Event | None:
     """The event that gave a NaN its payload; of one of many that began at a place, no more than the place."""
-    made_there = [e for e in record.events if e.place.kind in (MarkKind.VALUE, MarkKind.DERIVATIVE)]
+    made_there = [e for e in record.events if e.place.kind is MarkKind.VALUE or e.place.kind.is_derivative]
     if mark < _MARKS:
         return next((e for e in made_there if e.mark == mark), None)
     there = (e for e in made_there if _mark_of_place(e.watched, e.number) == mark)

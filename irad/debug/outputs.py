@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
 from numba.core.base import BaseContext
 from numba.core.types import BaseTuple, Type
 
-from irad.frontend.calls.annotations import Returns
+from irad.frontend.calls.annotations import Returns, Task
 from irad.frontend.derivation import Derivation
+from irad.passes.mode import Algebra
 
 Typed: TypeAlias = tuple[Value, Type]
 """A value of generated code with its type."""
+
+_WORDS: Final = {Algebra.TANGENTS: "the tangent", Algebra.TAYLOR: "the series"}
 
 
 def input_names(derivation: Derivation) -> list[str]:
@@ -22,11 +25,22 @@ def input_names(derivation: Derivation) -> list[str]:
     return [f"the argument {name}" for name in inspect.signature(derivation.function).parameters]
 
 
+def memory_word(task: Task) -> str:
+    """What the caller gives memory for, up to the name of an argument."""
+    return (
+        f"{_WORDS[task.mode.algebra]} of" if task.is_forward else "the memory given for the derivative with respect to"
+    )
+
+
 def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[str]:
     """What `looked_at` gives, in its order."""
     names = [f"the value of {derivation.function.__qualname__}"]
     names += [f"{name} after the call" for name in input_names(derivation)]
     task = derivation.task
+    if task.is_forward:
+        word = _WORDS[task.mode.algebra]
+        names.append(f"{word} of the value of {derivation.function.__qualname__}")
+        return names + [f"{word} of {derivation.caller_arguments[p].name}" for p in targets]
     if task.returns is not Returns.VALUE:
         names += [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in task.returned]
     return names + [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in targets]
@@ -56,7 +70,7 @@ def looked_at(
     task = derivation.task
     if task.returns is not Returns.VALUE:
         gradient = _gradient(builder, task.returns, task.has_aux, *result)
-        if task.single:
+        if task.single or task.is_forward:
             found.append(gradient)
         else:
             found += [(builder.extract_value(gradient[0], i), item) for i, item in enumerate(_items(gradient[1]))]

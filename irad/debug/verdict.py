@@ -17,19 +17,21 @@ from irad.debug.nonfinite import Found, nonfinite
 from irad.driver import MarkKind
 from irad.errors import NonFiniteError, TieWarning
 
-_SWEEPS = {MarkKind.VALUE: "value", MarkKind.DERIVATIVE: "derivative"}
+_SWEEPS = {MarkKind.VALUE: "value", MarkKind.DERIVATIVE: "derivative", MarkKind.TANGENT: "derivative"}
 _IN_VALUE = "keep the operand in the domain of the operation: use an `if`, np.maximum or np.where before it"
 _IN_DERIVATIVE = (
     "the derivative has no finite value there: avoid that point, for instance with sqrt(x + eps) or `if x > 0`"
 )
+_CHAIN_RULE = "the chain rule multiplies by the derivative at this point, which is not finite"
 _ZERO_WINS = (
     f'(a) {_IN_DERIVATIVE} or (b) irad.Options(zero_times_infinity="zero"), where a zero slope makes zero of it'
 )
-_IN_RULE = "test the rule with irad.testing.test_reverse at these arguments"
-_REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE}
+_IN_RULE = "test the rule with irad.testing.test_reverse, for forward mode with test_forward, at these arguments"
+_REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE, MarkKind.TANGENT: _IN_DERIVATIVE}
 _REASONS = {
     MarkKind.VALUE: "NaN and infinities propagate to everything computed from them",
-    MarkKind.DERIVATIVE: "the chain rule multiplies by the derivative at this point, which is not finite",
+    MarkKind.DERIVATIVE: _CHAIN_RULE,
+    MarkKind.TANGENT: _CHAIN_RULE,
 }
 _WHY_IN_RULE = "the results of a rule are used as they are"
 _WHY_INPUT = "NaN and infinities propagate to everything computed from them"
@@ -100,9 +102,9 @@ class _Cause:
 
     def first_infinite(self, before: Event | None = None) -> Event | None:
         """The first infinity; of those before an event, if one is given."""
-        events = [e for r in self.records for e in r.of_kind(MarkKind.VALUE, MarkKind.DERIVATIVE)]
+        events = [e for r in self.records for e in r.of_kind(MarkKind.VALUE, MarkKind.DERIVATIVE, MarkKind.TANGENT)]
         infinite = [e for e in takewhile(lambda e: e is not before, events) if math.isinf(e.result)]
-        wanted = [e for e in infinite if e.place.kind is MarkKind.DERIVATIVE]
+        wanted = [e for e in infinite if e.place.kind.is_derivative]
         prefers_derivative = math.isinf(self.found.number) and not self.is_value
         return next(iter(wanted if prefers_derivative and wanted else infinite), None)
 
@@ -177,9 +179,9 @@ def _called(words: str, ruled: str | None, watched: Watched | None) -> str:
 
 def _remedy(event: Event, became: Event | None) -> str:
     """What to do about an operation; of an infinite derivative that met a zero slope, one thing more."""
-    if became is None or became.operands is None or event.place.kind is not MarkKind.DERIVATIVE:
+    if became is None or became.operands is None or not event.place.kind.is_derivative:
         return _REMEDIES[event.place.kind]
-    if became.place.kind is MarkKind.DERIVATIVE and became.is_of_infinities and 0.0 in became.operands[:2]:
+    if became.place.kind.is_derivative and became.is_of_infinities and 0.0 in became.operands[:2]:
         return _ZERO_WINS
     return _REMEDIES[event.place.kind]
 

@@ -434,7 +434,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
         )
         details.append(f"{_lines(derivative.text)} of LLVM IR made of {_lines(program.text)}")
     install(derivative.pointers, request, _registry())
-    events.install(derivative, rules_of(program.ruled))
+    events.install(derivative, rules_of(program.ruled, request.mode))
     exports = (*derivative.symbols.values(), *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled, request)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))

@@ -21,9 +21,15 @@ class MarkKind(enum.Enum):
 
     VALUE = "value"  # an operation of the primal
     DERIVATIVE = "derivative"  # one of an adjoint
+    TANGENT = "tangent"  # one of a tangent, in forward mode
     TIE = "tie"  # something decided by two numbers
     CALL = "call"  # where a function of the program is called
     OPAQUE = "opaque"  # a call into code that is not looked into
+
+    @property
+    def is_derivative(self) -> bool:
+        """Whether it is an operation on derivatives."""
+        return self in (MarkKind.DERIVATIVE, MarkKind.TANGENT)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -33,7 +39,7 @@ class WatchedOperation:
     Attributes:
         kind: what for.
         words: the operation, with ``{0}`` for the first operand.
-        primal: of an operation of an adjoint, what that is the adjoint of; else "".
+        primal: of an operation on derivatives, what that is the derivative of; else "".
         ruled: symbol of the function with a rule that is called; else None.
         in_lane: it is in the body of a parallel loop; the outermost loop around it goes through the lane's chunks.
     """

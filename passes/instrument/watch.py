@@ -1,6 +1,6 @@
-"""Watch: in debug mode, calls that look for NaNs, infinities and ties while both sweeps run.
+"""Watch: in debug mode, calls that look for NaNs, infinities and ties while a derivative runs.
 
-Input   the two functions of a finished pair.
+Input   the two functions of a finished pair, or the one of forward mode.
 Output  the same with checks; a `Mark` for each place that is checked, from which the driver makes what a message says.
 Method  behind each floating-point operation stands a call of `irad.check_f64`, whose result takes the place of that of
         the operation: the number itself, or a NaN that names the place. In front of a comparison of active values that
@@ -72,6 +72,13 @@ def watch_pair(augmented: AugmentedPrimal, sweep: Sweep, loops: AugmentedLoops) 
     numbers = {loop: slot for slot, loop in enumerate(augmented.unit.loops.loops)}
     _Watch(augmented, augmented.function, numbers, _blocks_of_forward(loops)).run(loops, None)
     _Watch(augmented, sweep.function, numbers, _blocks_of_reverse(sweep)).run(loops, sweep)
+
+
+def watch_tangent(augmented: AugmentedPrimal) -> None:
+    """Inserts the checks into the function of forward mode."""
+    loops = AugmentedLoops(augmented)
+    numbers = {loop: slot for slot, loop in enumerate(augmented.unit.loops.loops)}
+    _Watch(augmented, augmented.function, numbers, _blocks_of_forward(loops)).run(loops, None)
 
 
 def _blocks_of_forward(loops: AugmentedLoops) -> dict[Block, Block]:
@@ -236,7 +243,7 @@ class _Watch:
             self.note_opaque(inst)
 
     def is_primal(self, inst: Instruction) -> bool:
-        """Whether it is the copy of an instruction of the primal, in the forward sweep."""
+        """Whether it is the copy of an instruction of the primal, not what stands beside it."""
         return inst.origin is not None and self.augmented.values.get(inst.origin) is inst
 
     def watch_result(self, inst: Instruction) -> None:
@@ -280,7 +287,9 @@ class _Watch:
                     user.set_operand(index, checked)
 
     def kind_of(self, inst: Instruction) -> MarkKind:
-        """Whether a result belongs to the primal, in the reverse sweep too, where it is computed again."""
+        """Whether a result belongs to the primal; in the reverse sweep it may be computed again."""
+        if self.augmented.program.request.mode.is_forward:
+            return MarkKind.VALUE if self.is_primal(inst) else MarkKind.TANGENT
         if self.function is self.augmented.function:
             return MarkKind.VALUE
         origin = inst.origin
@@ -335,7 +344,7 @@ class _Watch:
         where: Instruction = inst
         if inst.origin is None and "dbg" not in inst.metadata and block is not None:
             where = self.located_in(block)
-        primal = self.primal_words(inst) if kind is MarkKind.DERIVATIVE else ""
+        primal = self.primal_words(inst) if kind.is_derivative else ""
         marks = self.augmented.program.marks
         in_lane = self.augmented.unit.variant.is_lane
         marks.append(Mark(kind, words, primal, ruled, in_lane, where, tuple(around)))
@@ -357,7 +366,7 @@ class _Watch:
             yield self.numbers[each], each
 
     def primal_words(self, inst: Instruction) -> str:
-        """What an instruction of the reverse sweep is the adjoint of, in words without values."""
+        """What an instruction is the adjoint or the tangent of, in words without values."""
         match inst.origin:
             case Binary(opcode=opcode) if opcode in _WORDS:
                 return _WORDS[opcode][4]

@@ -15,12 +15,14 @@ from llvmlite.ir import Constant, IRBuilder
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
+from irad.debug.outputs import output_names
 from irad.errors import UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.lanes import targets_of_lanes
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.returned_tangents import ReturnedTangents
 from irad.frontend.numba.cpu import location_of
@@ -56,14 +58,6 @@ def check_forward(derivation: Derivation) -> None:
                 "a tangent has an entry for each float, and irad cannot tell where the floats are here",
                 location_of(function),
             )
-    if derivation.task.options.debug:
-        raise UnsupportedError(
-            "debug mode is for reverse mode",
-            "(a) leave out debug in the options of forward mode, and IRAD_DEBUG or (b) watch the function in reverse "
-            f"mode: irad.vjp({function.__name__}, …, options=irad.Options(debug=True))",
-            "operations are not watched yet in forward mode",
-            location_of(function),
-        )
 
 
 def emit_forward_call(
@@ -77,11 +71,12 @@ def emit_forward_call(
     """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
     returns = derivation.task.returns
     first, *others = targets_of_lanes(builder, extras.targets, derivation.task)
-    extras = replace(extras, targets=first)
-    sweeps = Sweeps(context, builder, derivation, arguments, extras, returns is not Returns.GRADIENT)
+    in_lane = replace(extras, targets=first)
+    sweeps = Sweeps(context, builder, derivation, arguments, in_lane, returns is not Returns.GRADIENT)
     for targets in others:
         sweeps.add_lane(targets)
     arena = sweeps.open_arena()
+    sweeps.watch(arena, arguments, extras, output_names(derivation, extras.targets))
     no_frame = Constant(_VOID_POINTER, None)
     tangents = [number for targets in (first, *others) for number in _tangents_of_numbers(sweeps, targets)]
     status = sweeps.run_augmented(no_frame, arena, tangents)
@@ -95,10 +90,12 @@ def emit_forward_call(
             failure.raise_it(context, builder)
         tangent = _tangent_of_value(sweeps, arena, status)
         sweeps.close_arena(arena)
+        value = held_value(sweeps)
         items = _returned(sweeps, tangent)
         made = items[0] if len(items) == 1 else context.make_tuple(builder, result_type, items)
         builder.store(made, result)
         sweeps.references.release_transient()
+        finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
 
 

@@ -16,15 +16,15 @@ from llvmlite.ir import IRBuilder
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
-from irad.debug.outputs import looked_at, output_names
+from irad.debug.outputs import output_names
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Returns, Role, Seed
 from irad.frontend.calls.failure import Failure
-from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
+from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import memory_at
 from irad.frontend.values.abi import Argument
@@ -78,36 +78,11 @@ def emit_call(
             failure.raise_it(context, builder, sweeps.watched)
         sweeps.memory.copy_out()
         _store_scalars(sweeps, extras)
-        value = _held_value(sweeps)
+        value = held_value(sweeps)
         builder.store(_result(sweeps, extras), result)
         sweeps.references.release_transient()
-        _finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
+        finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
-
-
-def _held_value(sweeps: Sweeps) -> Any:
-    """The primal's value for debug mode to check, a new reference; None without debug mode."""
-    if sweeps.watched is None:
-        return None
-    value = sweeps.value()
-    sweeps.context.nrt.incref(sweeps.builder, sweeps.derivation.return_type, value)
-    return value
-
-
-def _finish_watched(
-    sweeps: Sweeps, extras: Extras, arguments: Sequence[Any], value: Any, result: tuple[Any, Any]
-) -> None:
-    """Ends a watched call: raises if a result is NaN or infinite."""
-    if sweeps.watched is None:
-        return
-    context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
-    outputs = looked_at(context, builder, derivation, value, arguments, extras.targets, result)
-    raised = sweeps.watched.finish(outputs)
-    context.nrt.decref(builder, derivation.return_type, value)
-    with builder.if_then(raised, likely=False):
-        for held, numba_type in (result, *extras.held):
-            context.nrt.decref(builder, numba_type, held)
-        raise_kept(context, builder)
 
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Content, Any, Any]]:

@@ -17,7 +17,7 @@ from numba.core.base import BaseContext
 from numba.core.pythonapi import PythonAPI
 
 from irad.debug.calls import WatchedCall
-from irad.debug.outputs import input_names
+from irad.debug.outputs import input_names, memory_word
 from irad.errors import HERE, SignatureError
 from irad.frontend import resident
 from irad.frontend.calls.annotations import Role
@@ -257,21 +257,23 @@ class Sweeps:
 
     def watch(self, arena: Value, arguments: Sequence[Any], extras: Extras, outputs: Sequence[str]) -> None:
         """Opens the call, where the options ask for debug mode or for the meter of the tape."""
-        options = self.derivation.task.options
-        if not options.debug and options.tape_limit is None:
+        task, options = self.derivation.task, self.derivation.task.options
+        if not options.debug and (options.tape_limit is None or task.is_forward):
             return
         inputs = zip(input_names(self.derivation), arguments, self.derivation.argument_types, strict=True)
         given = [(name, value, numba_type) for name, value, numba_type in inputs]
         given += [
             (
-                f"the memory given for the derivative with respect to {self.derivation.caller_arguments[p].name}",
+                f"{memory_word(task)} {self.derivation.caller_arguments[p].name}",
                 *extras.targets[p],
             )
-            for p, role in self.derivation.task.roles
+            for p, role in task.roles
             if p in extras.targets and role is not Role.INTO
         ]
         given += [("the cotangent", *extras.seed)] if extras.seed is not None else []
-        self.watched = WatchedCall(self.context, self.builder, self.derivation, given, outputs)
+        self.watched = WatchedCall(
+            self.context, self.builder, self.derivation, given, outputs, has_tape=not task.is_forward
+        )
         raised = self.watched.enter(arena)
         with cgutils.if_unlikely(self.builder, raised):
             self.close_arena(arena)

@@ -40,14 +40,17 @@ def registry_of(ruled: tuple[Outlined, ...], base: Registry, mode: Mode) -> Regi
     return Registry.of(*rules).over(base) if rules else base
 
 
-def rules_of(ruled: tuple[Outlined, ...]) -> dict[str, RulePlaces]:
-    """The rules that the functions of a program have, by symbol."""
+def rules_of(ruled: tuple[Outlined, ...], mode: Mode) -> dict[str, RulePlaces]:
+    """The rules that the functions of a program have, by symbol; in forward mode a rule has one part for everything."""
     found = {each.symbol: each.rule for each in ruled} | dict(catalogue.symbols())
-    return {symbol: _places(rule) for symbol, rule in found.items() if rule.parts}
+    return {symbol: _places(rule, mode) for symbol, rule in found.items() if rule.parts}
 
 
-def _places(rule: CustomRule) -> RulePlaces:
+def _places(rule: CustomRule, mode: Mode) -> RulePlaces:
     first = next(iter(rule.parts.values()))
+    if mode.is_forward:
+        place = location_of(rule.parts.get("forward", first))
+        return RulePlaces(rule.name, place, place)
     forward, reverse = rule.parts.get("augmented_primal", first), rule.parts.get("reverse", first)
     return RulePlaces(rule.name, location_of(forward), location_of(reverse))
 
