@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.annotations import AutodiffAnnotation, Role
 
 
@@ -267,6 +270,41 @@ FORWARD_ROLES: dict[type, Role] = {
     BatchMixedDuplicated: Role.TANGENT,
 }
 BATCHES: Final = (BatchDuplicated, BatchDuplicatedNoNeed, BatchMixedDuplicated)
+
+
+def in_order(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The annotations of a call in the order of the function's parameters.
+
+    A parameter that has a default and is passed over stands for a constant.
+
+    Args:
+        function: a Python function.
+        given: the annotations by position.
+        named: those by name.
+
+    Raises:
+        SignatureError: the function has no such parameters.
+    """
+    if not named:
+        return tuple(given)
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*given, **named)
+    except TypeError as misfit:
+        raise SignatureError(
+            f"{function.__qualname__} cannot be called with these annotated arguments: {misfit}",
+            f"annotate the arguments of {function.__qualname__}{signature}",
+            "arguments are annotated by position or by the name of their parameter",
+            SourceLocation.of(function),
+        ) from None
+    last = max(list(signature.parameters).index(name) for name in bound.arguments)
+    found: list[Any] = []
+    for parameter in list(signature.parameters.values())[: last + 1]:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            found.extend(bound.arguments.get(parameter.name, ()))
+        else:
+            found.append(bound.arguments.get(parameter.name, Const(parameter.default)))
+    return tuple(found)
 
 
 def width_of(arguments: tuple[Any, ...]) -> int | None:

@@ -15,11 +15,13 @@ from irad.api.annotate import (
     Cache,
     Const,
     DuplicatedNoNeed,
+    in_order,
     width_of,
 )
-from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.api.functions import check_options, options_or_default, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.api.modes import AutodiffMode
+from irad.api.selection import callee_of
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -49,6 +51,7 @@ def autodiff(
     *arguments: Annotation,
     seed: Any = _DEFAULT,
     options: Options | None = None,
+    **named: Annotation,
 ) -> Any:
     """Runs a function and its derivative, treating each argument as its annotation says.
 
@@ -62,9 +65,11 @@ def autodiff(
             The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent. For
             several directions a tuple with one for each; the default is 1 in each.
         options: how the derivative is created; see `irad.Options`.
+        named: annotated arguments by the name of their parameter; not in compiled code.
 
     Returns:
-        A tuple with one entry per argument: the derivative for ``Active`` and ``MixedDuplicated``, None for the others.
+        A tuple with one entry per argument, in the order of the parameters: the derivative for ``Active`` and
+        ``MixedDuplicated``, None for the others.
         ``ReverseWithPrimal`` gives ``(that tuple, value)``. ``Forward`` gives the tangent of the value, with None for
         parts without a derivative, ``ForwardWithPrimal`` ``(tangent, value)``; the direction is what ``Duplicated`` and
         its relatives hold beside the arguments, numbers as well as arrays. With ``BatchDuplicated`` the tangent, and in
@@ -88,8 +93,9 @@ def autodiff(
         array([3., 3.])
     """
     _check_mode(mode)
-    primal = primal_of(f)
+    primal, leading = callee_of(f)
     check_options(options)
+    arguments = in_order(primal.py_func, (*map(Const, leading), *arguments), named)
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
     key = (mode, kinds, source, options, width_of(arguments))
@@ -102,7 +108,7 @@ def autodiff(
         return found
     gradients, *value = found if mode.has_primal else (found,)
     remaining = iter(gradients)
-    aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)
+    aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)[len(leading) :]
     return (aligned, value[0]) if value else aligned
 
 

@@ -58,6 +58,12 @@ def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse,
 _WHY_A_TAPE: Final = "the reverse sweep needs values of the forward sweep, and loops save some in every iteration"
 
 
+_LOOPS: Final = {
+    "slab": "irad.checkpoint_loop(step, n, snapshots)",
+    "record": "irad.checkpoint_while(condition, step, snapshots)",
+}
+
+
 def by_line(uses: Sequence[TapeUse]) -> dict[tuple[str, int], int]:
     """Bytes by file and line, the largest first."""
     totals: dict[tuple[str, int], int] = {}
@@ -73,20 +79,26 @@ def limit_error(
 ) -> TapeLimitError:
     """The error for a tape that would take more than it may: ``total`` bytes so far."""
     problem = f"the tape of {function} takes at least {shown(total)}, but max_tape_bytes is {shown(limit)}"
-    remedy = (
-        "(a) allow more with irad.Options(max_tape_bytes=…) or (b) differentiate the input in "
-        f"parts; irad.tape_report({function}, …) lists all lines"
-    )
+    remedies = [
+        "allow more with irad.Options(max_tape_bytes=…)",
+        f"differentiate the input in parts; irad.tape_report({function}, …) lists all lines",
+    ]
     lines = by_line(uses)
     if not lines:
-        return TapeLimitError(problem, remedy, _WHY_A_TAPE, defined)
+        return TapeLimitError(problem, _remedy(remedies), _WHY_A_TAPE, defined)
     (file, line), most = next(iter(lines.items()))
-    place = next(
-        u.location for u in uses if u.location is not None and (u.location.file, u.location.line) == (file, line)
-    )
+    largest = next(u for u in uses if u.location is not None and (u.location.file, u.location.line) == (file, line))
+    place = largest.location
+    if largest.storage in _LOOPS:
+        remedies.append(f"{_LOOPS[largest.storage]}, which holds a few states of a loop in place of its tape")
+    remedy = _remedy(remedies)
     problem += f"; the line that saves most needs {shown(most)}"
     source = linecache.getline(file, line).strip() or None
     return TapeLimitError(problem, remedy, _WHY_A_TAPE, place, source)
+
+
+def _remedy(remedies: Sequence[str]) -> str:
+    return " or ".join(f"({letter}) {each}" for letter, each in zip("abc", remedies, strict=False))
 
 
 def shown(count: int) -> str:

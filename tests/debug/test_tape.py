@@ -126,6 +126,7 @@ def test_the_limit(function):
         assert isinstance(caught.value, MemoryError)
         assert caught.value.location.line == line_of(function, "# saved")
         assert "# saved" in str(caught.value)
+        assert "irad.checkpoint_loop(step, n, snapshots)" in caught.value.remedy
         assert np.array_equal(tight(x[:50]), irad.grad(function)(x[:50]))  # the next call is not the worse for it
 
 
@@ -134,12 +135,14 @@ def test_the_limit_of_loops_that_are_not_counted_and_of_recursions():
         with pytest.raises(irad.TapeLimitError) as caught:
             irad.grad(function, options=limited(2000))(*args)
         assert caught.value.location.line == line_of(function, "# saved")
+        assert ("irad.checkpoint_while(" in caught.value.remedy) == (function is uncounted)
         assert irad.grad(function, options=limited(1 << 24))(*args) == irad.grad(function)(*args)
 
 
 def test_a_limit_below_the_frame():
-    with pytest.raises(irad.TapeLimitError, match="max_tape_bytes is 0 bytes"):
+    with pytest.raises(irad.TapeLimitError, match="max_tape_bytes is 0 bytes") as caught:
         irad.grad(two_values, options=limited(0))(np.ones(3))
+    assert "checkpoint" not in caught.value.remedy  # there is no loop whose tape is too long
 
 
 _limited = irad.grad(two_values, options=limited(1000))

@@ -27,18 +27,19 @@ from irad.api.separate.split import (
     default_seed,
 )
 from irad.api.separate.tape import Tape
+from irad.errors import SignatureError
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.separate.state import STATE_TYPE
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
-from irad.frontend.numba.cpu import refuse_pullback
+from irad.frontend.numba.cpu import location_of, refuse_pullback
 from irad.frontend.numba.messages import described
 
 
 @typeof_impl.register(AugmentedSweep)
 def _type_of_augmented(sweep: AugmentedSweep, _: Any) -> types.Dispatcher:
     if sweep.compiled is None:
-        names = [f"a{i}" for i in range(len(sweep.kinds))]
+        names = [f"a{i}" for i in range(len(sweep.kinds) - len(sweep.leading))]
         sweep.compiled = _Compiled("augmented", names, partial(_augmented, sweep))
     return types.Dispatcher(sweep.compiled.dispatcher)
 
@@ -88,9 +89,26 @@ class _Compiled:
         self.dispatcher = njit(function)
 
 
+def _check_callee(sweep: AugmentedSweep) -> None:
+    """Checks that compiled code can call the sweeps of a function.
+
+    Raises:
+        IradError: it cannot.
+    """
+    primal = sweep.sweep.primal
+    refuse_pullback(primal)
+    if sweep.leading:
+        raise SignatureError(
+            f"compiled code calls the sweeps of a method, {primal.py_func.__qualname__}",
+            "(a) call them from Python or (b) split a function that takes the instance as its first argument",
+            "the instance that the method is bound to is an object of Python",
+            location_of(primal.py_func),
+        )
+
+
 def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     """The signature of a call of the augmented sweep, and what lowers it."""
-    refuse_pullback(sweep.sweep.primal)
+    _check_callee(sweep)
     annotations = [annotation_of(each) for each in given]
     check_annotations(sweep, tuple(None if each is None else type(each) for each in annotations))
     has_shadow = [hasattr(type(each), "shadow") for each in annotations]
@@ -118,7 +136,7 @@ def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Call
 
 def _reverse(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     """The signature of a call of the reverse sweep, and what lowers it."""
-    refuse_pullback(sweep.augmented.sweep.primal)
+    _check_callee(sweep.augmented)
     tape, seed = given
     check_tape(sweep, tape.sweep if isinstance(tape, TapeType) else None, described(tape))
     found = tape.specialisation

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from numba.core import types
 
-from irad.api.annotate import ROLES, Annotation, DuplicatedNoNeed
-from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.api.annotate import BATCHES, ROLES, Annotation, Cache, Const, DuplicatedNoNeed, in_order
+from irad.api.functions import check_options, options_or_default, remembered
 from irad.api.modes import AutodiffMode
+from irad.api.selection import callee_of
 from irad.api.separate.tape import Tape
 from irad.debug.seal import Seal
 from irad.errors import SignatureError
@@ -34,6 +35,7 @@ class DefaultSeed:
 
 
 DEFAULT_SEED: Final = DefaultSeed()
+_ROLES: Final = {kind: role for kind, role in ROLES.items() if kind not in BATCHES} | {Cache: Role.WORKSPACE}
 
 
 class AugmentedSweep:
@@ -41,20 +43,28 @@ class AugmentedSweep:
 
     Attributes:
         mode: the mode of the split.
-        kinds: the annotation of each argument, a class.
+        kinds: the annotation of each argument, a class; that of the instance of a method first.
         sweep: the compiled forward sweep.
+        leading: the instance of a method, annotated, in a tuple; () for a function.
     """
 
-    def __init__(self, mode: AutodiffMode, kinds: tuple[type, ...], sweep: AugmentedDispatcher) -> None:
-        self.mode, self.kinds, self.sweep = mode, kinds, sweep
+    def __init__(
+        self,
+        mode: AutodiffMode,
+        kinds: tuple[type, ...],
+        sweep: AugmentedDispatcher,
+        leading: tuple[Annotation, ...] = (),
+    ) -> None:
+        self.mode, self.kinds, self.sweep, self.leading = mode, kinds, sweep, leading
         self.compiled: Any = None  # made by `irad.api.inside.split_call`
 
     @public
-    def __call__(self, *arguments: Annotation) -> Any:
+    def __call__(self, *arguments: Annotation, **named: Annotation) -> Any:
         """Runs the function.
 
         Args:
             arguments: annotated as `irad.split` was told.
+            named: further ones, by the name of their parameter; not in compiled code.
 
         Returns:
             The tape; with ``irad.ReverseSplitWithPrimal`` ``(tape, value)``.
@@ -62,6 +72,7 @@ class AugmentedSweep:
         Raises:
             SignatureError: an annotation or a shadow does not fit. Nothing has run then.
         """
+        arguments = in_order(self.sweep.primal.py_func, (*self.leading, *arguments), named)
         check_annotations(self, tuple(map(type, arguments)))
         given = [argument.shadow for argument in arguments if hasattr(argument, "shadow")]
         number, value, state, shadows = self.sweep(*given, *(argument.value for argument in arguments))
@@ -72,7 +83,7 @@ class AugmentedSweep:
     def with_options(self, options: Options) -> AugmentedSweep:
         """The same sweep with other options."""
         sweep = _sweep_of(self.sweep.primal, self.mode, self.kinds, options)
-        return AugmentedSweep(self.mode, self.kinds, sweep)
+        return AugmentedSweep(self.mode, self.kinds, sweep, self.leading)
 
     def _seal(self, arguments: tuple[Any, ...], number: int, value: Any) -> Seal | None:
         if not self.sweep.options.debug:
@@ -119,7 +130,8 @@ class ReverseSweep:
             ChangedBufferError: in debug mode, an argument has changed that ``modified`` does not name.
         """
         check_tape(self, getattr(tape, "sweep", None), f"a {type(tape).__name__}")
-        return tuple(tape.reverse(default_seed(tape.specialisation) if seed is DEFAULT_SEED else seed))
+        found = tape.reverse(default_seed(tape.specialisation) if seed is DEFAULT_SEED else seed)
+        return tuple(found[len(self.augmented.leading) :])
 
     def __repr__(self) -> str:
         return f"<reverse sweep of {self.augmented.sweep.primal.py_func.__qualname__}>"
@@ -127,7 +139,11 @@ class ReverseSweep:
 
 @public
 def split(
-    mode: AutodiffMode, f: Callable[..., Any], *annotations: type | Annotation, options: Options | None = None
+    mode: AutodiffMode,
+    f: Callable[..., Any],
+    *annotations: type | Annotation,
+    options: Options | None = None,
+    **named: type | Annotation,
 ) -> tuple[AugmentedSweep, ReverseSweep]:
     """The two sweeps of reverse mode, to be called separately.
 
@@ -142,9 +158,11 @@ def split(
         mode: ``irad.ReverseSplit`` or ``irad.ReverseSplitWithPrimal``, or one of them with modifiers. Unless
             ``modified`` names those that may change between the sweeps, all arguments may.
         f: the function, as in `irad.grad`; it may return anything.
-        annotations: ``irad.Const``, ``irad.Active``, ``irad.Duplicated``, ``irad.DuplicatedNoNeed`` or
-            ``irad.MixedDuplicated`` for each argument: the class, or an annotated argument as an example.
+        annotations: ``irad.Const``, ``irad.Cache``, ``irad.Active``, ``irad.Duplicated``, ``irad.DuplicatedNoNeed`` or
+            ``irad.MixedDuplicated`` for each argument: the class, or an annotated argument as an example. The tape
+            holds the shadow that irad makes for a ``Cache``.
         options: how the derivative is created; see `irad.Options`.
+        named: further annotations, by the name of the parameter.
 
     Returns:
         ``(augmented, reverse)``.
@@ -169,33 +187,37 @@ def split(
         >>> x_shadow
         array([ 6., 12.])
     """
-    primal = primal_of(f)
+    primal, instance = callee_of(f)
     check_options(options)
     check_split_mode(mode, primal)
+    leading = tuple(map(Const, instance))
+    annotations = in_order(primal.py_func, (*leading, *annotations), named)
+    mode = mode if mode.modified is None else mode(modified=[i + len(leading) for i in mode.modified])
     kinds = tuple(each if isinstance(each, type) else type(each) for each in annotations)
     for position, (kind, given) in enumerate(zip(kinds, annotations, strict=True)):
-        if kind not in ROLES:
+        if kind not in _ROLES:
             raise SignatureError(
-                f"argument {position} of {primal.py_func.__qualname__} has no annotation: {given!r}",
-                "irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed or irad.MixedDuplicated",
+                f"argument {position} of {primal.py_func.__qualname__} has no annotation of irad.split: {given!r}",
+                "irad.Const, irad.Cache, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed or irad.MixedDuplicated",
                 "the annotation of an argument says whether it has a derivative, and where that goes",
                 location_of(primal.py_func),
             )
     if mode.modified and mode.modified[-1] >= len(kinds):
         raise SignatureError(
-            f"modified names argument {mode.modified[-1]}, but there are {len(kinds)} annotations",
-            f"use positions from 0 to {len(kinds) - 1}" if kinds else "leave modified out",
+            f"modified names argument {mode.modified[-1] - len(leading)}, but there are "
+            f"{len(kinds) - len(leading)} annotations",
+            f"use positions from 0 to {len(kinds) - len(leading) - 1}" if annotations else "leave modified out",
             "positions count from 0",
             location_of(primal.py_func),
         )
-    augmented = AugmentedSweep(mode, kinds, _sweep_of(primal, mode, kinds, options))
+    augmented = AugmentedSweep(mode, kinds, _sweep_of(primal, mode, kinds, options), leading)
     return augmented, ReverseSweep(augmented)
 
 
 def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options: Options | None) -> AugmentedDispatcher:
     def make() -> AugmentedDispatcher:
         chosen = options_or_default(options)
-        roles = tuple((i, ROLES[kind]) for i, kind in enumerate(kinds) if ROLES[kind] is not Role.CONST)
+        roles = tuple((i, _ROLES[kind]) for i, kind in enumerate(kinds) if _ROLES[kind] is not Role.CONST)
         task = Task(
             roles,
             returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,

@@ -11,6 +11,7 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.debug.outputs import output_names
+from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.separate.state import State, new_state
 from irad.frontend.calls.separate.sweep_types import augmented_type
@@ -63,12 +64,16 @@ def emit_augmented(
 
 def _shadows(derivation: Derivation, sweeps: Sweeps, targets: Any, result_type: Any) -> list[Any]:
     """The shadows of the arguments, in the order of their types."""
-    memory = zip(derivation.active_memory(), result_type.types[3].types, strict=False)
+    found = []
+    for (argument, leaf), kind in zip(derivation.active_memory(), result_type.types[3].types, strict=False):
+        if argument.position in targets:
+            found.append(sweeps.memory.given_to(leaf))
+            continue
+        found.append(sweeps.memory.gradient_of(leaf, kind))
+        if derivation.task.role_of(argument.position) is Role.WORKSPACE:  # whose shadow the arena releases as well
+            sweeps.context.nrt.incref(sweeps.builder, kind, found[-1])
     return [
-        *(
-            sweeps.memory.given_to(leaf) if argument.position in targets else sweeps.memory.gradient_of(leaf, kind)
-            for (argument, leaf), kind in memory
-        ),
+        *found,
         *(sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()),
         *sweeps.memory.object_state(),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,7 +74,8 @@ class _Shadows:
 
     Attributes:
         own: the shadows of arrays and records that irad made, each as Numba's array and its type.
-        given: those that the caller gave, with the names of their arguments in ``names``.
+        given: those that the caller gave, by the first LLVM parameter of the array; ``names`` are of their arguments.
+        returned: those of ``own`` that are gradients, and not those of workspace, likewise.
         blocks: the shadows of lists and objects.
     """
 
@@ -91,8 +92,11 @@ class _Shadows:
         every = [(context.make_array(t)(context, builder, part), t) for part, t in zip(parts, kind.types, strict=True)]
         memory = derivation.active_memory()
         found = list(zip(memory, every, strict=False))
-        self.own = [each for (argument, _), each in found if argument.position not in targets]
-        self.given = [each for (argument, _), each in found if argument.position in targets]
+        own = [(argument, leaf, each) for (argument, leaf), each in found if argument.position not in targets]
+        self.own = [each for _, _, each in own]
+        role_of = derivation.task.role_of
+        self.returned = {leaf.index: each for argument, leaf, each in own if role_of(argument.position).is_returned}
+        self.given = {leaf.index: each for (argument, leaf), each in found if argument.position in targets}
         self.names = [argument.name for argument, _ in memory if argument.position in targets]
         self.blocks = [array for array, _ in every[len(memory) :]]
 
@@ -195,7 +199,7 @@ class _Pullback:
         outputs = [f"the derivative with respect to {name}" for name in names]
         inputs = [
             (f"the memory given for the derivative with respect to {name}", array._getvalue(), kind)
-            for name, (array, kind) in zip(shadows.names, shadows.given, strict=True)
+            for name, (array, kind) in zip(shadows.names, shadows.given.values(), strict=True)
         ]
         inputs.append(("the cotangent", self._cotangent, self._cotangent_type))
         return WatchedCall(self._context, self._builder, derivation, inputs, outputs, has_tape=False)
@@ -204,20 +208,22 @@ class _Pullback:
         """One gradient for each argument."""
         context, builder, derivation = self._context, self._builder, self._derivation
         copies, instances = self._copies()
-        lists, given = iter(self._shadows.blocks), iter(self._shadows.given)
+        lists = dict(zip((leaf.index for _, leaf in derivation.active_lists()), self._shadows.blocks, strict=False))
 
         def make(argument: Argument, leaf: Content, gradient_type: Any) -> Any:
             match leaf.kind:
                 case LeafKind.NUMBER | LeafKind.OPTIONAL:
                     return cotangents.value(leaf, gradient_type)
                 case LeafKind.OBJECT | LeafKind.LIST if self._objects:
-                    return next(instances)
+                    return instances[leaf.index]
                 case LeafKind.LIST:
-                    return list_of_block(context, builder, gradient_type, next(lists).data, None, self._references)
+                    block = lists[leaf.index].data
+                    return list_of_block(context, builder, gradient_type, block, None, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD if argument.position in self._targets:
-                    return returned_shadow(context, builder, *next(given), leaf, self._references)
+                    given = self._shadows.given[leaf.index]
+                    return returned_shadow(context, builder, *given, leaf, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
-                    return next(copies)
+                    return copies[leaf.index]
 
         result_type = gradients_type(derivation, self._targets)
         items = []
@@ -232,23 +238,26 @@ class _Pullback:
         self._references.release_transient()
         return context.make_tuple(builder, result_type, items)
 
-    def _copies(self) -> tuple[Iterator[Any], Iterator[Any]]:
-        """Copies of the shadows that irad made, and instances with the gradients of objects."""
-        context, builder, memory = self._context, self._builder, self._derivation.active_memory()
-        arrays, array_types = [each for each, _ in self._shadows.own], [kind for _, kind in self._shadows.own]
+    def _copies(self) -> tuple[dict[int, Any], dict[int, Any]]:
+        """Copies of the shadows that are gradients, and instances with those of objects, by their first parameter."""
+        context, builder, derivation, found = self._context, self._builder, self._derivation, self._shadows.returned
+        arrays, array_types = [each for each, _ in found.values()], [kind for _, kind in found.values()]
         if self._objects:
-            own = arrays, array_types
-            moved, made = copy_objects(context, builder, self._objects, self._shadows.blocks, own, self._references)
-            return iter(moved), iter(made)
-        written = self._derivation.compiled.written
-        may_overlap = len(arrays) > 1 and any(leaf.data_index in written for _, leaf in memory)
-        return iter(copy_arrays(context, builder, arrays, array_types, may_overlap, self._references)), iter(())
+            role_of = derivation.task.role_of
+            leaves = [leaf for a, leaf in derivation.active_objects() if role_of(a.position).is_returned]
+            objects, own = [abi.reference_of(leaf) for leaf in leaves], (arrays, array_types)
+            moved, made = copy_objects(context, builder, objects, self._shadows.blocks, own, self._references)
+            return dict(zip(found, moved, strict=True)), {leaf.index: i for leaf, i in zip(leaves, made, strict=True)}
+        written = derivation.compiled.written
+        may_overlap = len(arrays) > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
+        copies = copy_arrays(context, builder, arrays, array_types, may_overlap, self._references)
+        return dict(zip(found, copies, strict=True)), {}
 
     def _finish_watching(self, gradients: Sequence[tuple[Any, Any]]) -> None:
         if self._watched is None:
             return
         augmented = self._builder.load(self._state.field("call", _I64))
-        outputs = [*gradients, *((each._getvalue(), kind) for each, kind in self._shadows.given)]
+        outputs = [*gradients, *((each._getvalue(), kind) for each, kind in self._shadows.given.values())]
         with self._builder.if_then(self._watched.finish(outputs, augmented), likely=False):
             self._references.release()
             raise_kept(self._context, self._builder)
