@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from rich.table import Table
 import irad
 from bench.case import Case
 from bench.cases import BY_NAME, CASES
-from bench.forward import directions
+from bench.forward import directions, with_mean
 from bench.measure import Run, Timing, time_interleaved
 from irad.api.autodiff import autodiff_of
 from irad.api.forward import batched_pushforward
@@ -87,9 +86,7 @@ def main(names: tuple[str, ...], rounds: int, width: int, mode: str) -> None:
         ratios.append(batch / one)
         milliseconds = [f"{1e3 * seconds:.3f}" for seconds in (primal, one, batch)]
         table.add_row(case.title, *milliseconds, f"{batch / primal:.2f}", f"{batch / one:.2f}")
-    table.add_section()
-    table.add_row("geometric mean", "", "", "", "", f"{math.prod(ratios) ** (1 / len(ratios)):.2f}")
-    Console().print(table)
+    Console().print(with_mean(table, ratios))
 
 
 if __name__ == "__main__":

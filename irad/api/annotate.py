@@ -269,6 +269,7 @@ FORWARD_ROLES: dict[type, Role] = {
     BatchDuplicatedNoNeed: Role.TANGENT,
     BatchMixedDuplicated: Role.TANGENT,
 }
+NO_NEED: Final = (DuplicatedNoNeed, BatchDuplicatedNoNeed)
 BATCHES: Final = (BatchDuplicated, BatchDuplicatedNoNeed, BatchMixedDuplicated)
 
 

@@ -8,13 +8,12 @@ from typing import Any, Final
 from irad.api.annotate import (
     BATCHES,
     FORWARD_ROLES,
+    NO_NEED,
     ROLES,
     Active,
     Annotation,
-    BatchDuplicatedNoNeed,
     Cache,
     Const,
-    DuplicatedNoNeed,
     in_order,
     width_of,
 )
@@ -25,6 +24,7 @@ from irad.api.selection import callee_of
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.lanes import no_directions
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
@@ -41,7 +41,6 @@ class _Default:
 
 _DEFAULT: Final = _Default()
 _LONGEST_REPR: Final = 30
-_NO_NEED: Final = (DuplicatedNoNeed, BatchDuplicatedNoNeed)
 
 
 @public
@@ -168,7 +167,7 @@ def autodiff_of(
         mode=(forward_mode if mode.is_forward else reverse_mode)(width or 1),
         is_batched=width is not None,
         lent=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, Cache)),
-        unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, _NO_NEED)),
+        unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, NO_NEED)),
     )
     function = primal.py_func
     has_seed = seed is Seed.GIVEN
@@ -209,21 +208,28 @@ def check_width(primal: Any, arguments: tuple[Any, ...], *, is_forward: bool) ->
     Raises:
         SignatureError: that cannot be told, or some have one direction only.
     """
-    name, width = primal.py_func.__qualname__, width_of(arguments)
+    width = width_of(arguments)
     if width == 0:
-        raise SignatureError(
-            f"the directions of an irad.BatchDuplicated argument of {name} are not a tuple, or an empty one",
-            "pass a tuple of arrays, or of tangents of a number: irad.BatchDuplicated(x, (first, second))",
-            "how many there are is decided when the derivative is compiled",
-            location_of(primal.py_func),
-        )
+        raise no_directions(primal)
+    check_batches(primal, tuple(map(type, arguments)), is_forward=is_forward)
+    return width
+
+
+def check_batches(primal: Any, kinds: tuple[type, ...], *, is_forward: bool) -> bool:
+    """Whether some annotations of a call are batches.
+
+    Raises:
+        SignatureError: others have one direction only.
+    """
+    if not any(kind in BATCHES for kind in kinds):
+        return False
     alone = (Const, Cache, *BATCHES) if is_forward else (Const, Cache, Active, *BATCHES)
-    if width is not None and not all(isinstance(argument, alone) for argument in arguments):
+    if not all(kind in alone for kind in kinds):
         what = "tangents" if is_forward else "shadows"
         raise SignatureError(
-            f"some arguments of {name} have {what} in several directions, others in one",
+            f"some arguments of {primal.py_func.__qualname__} have {what} in several directions, others in one",
             "use irad.BatchDuplicated for each of them, with zeros where a direction leaves an argument as it is",
             f"a direction consists of the {what} of all arguments",
             location_of(primal.py_func),
         )
-    return width
+    return True

@@ -148,7 +148,11 @@ def _reverse(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Callable
     def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
         cotangent = values[1]
         if is_default:
-            cotangent = context.get_dummy_value() if constant is None else context.get_constant(seed_type, constant)
+            cotangent = (
+                context.get_dummy_value()
+                if constant is None
+                else context.get_constant_generic(builder, seed_type, constant)
+            )
         return reverse_tape(context, builder, tape, values[0], (cotangent, seed_type), returned)
 
     return returned(*given), lower

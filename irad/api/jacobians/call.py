@@ -97,6 +97,11 @@ class JacobianTask:
                 return types.Tuple((result.types[0], with_numpy_numbers(result.types[1])))
 
 
+def _at_once(wanted: int, parts: Sequence[Part], directions: Callable[[Part], int]) -> int:
+    """How many directions are taken at once: not more than there are, where that is known."""
+    return wanted if any(part.is_array for part in parts) else max(1, min(wanted, sum(map(directions, parts))))
+
+
 class Call:
     """A Jacobian for arguments of some types.
 
@@ -155,10 +160,12 @@ class Call:
     @cached_property
     def width(self) -> int:
         """How many columns forward mode computes in each run."""
-        wanted, parts = self.task.chunk or _WIDTH, self.structure.inputs
-        if any(part.is_array for part in parts):
-            return wanted
-        return max(1, min(wanted, sum(map(self.structure.input_directions, parts))))
+        return _at_once(self.task.chunk or _WIDTH, self.structure.inputs, self.structure.input_directions)
+
+    @property
+    def row_width(self) -> int:
+        """How many rows reverse mode computes in each sweep."""
+        return _at_once(self.task.chunk or 1, self.structure.outputs, self.structure.output_directions)
 
     @cached_property
     def push(self) -> DerivativeDispatcher:
@@ -227,7 +234,7 @@ class Call:
     def rows(self, *, is_flagged: bool = False) -> Written:
         """Code for reverse mode."""
         structure = self.structure
-        forward = augmented_of(self.primal, self.task.options, self.task.argnums)
+        forward = augmented_of(self.primal, self.task.options, self.task.argnums, self.row_width)
         given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
         signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
         assert isinstance(signature.return_type, types.BaseTuple)
@@ -241,6 +248,7 @@ class Call:
             returns=self.task.returns,
             places=self.places,
             arrays=self.arrays,
+            width=self.row_width,
         )
         lines = code.lines(self.call, ", ".join(self.parameters))
         return self._code(lines, {"irad_augmented": forward, "irad_make": make})

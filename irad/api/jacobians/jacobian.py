@@ -51,7 +51,8 @@ def jacobian(
     those of NumPy's arithmetic for value and argument.
 
     Columns are computed by forward mode, with a run of the function for each ``chunk`` of the numbers that are
-    differentiated; rows by reverse mode, with one run, and a reverse sweep for each number that is returned.
+    differentiated; rows by reverse mode, with one run, and a reverse sweep for each ``chunk`` of the numbers that are
+    returned.
 
     Complex numbers: the derivative of a complex number with respect to a real one is complex; that of a real number
     with respect to a complex one is d/dRe + i·d/dIm, as that of `irad.grad`. For complex functions of complex numbers a
@@ -63,7 +64,8 @@ def jacobian(
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
         mode: "forward" or "reverse"; None: forward, unless there are fewer numbers in the value than in the arguments,
             or the function has side effects: it draws random numbers, changes lists or objects.
-        chunk: how many columns forward mode computes in each run of the function, 8 unless given.
+        chunk: how many columns forward mode computes in each run of the function, 8 unless given; how many rows reverse
+            mode computes in each reverse sweep, 1 unless given.
         outputs: the position, or positions, of arrays that ``f`` writes its results to: it is their final content that
             is differentiated, and not what ``f`` returns.
         holomorphic: as above.
@@ -203,9 +205,9 @@ def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:
         )
     if chunk is not None and (type(chunk) is not int or chunk < 1):
         raise SignatureError(
-            f"chunk={chunk!r} is not a number of columns",
+            f"chunk={chunk!r} is not a number of columns or rows",
             "pass a positive int, or leave it out",
-            "forward mode computes as many columns in each run of the function",
+            "forward mode computes as many columns in each run of the function, reverse mode rows in each sweep",
             location_of(primal.py_func),
         )
 

@@ -1,17 +1,21 @@
-"""Code for Jacobians by reverse mode: one augmented run, and a reverse sweep for each row.
+"""Code for Jacobians by reverse mode: one augmented run, and a reverse sweep for so many rows.
 
 The code of f(x: float64[:]) -> float64[:], without what is there for other types:
 
-    value, pullback = vjp of f at x
-    for row in range(value.size):
-        cotangent[row] = 1.0
-        matrix[row, :] = pullback(cotangent)[0]
-        cotangent[row] = 0.0
+    value, pullback = vjp of f at x, in 2 directions
+    for first in range(0, value.size, 2):
+        for lane in range(min(2, value.size - first)):
+            cotangents[lane][first + lane] = 1.0
+        found = pullback((cotangents[0], cotangents[1]))
+        for lane in range(min(2, value.size - first)):
+            matrix[first + lane, :] = found[0][lane]
+            cotangents[lane][first + lane] = 0.0
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from irad.api.jacobians import writing
 from irad.api.jacobians.structure import Block, Part, Structure
@@ -29,6 +33,7 @@ class Rows:
         returns: what the code returns.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.
+        width: rows in each reverse sweep.
     """
 
     def __init__(
@@ -40,9 +45,10 @@ class Rows:
         returns: Returns,
         places: Places,
         arrays: list[str],
+        width: int,
     ) -> None:
         self.structure, self.is_flagged, self.returns, self.places = structure, is_flagged, returns, places
-        self.arrays = arrays
+        self.arrays, self.width = arrays, width
         self.inputs = [part.of(arguments[part.position]) for part in structure.inputs]
 
     def lines(self, call: str, parameters: str) -> Iterator[str]:
@@ -60,16 +66,24 @@ class Rows:
         yield from writing.starts("start", parts, sizes)
         for part in parts:
             if part.is_array:
-                shape = f"{part.of('irad_value')}.shape"
-                yield f"irad_cotangent{part.number} = irad_np.zeros({shape}, irad_np.{part.dtype})"
+                zeros = f"irad_np.zeros({part.of('irad_value')}.shape, irad_np.{part.dtype}), "
+                yield f"irad_cotangents{part.number} = ({zeros * self.width})"
         yield from writing.placeholders(blocks, self.places)
         yield from writing.allocations(blocks, "irad_value", self.inputs, self.places)
-        yield f"for irad_direction in range(irad_start{len(parts)}):"
-        yield from indented(line for part in parts for line in self._seeded(part))
-        yield f"    irad_found = irad_pullback({self.structure.of_value(self._cotangent)})"
-        yield from indented(line for part in parts for line in self._taken(part))
+        end = f"irad_start{len(parts)}"
+        yield f"for irad_first in range(0, {end}, {self.width}):"
+        yield from indented(self._each_lane(end, (line for part in parts for line in self._seeded(part))))
+        seeds = [self.structure.of_value(partial(self._cotangent, lane)) for lane in range(self.width)]
+        yield f"    irad_found = irad_pullback(({''.join(f'{seed}, ' for seed in seeds)}))"
+        yield from indented(self._each_lane(end, (line for part in parts for line in self._taken(part))))
         yield from writing.copies(self.places)
         yield f"return {writing.returned(self.structure, self.returns, True if self.is_flagged else None)}"
+
+    def _each_lane(self, end: str, lines: Iterable[str]) -> Iterator[str]:
+        """Does something for each direction of a sweep; the last sweep may have fewer."""
+        yield f"for irad_lane in range(min({self.width}, {end} - irad_first)):"
+        yield "    irad_direction = irad_first + irad_lane"
+        yield from indented(lines)
 
     def _directions(self, part: Part) -> int:
         return self.structure.output_directions(part)
@@ -84,13 +98,13 @@ class Rows:
         if not part.is_array:
             return
         one = writing.unit(part, "irad_is_second" if self._directions(part) == 2 else None)
-        given = f"irad_cotangent{part.number}.flat[irad_row] = {one}"
+        given = f"irad_cotangents{part.number}[irad_lane].flat[irad_row] = {one}"
         yield from when(is_in("irad_direction", "start", part), [*self._place(part), given])
 
-    def _cotangent(self, part: Part) -> str:
+    def _cotangent(self, lane: int, part: Part) -> str:
         if part.is_array:
-            return f"irad_cotangent{part.number}"
-        return writing.number(part, f"irad_direction - irad_start{part.number}", self._directions(part))
+            return f"irad_cotangents{part.number}[{lane}]"
+        return writing.number(part, f"irad_first + {lane} - irad_start{part.number}", self._directions(part))
 
     def _taken(self, part: Part) -> Iterator[str]:
         """Stores a row."""
@@ -101,7 +115,7 @@ class Rows:
             yield "irad_weight = 1j if irad_is_second else 1 + 0j"
         for known in self.structure.inputs:
             block = Block(part, known, self.structure.holomorphic)
-            at = known.of(f"irad_found[{known.position}]")
+            at = known.of(f"irad_found[{known.position}][irad_lane]")
             if not known.is_array:
                 yield from self._stored(block, "irad_row, 0", at)
                 continue
@@ -110,7 +124,7 @@ class Rows:
             yield from indented(self._stored(block, "irad_row, irad_column", "irad_number"))
             yield "    irad_column += 1"
         if part.is_array:
-            yield f"irad_cotangent{part.number}.flat[irad_row] = 0"
+            yield f"irad_cotangents{part.number}[irad_lane].flat[irad_row] = 0"
 
     def _stored(self, block: Block, place: str, found: str) -> Iterator[str]:
         """With g the gradient of Re(c̄·f): g(1) = conj(∂f/∂z) + ∂f/∂z̄, and g(i) = i·(conj(∂f/∂z) - ∂f/∂z̄)."""

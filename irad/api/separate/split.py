@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from numba.core import types
 
-from irad.api.annotate import BATCHES, ROLES, Annotation, Cache, Const, DuplicatedNoNeed, in_order
+from irad.api.annotate import BATCHES, NO_NEED, ROLES, Annotation, Cache, Const, in_order
+from irad.api.autodiff import check_batches
 from irad.api.functions import check_options, options_or_default, remembered
 from irad.api.modes import AutodiffMode
 from irad.api.selection import callee_of
@@ -35,7 +36,7 @@ class DefaultSeed:
 
 
 DEFAULT_SEED: Final = DefaultSeed()
-_ROLES: Final = {kind: role for kind, role in ROLES.items() if kind not in BATCHES} | {Cache: Role.WORKSPACE}
+_ROLES: Final = {**ROLES, Cache: Role.WORKSPACE}
 
 
 class AugmentedSweep:
@@ -117,7 +118,8 @@ class ReverseSweep:
         Args:
             tape: what the forward sweep gave.
             seed: the cotangent of the value, with its structure; None where a part has none. The default is 1 for a
-                float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
+                float; arrays and tuples need one. ``seed=None``: the value has no cotangent. For several directions a
+                tuple with one for each; the default is 1 in each.
 
         Returns:
             A tuple with one entry for each argument: the derivative for ``Active`` and ``MixedDuplicated``, None for
@@ -160,7 +162,8 @@ def split(
         f: the function, as in `irad.grad`; it may return anything.
         annotations: ``irad.Const``, ``irad.Cache``, ``irad.Active``, ``irad.Duplicated``, ``irad.DuplicatedNoNeed`` or
             ``irad.MixedDuplicated`` for each argument: the class, or an annotated argument as an example. The tape
-            holds the shadow that irad makes for a ``Cache``.
+            holds the shadow that irad makes for a ``Cache``. For several directions at once ``irad.BatchDuplicated``
+            and its relatives.
         options: how the derivative is created; see `irad.Options`.
         named: further annotations, by the name of the parameter.
 
@@ -210,6 +213,7 @@ def split(
             "positions count from 0",
             location_of(primal.py_func),
         )
+    check_batches(primal, kinds, is_forward=False)
     augmented = AugmentedSweep(mode, kinds, _sweep_of(primal, mode, kinds, options), leading)
     return augmented, ReverseSweep(augmented)
 
@@ -222,10 +226,15 @@ def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options:
             roles,
             returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
             options=chosen,
-            unneeded=frozenset(i for i, kind in enumerate(kinds) if kind is DuplicatedNoNeed),
+            unneeded=frozenset(i for i, kind in enumerate(kinds) if kind in NO_NEED),
         )
         separate = Separate(
-            "split", partial(_task_for, task=task), task.destinations, mode.modified, repeats=mode.repeatable
+            "split",
+            partial(_task_for, task=task),
+            task.destinations,
+            mode.modified,
+            repeats=mode.repeatable,
+            is_batched=any(kind in BATCHES for kind in kinds),
         )
         return AugmentedDispatcher(primal, separate, chosen, (_sweep_of, (primal, mode, kinds, options)))
 
@@ -302,8 +311,8 @@ def check_tape(reverse: ReverseSweep, sweep: AugmentedDispatcher | None, given: 
     )
 
 
-def default_seed(sweeps: Specialisation) -> float | None:
-    """The cotangent of the value where none is given.
+def default_seed(sweeps: Specialisation) -> Any:
+    """The cotangent of the value where none is given; for several directions a tuple.
 
     Raises:
         SignatureError: the value has floats, and is not one.
@@ -312,7 +321,7 @@ def default_seed(sweeps: Specialisation) -> float | None:
     if derivation.task.seed is Seed.NONE:
         return None
     if isinstance(derivation.return_type, types.Float):
-        return 1.0
+        return (1.0,) * derivation.task.mode.width if derivation.task.is_batched else 1.0
     name = derivation.function.__qualname__
     raise SignatureError(
         f"{name} returns {described(derivation.return_type)}, and its reverse sweep is given no cotangent",

@@ -176,9 +176,15 @@ def _run(sweep: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, 
 
 
 def augmented_of(
-    f: Callable[..., Any], options: Options | None, argnums: tuple[int, ...] | None = None
+    f: Callable[..., Any],
+    options: Options | None,
+    argnums: tuple[int, ...] | None = None,
+    width: int | None = None,
 ) -> AugmentedDispatcher:
-    """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives."""
+    """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives.
+
+    With a width its pullback takes a tuple of so many cotangents, and returns as many derivatives for each argument.
+    """
     primal = primal_of(f)
     argnums = None if argnums is None else tuple(sorted(argnums))
 
@@ -189,7 +195,8 @@ def augmented_of(
             partial(task_for, options=chosen, argnums=argnums),
             writes_seeded=True,
             otherwise=partial(task_for, options=chosen) if argnums is not None else None,
+            width=width,
         )
-        return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums)))
+        return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums, width)))
 
-    return remembered(primal, ("vjp", options, argnums), build)
+    return remembered(primal, ("vjp", options, argnums, width), build)

@@ -19,6 +19,17 @@ from irad.frontend.values.abi import Argument
 from irad.passes.mode import Algebra
 
 
+def no_directions(dispatcher: Any) -> SignatureError:
+    """The error of a batch whose directions cannot be counted."""
+    return SignatureError(
+        f"the directions of an irad.BatchDuplicated argument of {dispatcher.py_func.__qualname__} are not a tuple, or "
+        "an empty one",
+        "pass a tuple of arrays, or of tangents of a number: irad.BatchDuplicated(x, (first, second))",
+        "how many there are is decided when the derivative is compiled",
+        location_of(dispatcher.py_func),
+    )
+
+
 def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) -> tuple[Any, ...]:
     """The types of what is given for an argument, lane by lane.
 
@@ -49,7 +60,7 @@ def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) 
 
 
 def seed_types_of_lanes(dispatcher: Any, given: Any, task: Task) -> tuple[Any, ...]:
-    """The types of the cotangents of the value, lane by lane.
+    """The types of the cotangents of the value, lane by lane; None stands for all.
 
     Raises:
         SignatureError: there is not one for each lane.
@@ -57,6 +68,8 @@ def seed_types_of_lanes(dispatcher: Any, given: Any, task: Task) -> tuple[Any, .
     width = task.mode.width
     if not task.is_batched:
         return (given,)
+    if given == types.none:
+        return (given,) * width
     if isinstance(given, types.BaseTuple) and len(given.types) == width:
         return tuple(given.types)
     raise SignatureError(
@@ -73,7 +86,16 @@ def seeds_of_lanes(builder: IRBuilder, seed: tuple[Any, Any], task: Task) -> lis
     if not task.is_batched:
         return [seed]
     value, kind = seed
+    if kind == types.none:
+        return [seed] * task.mode.width
     return [(builder.extract_value(value, lane), kind.types[lane]) for lane in range(task.mode.width)]
+
+
+def lanes_of(task: Task, target_types: Mapping[int, Any]) -> list[Mapping[int, Any]]:
+    """The types of what is given for each argument, by position, lane by lane."""
+    if not task.is_batched:
+        return [target_types]
+    return [{p: kind.types[lane] for p, kind in target_types.items()} for lane in range(task.mode.width)]
 
 
 def targets_of_lanes(

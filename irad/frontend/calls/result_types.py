@@ -40,7 +40,7 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
             Returns.GRADIENT: (tangents, *aux),
         }[task.returns]
         return types.BaseTuple.from_types(parts) if len(parts) > 1 else tangents
-    found = [_in_all_lanes(task, gradient_types_of(derivation, p, target_types)) for p in task.returned]
+    found = [in_all_lanes(task, gradient_types_of(derivation, p, target_types)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
     if task.returns is Returns.GRADIENT and task.has_aux:
         return types.BaseTuple.from_types((gradient, value_type.types[1]))
@@ -61,7 +61,7 @@ def gradient_types_of(derivation: Derivation, position: int, target_types: Mappi
     return [gradient_type_of(kind, target and target.types[lane]) for lane in range(task.mode.width)]
 
 
-def _in_all_lanes(task: Task, found: list[Any]) -> Any:
+def in_all_lanes(task: Task, found: list[Any]) -> Any:
     """The type of what is returned for derivatives of some types, one for each lane."""
     return types.BaseTuple.from_types(tuple(found)) if task.is_batched else found[0]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,15 +201,23 @@ def add_seeds(
     value: Any,
     seeds: Sequence[tuple[Any, Any]],
     shadows: Sequence[Any],
+    refuse: Callable[[list[Misfit]], None] | None = None,
 ) -> list[Misfit]:
     """Adds seeds, with their types, to shadows of the returned memory; the result says where one has another shape.
 
-    Then all are left out, so that the reverse sweep can still run and release what it holds.
+    Then ``refuse`` raises. Without it, all are left out, so that the reverse sweep can still run and release what it
+    holds.
     """
     parts = [seeded_parts(return_type, kind) for _, kind in seeds]
-    pairs = [(seed, part) for (seed, _), of_seed in zip(seeds, parts, strict=True) for part in of_seed]
-    found = [each for seed, part in pairs for each in misfits(context, builder, value, seed, [part])]
-    with builder.if_then(builder.not_(any_of(builder, (each.is_there for each in found))), likely=True):
+    found = [
+        each
+        for (seed, _), of_seed in zip(seeds, parts, strict=True)
+        for each in misfits(context, builder, value, seed, of_seed)
+    ]
+    if refuse is not None:
+        refuse(found)
+    fits = builder.not_(any_of(builder, (each.is_there for each in found)))
+    with nullcontext() if refuse is not None else builder.if_then(fits, likely=True):
         for (seed, _), shadow, of_seed in zip(seeds, shadows, parts, strict=True):
             for part in of_seed:
                 add_seed(context, builder, shadow, value, seed, part)

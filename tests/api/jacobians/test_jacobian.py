@@ -13,7 +13,7 @@ from numba.typed import List
 
 import irad
 
-MODES = ({"mode": "forward", "chunk": 2}, {"mode": "reverse"})
+MODES = ({"mode": "forward", "chunk": 2}, {"mode": "reverse", "chunk": 2})
 each_mode = pytest.mark.parametrize("how", MODES, ids=["forward", "reverse"])
 X = np.array([1.0, 2.0, 3.0])
 Z = np.array([1.0 + 2.0j, -0.5j])

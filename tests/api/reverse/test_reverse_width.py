@@ -235,6 +235,52 @@ def test_debug_mode_looks_at_all_directions():
 
 
 @njit
+def weighted(x, weight, n):
+    y = x * x * weight
+    for i in range(n):
+        y[i] = np.sin(y[i])
+    return y, weight * x[0]
+
+
+SPLIT = irad.ReverseSplitWithPrimal(repeatable=True)
+AUGMENTED, REVERSE = irad.split(SPLIT, weighted, irad.BatchDuplicated, irad.Active, irad.Const)
+
+
+def both_sweeps(x, first, second, seeds):
+    tape, value = AUGMENTED(irad.BatchDuplicated(x, (first, second)), irad.Active(3.0), irad.Const(2))
+    return value, REVERSE(tape, seeds), REVERSE(tape, None)
+
+
+@pytest.mark.parametrize("call", [both_sweeps, njit(both_sweeps)], ids=["Python", "compiled"])
+def test_sweeps_that_are_called_separately(call):
+    seeds = tuple((random(4, seed=k), float(k)) for k in range(2))
+    shadows, alone = np.zeros((2, 2, 4))
+    value, (_, by_weight, _), nothing = call(X, shadows[0], shadows[1], seeds)
+    assert nothing == (None, (0.0, 0.0), None)
+    augmented, reverse = irad.split(SPLIT, weighted, irad.Duplicated, irad.Active, irad.Const)
+    for lane, seed in enumerate(seeds):
+        tape, expected = augmented(irad.Duplicated(X, alone[lane]), irad.Active(3.0), irad.Const(2))
+        assert by_weight[lane] == pytest.approx(reverse(tape, seed)[1], rel=1e-14)
+    np.testing.assert_equal(value, expected)
+    np.testing.assert_allclose(shadows, alone, rtol=1e-14)
+
+
+def test_the_width_of_separate_sweeps_is_that_of_the_shadows():
+    augmented, reverse = irad.split(irad.ReverseSplit, dot, irad.BatchDuplicated, irad.Const)
+    for width in (1, 3):
+        shadows = np.zeros((width, 4))
+        assert reverse(augmented(irad.BatchDuplicated(X, tuple(shadows)), irad.Const(2.0 * X))) == (None, None)
+        np.testing.assert_array_equal(shadows, np.tile(2.0 * X, (width, 1)))
+    with pytest.raises(irad.SignatureError, match="not a tuple, or an empty one"):
+        augmented(irad.BatchDuplicated(X, X), irad.Const(X))
+    tape = augmented(irad.BatchDuplicated(X, tuple(np.zeros((2, 4)))), irad.Const(X))
+    with pytest.raises(irad.SignatureError, match="cotangents of the value of dot in 2 directions are a float64"):
+        reverse(tape, 1.0)
+    with pytest.raises(irad.SignatureError, match="in several directions, others in one"):
+        irad.split(irad.ReverseSplit, dot, irad.BatchDuplicated, irad.Duplicated)
+
+
+@njit
 def scaled(x, factor):
     return x.sum() * factor
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir
@@ -13,9 +14,10 @@ from numba.core.base import BaseContext
 from irad.debug.outputs import output_names
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import raise_kept
+from irad.frontend.calls.lanes import targets_of_lanes
 from irad.frontend.calls.separate.state import State, new_state
 from irad.frontend.calls.separate.sweep_types import augmented_type
-from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 
@@ -42,19 +44,23 @@ def emit_augmented(
         number: of the specialisation, which the sweep returns.
         given: what the caller passes besides.
     """
-    targets = given.targets
+    first, *others = targets_of_lanes(builder, given.targets, derivation.task)
     state, owner, array = new_state(context, builder, derivation, given.held)
-    extras = Extras(targets, held=(*given.held, (owner, MEMINFO_TYPE)), places=(state.value, state.shadow))
+    extras = Extras(first, held=(*given.held, (owner, MEMINFO_TYPE)), places=(state.value, state.shadows[0]))
     sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True, keeps_tape=True)
+    for targets, shadow in zip(others, state.shadows[1:], strict=True):
+        sweeps.add_lane(targets, shadow)
     arena = sweeps.open_arena()
-    sweeps.watch(arena, values, extras, output_names(derivation, {})[: 1 + len(values)])
+    sweeps.watch(arena, values, replace(extras, targets=given.targets), output_names(derivation, {})[: 1 + len(values)])
     status = sweeps.run_augmented(state.frame, arena)
-    result_type = augmented_type(derivation, {position: kind for position, (_, kind) in targets.items()})
+    result_type = augmented_type(derivation, {position: kind for position, (_, kind) in given.targets.items()})
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
         builder.store(arena, state.field("arena", _VOID_POINTER))
         sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
-        shadows = context.make_tuple(builder, result_type.types[3], _shadows(derivation, sweeps, targets, result_type))
+        kinds = iter(result_type.types[3].types)
+        every = [shadow for lane in sweeps.lanes for shadow in _shadows(sweeps, lane, given.targets, kinds)]
+        shadows = context.make_tuple(builder, result_type.types[3], every)
         items = (_INTP(number), sweeps.kept_value(), array, shadows)
         builder.store(context.make_tuple(builder, result_type, items), result)
         looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
@@ -62,21 +68,21 @@ def emit_augmented(
     return builder.load(result)
 
 
-def _shadows(derivation: Derivation, sweeps: Sweeps, targets: Any, result_type: Any) -> list[Any]:
-    """The shadows of the arguments, in the order of their types."""
-    found = []
-    for (argument, leaf), kind in zip(derivation.active_memory(), result_type.types[3].types, strict=False):
+def _shadows(sweeps: Sweeps, lane: Lane, targets: Any, kinds: Iterator[Any]) -> Iterator[Any]:
+    """The shadows of the arguments in one direction, in the order of their types, which are taken."""
+    derivation, memory = sweeps.derivation, lane.memory
+    for argument, leaf in derivation.active_memory():
+        kind = next(kinds)
         if argument.position in targets:
-            found.append(sweeps.memory.given_to(leaf))
+            yield memory.given_to(leaf)
             continue
-        found.append(sweeps.memory.gradient_of(leaf, kind))
+        shadow = memory.gradient_of(leaf, kind)
         if derivation.task.role_of(argument.position) is Role.WORKSPACE:  # whose shadow the arena releases as well
-            sweeps.context.nrt.incref(sweeps.builder, kind, found[-1])
-    return [
-        *found,
-        *(sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()),
-        *sweeps.memory.object_state(),
-    ]
+            sweeps.context.nrt.incref(sweeps.builder, kind, shadow)
+        yield shadow
+    for shadow in (*(memory.list_shadow(leaf) for _, leaf in derivation.active_lists()), *memory.object_state()):
+        next(kinds)
+        yield shadow
 
 
 def _finish_watching(sweeps: Sweeps, state: State, looked_at: Sequence[Any], held: Sequence[tuple[Any, Any]]) -> None:

@@ -8,7 +8,7 @@ the caller gave.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llvmlite.ir import IRBuilder
@@ -29,6 +29,7 @@ from irad.frontend.calls.dispatcher import (
     target_types,
     target_values,
 )
+from irad.frontend.calls.lanes import no_directions, seed_types_of_lanes
 from irad.frontend.calls.separate.augmented import emit_augmented
 from irad.frontend.calls.separate.final_arrays import check_final
 from irad.frontend.calls.separate.pullback import emit_pullback
@@ -44,6 +45,7 @@ from irad.frontend.numba.private import compiler_lock
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options
+from irad.passes.mode import reverse_mode
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Separate:
         destinations: positions of the arguments whose shadow the caller gives.
         modified: positions of the arguments that may change between the sweeps; None: all.
         repeats: whether the reverse sweep may run more than once.
+        is_batched: whether the caller gives a tuple of shadows for each of these arguments, one for each direction.
+        width: the number of directions, where no shadows are given; None: one.
         writes_seeded: where the function returns nothing, the cotangent is that of the arrays that it writes to.
     """
 
@@ -65,27 +69,34 @@ class Separate:
     destinations: tuple[int, ...] = ()
     modified: tuple[int, ...] | None = None
     repeats: bool = True
+    is_batched: bool = False
+    width: int | None = None
     writes_seeded: bool = False
     otherwise: Callable[[Any, tuple[Any, ...]], Task] | None = None
 
-    def derivation(self, primal: Any, argument_types: tuple[Any, ...]) -> Derivation:
-        """The derivation for some types of arguments.
+    def derivation(self, primal: Any, argument_types: tuple[Any, ...], width: int | None) -> Derivation:
+        """The derivation for some types of arguments, in several directions or, without a width, in one.
 
         Raises:
             IradError: there is none.
         """
         try:
-            return self._derivation(primal, argument_types, self.task_for)
+            return self._derivation(primal, argument_types, width, self.task_for)
         except IradError as error:
             several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
             if self.otherwise is None or not any(isinstance(each, ActivityError) for each in several):
                 raise
-        return self._derivation(primal, argument_types, self.otherwise)
+        return self._derivation(primal, argument_types, width, self.otherwise)
 
     def _derivation(
-        self, primal: Any, argument_types: tuple[Any, ...], task_for: Callable[[Any, tuple[Any, ...]], Task]
+        self,
+        primal: Any,
+        argument_types: tuple[Any, ...],
+        width: int | None,
+        task_for: Callable[[Any, tuple[Any, ...]], Task],
     ) -> Derivation:
         task, unmodified = task_for(primal, argument_types), frozenset[int]()
+        task = replace(task, mode=reverse_mode(width or 1), is_batched=width is not None)
         if self.modified is not None:
             count = len(abi.arguments_of(primal.py_func, argument_types))
             unmodified = frozenset(range(count)).difference(self.modified)
@@ -133,7 +144,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
 
         def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
             argument_types = given[: len(names)]
-            derivation = sweeps.derivation(primal, argument_types)
+            derivation = sweeps.derivation(primal, argument_types, _width_of(primal, sweeps, given))
             targets = target_types(primal, derivation.task, given[-1]) if has_targets else {}
             check_targets(primal, derivation, targets)
             number = self.numbers[given] = len(self.specialisations)
@@ -165,16 +176,31 @@ class AugmentedDispatcher(DerivativeDispatcher):
         return self.numbers[(*taken, types.BaseTuple.from_types(tuple(given[:count]))) if count else tuple(taken)]
 
 
+def _width_of(primal: Any, sweeps: Separate, given: tuple[Any, ...]) -> int | None:
+    """The number of directions, which is that of the shadows given for the first argument; None: one, by itself.
+
+    Raises:
+        SignatureError: it cannot be told.
+    """
+    if not sweeps.is_batched:
+        return sweeps.width
+    first = given[-1].types[0]
+    if not isinstance(first, types.BaseTuple) or not first.types:
+        raise no_directions(primal)
+    return len(first.types)
+
+
 def _pullback(
     primal: Any, derivation: Derivation, sweeps: Separate, targets: Mapping[int, Any]
 ) -> DerivativeDispatcher:
     seeds_arrays = sweeps.writes_seeded and derivation.task.seed is Seed.NONE
 
     def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        if seeds_arrays:
-            check_final(primal.py_func.__qualname__, derivation.caller_arguments, given[2])
-        else:
-            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, given[2])
+        for each in seed_types_of_lanes(primal, given[2], derivation.task):
+            if seeds_arrays:
+                check_final(primal.py_func.__qualname__, derivation.caller_arguments, each)
+            else:
+                seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             return emit_pullback(

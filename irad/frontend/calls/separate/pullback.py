@@ -16,7 +16,8 @@ from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.failure import Failure, arena_field
 from irad.frontend.calls.kept import raise_kept
-from irad.frontend.calls.result_types import structured
+from irad.frontend.calls.lanes import seeds_of_lanes
+from irad.frontend.calls.result_types import gradient_types_of, structured
 from irad.frontend.calls.separate.final_arrays import add_final, final_parts
 from irad.frontend.calls.separate.state import State
 from irad.frontend.calls.separate.sweep_types import gradients_type
@@ -70,7 +71,7 @@ def emit_pullback(
 
 
 class _Shadows:
-    """What a pullback finds beside the state.
+    """What a pullback finds beside the state, in one direction.
 
     Attributes:
         own: the shadows of arrays and records that irad made, each as Numba's array and its type.
@@ -85,11 +86,9 @@ class _Shadows:
         builder: IRBuilder,
         derivation: Derivation,
         targets: Mapping[int, Any],
-        shadows: tuple[Value, Any],
+        shadows: Sequence[tuple[Value, Any]],
     ) -> None:
-        value, kind = shadows
-        parts = cgutils.unpack_tuple(builder, value)
-        every = [(context.make_array(t)(context, builder, part), t) for part, t in zip(parts, kind.types, strict=True)]
+        every = [(context.make_array(kind)(context, builder, part), kind) for part, kind in shadows]
         memory = derivation.active_memory()
         found = list(zip(memory, every, strict=False))
         own = [(argument, leaf, each) for (argument, leaf), each in found if argument.position not in targets]
@@ -115,10 +114,16 @@ class _Pullback:
     ) -> None:
         self._context, self._builder, self._derivation, self._targets = context, builder, derivation, targets
         self._cotangent, self._cotangent_type = values[2], signature.args[2]
+        self._seeds = seeds_of_lanes(builder, (values[2], signature.args[2]), derivation.task)
         self._references = References(context, builder, None, list(zip(values, signature.args, strict=True)))
         derivation.compiled.library.link_into(context.active_code_library)
         self._state = State.of(context, builder, derivation, values[0])
-        self._shadows = _Shadows(context, builder, derivation, targets, (values[1], signature.args[1]))
+        parts = list(zip(cgutils.unpack_tuple(builder, values[1]), signature.args[1].types, strict=True))
+        each = len(parts) // len(self._seeds)
+        self._lanes = [
+            _Shadows(context, builder, derivation, targets, parts[each * lane : each * (lane + 1)])
+            for lane in range(len(self._seeds))
+        ]
         self._objects = [abi.reference_of(leaf) for _, leaf in derivation.active_objects()]
         self._watched: WatchedCall | None = None
 
@@ -126,34 +131,34 @@ class _Pullback:
         """Takes the state, and clears the cotangents that an earlier call left."""
         context, builder, derivation = self._context, self._builder, self._derivation
         self._state.take(context, self._references)
-        for array, array_type in self._shadows.own:
-            extent = extent_of_array(context, builder, array, array_type)
-            start = builder.inttoptr(extent.low, _VOID_POINTER)
-            clear(builder, start, extent.size(builder), derivation.compiled.clear)
-        for leaf in build.returned_leaves(derivation.return_type):
-            if leaf.kind is LeafKind.NUMBER:
-                seeding.store_zero(builder, self._state.shadow, leaf.path)
-        if self._objects:
-            clear_objects(context, builder, self._objects, self._shadows.blocks[0].data)
-            return
-        for (_, leaf), block in zip(derivation.active_lists(), self._shadows.blocks, strict=True):
-            clear_block(builder, leaf.type, block.data, block.nitems)
+        for shadows, returned in zip(self._lanes, self._state.shadows, strict=True):
+            for array, array_type in shadows.own:
+                extent = extent_of_array(context, builder, array, array_type)
+                start = builder.inttoptr(extent.low, _VOID_POINTER)
+                clear(builder, start, extent.size(builder), derivation.compiled.clear)
+            for leaf in build.returned_leaves(derivation.return_type):
+                if leaf.kind is LeafKind.NUMBER:
+                    seeding.store_zero(builder, returned, leaf.path)
+            if self._objects:
+                clear_objects(context, builder, self._objects, shadows.blocks[0].data)
+                continue
+            for (_, leaf), block in zip(derivation.active_lists(), shadows.blocks, strict=True):
+                clear_block(builder, leaf.type, block.data, block.nitems)
 
     def seed(self, *, seeds_arrays: bool) -> None:
         """Adds the cotangent to the shadow of the value, or to those of the arrays that the function wrote to."""
         context, builder, derivation, state = self._context, self._builder, self._derivation, self._state
-        seed, seed_type = self._cotangent, self._cotangent_type
         if seeds_arrays:
-            finals = list(final_parts(context, builder, derivation, self._shadows.own, (seed, seed_type)))
+            lanes = zip(self._lanes, self._seeds, strict=True)
+            finals = [
+                each for shadows, seed in lanes for each in final_parts(context, builder, derivation, shadows.own, seed)
+            ]
             self._raise_on(seeding.misfit_of_final(builder, given[0], shadow[0]) for shadow, given in finals)
             for shadow, given in finals:
                 add_final(context, builder, shadow, given)
             return
         value = context.get_returned_value(builder, derivation.return_type, builder.load(state.value))
-        parts = seeding.seeded_parts(derivation.return_type, seed_type)
-        self._raise_on(seeding.misfits(context, builder, value, seed, parts))
-        for part in parts:
-            seeding.add_seed(context, builder, state.shadow, value, seed, part)
+        seeding.add_seeds(context, builder, derivation.return_type, value, self._seeds, state.shadows, self._raise_on)
 
     def _raise_on(self, misfits: Iterable[seeding.Misfit]) -> None:
         for misfit in misfits:
@@ -162,8 +167,8 @@ class _Pullback:
                 self._references.release()
                 misfit.raise_it(self._context, self._builder, SignatureError)
 
-    def run(self, *, repeats: bool) -> Cotangents:
-        """Calls the reverse sweep; the result holds the cotangents of numbers.
+    def run(self, *, repeats: bool) -> list[Cotangents]:
+        """Calls the reverse sweep; the result holds the cotangents of numbers in each direction.
 
         The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
         """
@@ -178,8 +183,8 @@ class _Pullback:
                 state.give_back()
                 references.release()
                 raise_kept(context, builder)
-        cotangents = Cotangents(context, builder, derivation)
-        values = [state.frame, arena, *cotangents.pointers()]
+        cotangents = [Cotangents(context, builder, derivation) for _ in self._lanes]
+        values = [state.frame, arena, *(pointer for each in cotangents for pointer in each.pointers())]
         function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
         symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.symbols[REVERSE]]
         builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
@@ -192,23 +197,42 @@ class _Pullback:
 
     def _watched_call(self) -> WatchedCall | None:
         """The reverse sweep as a call of its own in debug mode."""
-        derivation, shadows = self._derivation, self._shadows
+        derivation = self._derivation
         if not derivation.task.options.debug:
             return None
-        names = (*(argument.name for argument in derivation.arguments), *shadows.names)
+        names = (*(argument.name for argument in derivation.arguments), *(name for name, _ in self._given()))
         outputs = [f"the derivative with respect to {name}" for name in names]
         inputs = [
             (f"the memory given for the derivative with respect to {name}", array._getvalue(), kind)
-            for name, (array, kind) in zip(shadows.names, shadows.given.values(), strict=True)
+            for name, (array, kind) in self._given()
         ]
         inputs.append(("the cotangent", self._cotangent, self._cotangent_type))
         return WatchedCall(self._context, self._builder, derivation, inputs, outputs, has_tape=False)
 
-    def result(self, cotangents: Cotangents) -> Any:
-        """One gradient for each argument."""
+    def _given(self) -> list[tuple[str, Any]]:
+        """The shadows that the caller gave, with the names of their arguments."""
+        return [each for lane in self._lanes for each in zip(lane.names, lane.given.values(), strict=True)]
+
+    def result(self, cotangents: Sequence[Cotangents]) -> Any:
+        """One gradient for each argument; for several directions a tuple of them."""
+        context, builder, result_type = self._context, self._builder, gradients_type(self._derivation, self._targets)
+        lanes = [self._gradients(*each) for each in zip(self._lanes, cotangents, strict=True)]
+        if self._derivation.task.is_batched:
+            items = [
+                context.get_dummy_value() if kind == types.none else context.make_tuple(builder, kind, parts)
+                for kind, parts in zip(result_type.types, zip(*lanes, strict=True), strict=True)
+            ]
+        else:
+            [items] = lanes
+        self._finish_watching(list(zip(items, result_type.types, strict=True)))
+        self._references.release_transient()
+        return context.make_tuple(builder, result_type, items)
+
+    def _gradients(self, shadows: _Shadows, cotangents: Cotangents) -> list[Any]:
+        """One gradient for each argument, in one direction."""
         context, builder, derivation = self._context, self._builder, self._derivation
-        copies, instances = self._copies()
-        lists = dict(zip((leaf.index for _, leaf in derivation.active_lists()), self._shadows.blocks, strict=False))
+        copies, instances = self._copies(shadows)
+        lists = dict(zip((leaf.index for _, leaf in derivation.active_lists()), shadows.blocks, strict=False))
 
         def make(argument: Argument, leaf: Content, gradient_type: Any) -> Any:
             match leaf.kind:
@@ -220,33 +244,32 @@ class _Pullback:
                     block = lists[leaf.index].data
                     return list_of_block(context, builder, gradient_type, block, None, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD if argument.position in self._targets:
-                    given = self._shadows.given[leaf.index]
+                    given = shadows.given[leaf.index]
                     return returned_shadow(context, builder, *given, leaf, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
                     return copies[leaf.index]
 
-        result_type = gradients_type(derivation, self._targets)
+        lane = self._lanes.index(shadows)
         items = []
-        for argument, gradient_type in zip(derivation.arguments, result_type.types, strict=True):
-            if gradient_type == types.none:
+        for argument in derivation.arguments:
+            if not derivation.task.role_of(argument.position).is_returned:
                 items.append(context.get_dummy_value())
                 continue
             caller_type = derivation.caller_arguments[argument.position].type
+            gradient_type = gradient_types_of(derivation, argument.position, self._targets)[lane]
             make_leaf = partial(make, argument)
             items.append(structured(context, builder, caller_type, gradient_type, iter(argument.leaves), make_leaf))
-        self._finish_watching(list(zip(items, result_type.types, strict=True)))
-        self._references.release_transient()
-        return context.make_tuple(builder, result_type, items)
+        return items
 
-    def _copies(self) -> tuple[dict[int, Any], dict[int, Any]]:
+    def _copies(self, shadows: _Shadows) -> tuple[dict[int, Any], dict[int, Any]]:
         """Copies of the shadows that are gradients, and instances with those of objects, by their first parameter."""
-        context, builder, derivation, found = self._context, self._builder, self._derivation, self._shadows.returned
+        context, builder, derivation, found = self._context, self._builder, self._derivation, shadows.returned
         arrays, array_types = [each for each, _ in found.values()], [kind for _, kind in found.values()]
         if self._objects:
             role_of = derivation.task.role_of
             leaves = [leaf for a, leaf in derivation.active_objects() if role_of(a.position).is_returned]
             objects, own = [abi.reference_of(leaf) for leaf in leaves], (arrays, array_types)
-            moved, made = copy_objects(context, builder, objects, self._shadows.blocks, own, self._references)
+            moved, made = copy_objects(context, builder, objects, shadows.blocks, own, self._references)
             return dict(zip(found, moved, strict=True)), {leaf.index: i for leaf, i in zip(leaves, made, strict=True)}
         written = derivation.compiled.written
         may_overlap = len(arrays) > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
@@ -257,7 +280,7 @@ class _Pullback:
         if self._watched is None:
             return
         augmented = self._builder.load(self._state.field("call", _I64))
-        outputs = [*gradients, *((each._getvalue(), kind) for each, kind in self._shadows.given.values())]
+        outputs = [*gradients, *((array._getvalue(), kind) for _, (array, kind) in self._given())]
         with self._builder.if_then(self._watched.finish(outputs, augmented), likely=False):
             self._references.release()
             raise_kept(self._context, self._builder)

@@ -1,6 +1,6 @@
 """What a forward sweep leaves for a reverse sweep that is called separately.
 
-The state is one allocation: its head, the frame, the returned struct, the shadow of that. It frees the tape when the
+The state is one allocation: its head, the frame, the returned struct, the shadows of that. It frees the tape when the
 last reference to it is gone (``backend/runtime/states.ll``).
 """
 
@@ -49,7 +49,7 @@ class Layout:
     """Byte offsets in the block of a state, which begins with the frame."""
 
     value: int
-    shadow: int
+    shadows: tuple[int, ...]
     size: int
 
 
@@ -57,7 +57,8 @@ def layout_of(derivation: Derivation) -> Layout:
     """The layout of the state of a function."""
     frame = _round_up(derivation.compiled.derivative.frame_size)
     size = _round_up(abi.memory_of_return(derivation.return_type).stride)
-    return Layout(value=frame, shadow=frame + size, size=frame + 2 * size)
+    *shadows, end = (frame + size * (1 + lane) for lane in range(derivation.task.mode.width + 1))
+    return Layout(value=frame, shadows=tuple(shadows), size=end)
 
 
 def _round_up(size: int) -> int:
@@ -83,7 +84,7 @@ class State:
         head: where it begins.
         frame: where its block begins, with the frame.
         value: where the returned struct lies.
-        shadow: where its shadow lies.
+        shadows: where its shadows lie, one for each direction.
 
     Args:
         builder: of llvmlite.
@@ -97,7 +98,7 @@ class State:
         end = builder.add(builder.ptrtoint(head, _INTP), _INTP(STATE.size + ALIGNMENT - 1))
         self.frame = builder.inttoptr(builder.and_(end, _INTP(-ALIGNMENT)), _VOID_POINTER)
         self.value = field_of(builder, self.frame, layout.value, kind)
-        self.shadow = field_of(builder, self.frame, layout.shadow, kind)
+        self.shadows = [field_of(builder, self.frame, offset, kind) for offset in layout.shadows]
 
     @classmethod
     def of(cls, context: BaseContext, builder: IRBuilder, derivation: Derivation, array: Value) -> State:

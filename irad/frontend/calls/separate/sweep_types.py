@@ -7,7 +7,8 @@ from typing import Any
 
 from numba.core import types
 
-from irad.frontend.calls.result_types import gradient_type_of
+from irad.frontend.calls.lanes import lanes_of
+from irad.frontend.calls.result_types import gradient_types_of, in_all_lanes
 from irad.frontend.calls.separate.state import STATE_TYPE
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import BYTES
@@ -17,15 +18,23 @@ from irad.frontend.values.tree import Content
 
 
 def augmented_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
-    """What the forward sweep returns; ``targets`` are the types of the given shadows, by position."""
+    """What the forward sweep returns; ``targets`` are the types of the given shadows, by position.
+
+    The shadows are those of the first direction, then of the second, ….
+    """
     shadows = types.BaseTuple.from_types(
-        (
-            *(_shadow_type(argument, leaf, targets) for argument, leaf in derivation.active_memory()),
-            *(BYTES for _ in derivation.active_lists()),
-            *((BYTES, BYTES) if derivation.active_objects() else ()),
-        )
+        tuple(each for lane in lanes_of(derivation.task, targets) for each in _shadow_types(derivation, lane))
     )
     return types.Tuple((types.intp, gradients.owned_type(derivation.return_type), STATE_TYPE, shadows))
+
+
+def _shadow_types(derivation: Derivation, targets: Mapping[int, Any]) -> tuple[Any, ...]:
+    """The types of the shadows in one direction."""
+    return (
+        *(_shadow_type(argument, leaf, targets) for argument, leaf in derivation.active_memory()),
+        *(BYTES for _ in derivation.active_lists()),
+        *((BYTES, BYTES) if derivation.active_objects() else ()),
+    )
 
 
 def _shadow_type(argument: Argument, leaf: Content, targets: Mapping[int, Any]) -> Any:
@@ -44,7 +53,7 @@ def gradients_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
     """What the pullback returns: one entry for each argument."""
     return types.BaseTuple.from_types(
         tuple(
-            gradient_type_of(derivation.caller_arguments[a.position].type, targets.get(a.position))
+            in_all_lanes(derivation.task, gradient_types_of(derivation, a.position, targets))
             if derivation.task.role_of(a.position).is_returned
             else types.none
             for a in derivation.arguments
