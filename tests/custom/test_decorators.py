@@ -170,3 +170,49 @@ def test_what_is_no_rule() -> None:
         irad.custom_vjp(3.0)
     with pytest.raises(RuleError, match="takes star arguments"):
         irad.custom_jvp(lambda *x: x[0])
+
+
+def test_arguments_without_a_derivative() -> None:
+    """A function, settings, and an array that is overwritten before the reverse sweep."""
+
+    @irad.custom_vjp(nondiff_argnames=("g", "w"))
+    def f(g, x, n, w):
+        return g(x) * n * w.sum()
+
+    f.defvjp(
+        lambda g, x, n, w: (g(x) * n * w.sum(), (x, n)),
+        lambda g, w, kept, cotangent: (10.0 * g(kept[0]) * kept[1] * w.sum() * cotangent, None),
+    )
+    f.defjvp(
+        lambda g, w, primals, tangents: (
+            g(primals[0]) * primals[1] * w.sum(),
+            10.0 * g(primals[0]) * primals[1] * w.sum() * tangents[0],
+        )
+    )
+    exp, cube = njit(lambda x: np.exp(x)), njit(lambda x: x**3)
+
+    @njit
+    def loss(x):
+        w = np.ones(3)
+        first = f(exp, x, 2, w)
+        w[:] = 7.0
+        return first + f(cube, x, 1, w)
+
+    expected = 10.0 * (np.exp(1.5) * 6.0 + 1.5**3 * 21.0)
+    assert irad.grad(loss)(1.5) == pytest.approx(expected, rel=1e-14)
+    assert irad.jvp(loss, (1.5,), (1.0,))[1] == pytest.approx(expected, rel=1e-14)
+    for derivative in (
+        irad.grad(njit(lambda x: f(exp, 1.0, 1, x))),
+        lambda x: irad.jvp(f, (exp, 1.0, 1, x), (None, None, None, x)),
+    ):
+        with pytest.raises(RuleError, match=r"an argument among nondiff_argnums, .* carries a derivative"):
+            derivative(X)
+
+
+def test_which_arguments_have_no_derivative() -> None:
+    with pytest.raises(irad.SignatureError, match="nope"):
+        irad.custom_jvp(lambda x: x, nondiff_argnames="nope")
+    f = irad.custom_vjp(lambda x, n: x, nondiff_argnums=(-1,))
+    with pytest.raises(RuleError, match="cannot be called with 3 arguments") as caught:
+        f.defvjp(lambda x, n: (x, None), lambda kept, cotangent: (cotangent,))
+    assert "let it take (n, residuals, cotangent)" in caught.value.remedy

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar, overload
 
 from numba.core.registry import CPUDispatcher
 
 from irad.api.inspectable import InspectableDispatcher
 from irad.api.jit import jit
+from irad.api.positions import check_positions, chosen
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
@@ -19,19 +21,26 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class RuledDispatcher(InspectableDispatcher):
-    """A compiled function whose derivative is given by `defjvp` and `defvjp`."""
+    """A compiled function whose derivative is given by `defjvp` and `defvjp`.
+
+    Attributes:
+        constants: positions of the arguments that have no derivative.
+    """
+
+    constants: tuple[int, ...] = ()
 
     def defjvp(self, jvp: _Function) -> _Function:
         """Gives the rule for forward mode; usable as a decorator.
 
         Args:
-            jvp: called as ``jvp(primals, tangents)``, with a tuple for each; returns ``(value, tangent)``.
+            jvp: called as ``jvp(primals, tangents)``, with a tuple for each; returns ``(value, tangent)``. Arguments
+                that ``nondiff_argnums`` names are no part of these and precede them.
 
         Raises:
             RuleError: it takes other arguments.
         """
-        _check_call(self, jvp, 2, "(primals, tangents)")
-        self._define(tangent_functions(_compiled(jvp), self._count(), self._file("jvp")))
+        _check_call(self, jvp, len(self.constants) + 2, self._behind_constants("primals, tangents"))
+        self._define(tangent_functions(_compiled(jvp), self._count(), self.constants, self._file("jvp")))
         return jvp
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
@@ -40,18 +49,23 @@ class RuledDispatcher(InspectableDispatcher):
         Args:
             forward: called with the arguments; returns ``(value, residuals)``, of any type that Numba compiles.
             backward: called as ``backward(residuals, cotangent)``; returns a tuple with the cotangent of each argument.
+                Arguments that ``nondiff_argnums`` names precede these and have no cotangent.
 
         Raises:
             RuleError: one takes other arguments.
         """
         _check_call(self, forward, self._count(), str(inspect.signature(self.py_func)))
-        _check_call(self, backward, 2, "(residuals, cotangent)")
+        _check_call(self, backward, len(self.constants) + 2, self._behind_constants("residuals, cotangent"))
         functions = _compiled(forward), _compiled(backward)
-        self._define(cotangent_functions(*functions, self._count(), self._file("vjp")))
+        self._define(cotangent_functions(*functions, self._count(), self.constants, self._file("vjp")))
 
     def _define(self, parts: dict[str, Callable[..., Any]]) -> None:
         with catalogue.edited(self) as rule:
             rule.parts.update(parts)
+
+    def _behind_constants(self, parameters: str) -> str:
+        names = list(inspect.signature(self.py_func).parameters)
+        return f"({''.join(f'{names[i]}, ' for i in self.constants)}{parameters})"
 
     def _count(self) -> int:
         return len(inspect.signature(self.py_func).parameters)
@@ -60,8 +74,31 @@ class RuledDispatcher(InspectableDispatcher):
         return f"irad.custom_{kind} of {self.py_func.__qualname__}"
 
 
+@overload
+def custom_jvp(
+    f: Callable[..., Any],
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] | None = None,
+) -> RuledDispatcher: ...
+
+
+@overload
+def custom_jvp(
+    f: None = None,
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] | None = None,
+) -> Callable[[Callable[..., Any]], RuledDispatcher]: ...
+
+
 @public
-def custom_jvp(f: Callable[..., Any]) -> RuledDispatcher:
+def custom_jvp(
+    f: Callable[..., Any] | None = None,
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] | None = None,
+) -> Any:
     """Gives a function a derivative of its own in forward mode, as ``jax.custom_jvp`` does.
 
     The result is the compiled function with a method ``defjvp``, which takes the rule: ``jvp(primals, tangents)``
@@ -72,10 +109,15 @@ def custom_jvp(f: Callable[..., Any]) -> RuledDispatcher:
     that, as in `custom_vjp`: what a tangent is does not tell how a cotangent goes back.
 
     Args:
-        f: a plain Python function, which is compiled like `irad.jit`, or one compiled by ``numba.njit``.
+        f: a plain Python function, which is compiled like `irad.jit`, or one compiled by ``numba.njit``. Left out, the
+            result decorates a function: ``@irad.custom_jvp(nondiff_argnums=1)``.
+        nondiff_argnums: the position, or positions, of arguments that have no derivative: functions, sizes, settings.
+            The rule is given their values first. A call in which one carries a derivative is refused.
+        nondiff_argnames: in place of ``nondiff_argnums``, the name of the parameter, or a tuple of names.
 
     Raises:
         RuleError: ``f`` is not a function, or takes star arguments.
+        SignatureError: it has no such parameters.
 
     Examples:
         >>> import irad
@@ -90,11 +132,34 @@ def custom_jvp(f: Callable[..., Any]) -> RuledDispatcher:
         >>> irad.jvp(lambda x: 2.0 * log1pexp(x), (0.0,), (1.0,))[1]
         1.0
     """
-    return _ruled(f, "custom_jvp")
+    return _ruled_later(f, "custom_jvp", nondiff_argnums, nondiff_argnames)
+
+
+@overload
+def custom_vjp(
+    f: Callable[..., Any],
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] | None = None,
+) -> RuledDispatcher: ...
+
+
+@overload
+def custom_vjp(
+    f: None = None,
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] | None = None,
+) -> Callable[[Callable[..., Any]], RuledDispatcher]: ...
 
 
 @public
-def custom_vjp(f: Callable[..., Any]) -> RuledDispatcher:
+def custom_vjp(
+    f: Callable[..., Any] | None = None,
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] | None = None,
+) -> Any:
     """Gives a function a derivative of its own in reverse mode, as ``jax.custom_vjp`` does.
 
     The result is the compiled function with a method ``defvjp``, which takes two functions: ``forward(*args)`` returns
@@ -107,9 +172,13 @@ def custom_vjp(f: Callable[..., Any]) -> RuledDispatcher:
 
     Args:
         f: as for `custom_jvp`.
+        nondiff_argnums: as for `custom_jvp`; ``backward`` is given their values first, and returns no cotangents for
+            them.
+        nondiff_argnames: as for `custom_jvp`.
 
     Raises:
         RuleError: as for `custom_jvp`.
+        SignatureError: as for `custom_jvp`.
 
     Examples:
         >>> import irad
@@ -123,11 +192,29 @@ def custom_vjp(f: Callable[..., Any]) -> RuledDispatcher:
         ... )
         >>> irad.grad(lambda x: clipped(x, 1.0) ** 2)(5.0)
         1.0
+        >>> @irad.custom_vjp(nondiff_argnums=1)
+        ... def limited(x, bound):
+        ...     return x
+        >>> limited.defvjp(
+        ...     lambda x, bound: (x, None),
+        ...     lambda bound, residuals, cotangent: (max(-bound, min(bound, cotangent)),),
+        ... )
+        >>> irad.grad(lambda x: limited(x, 1.0) ** 2)(5.0)
+        1.0
     """
-    return _ruled(f, "custom_vjp")
+    return _ruled_later(f, "custom_vjp", nondiff_argnums, nondiff_argnames)
 
 
-def _ruled(f: Any, kind: str) -> RuledDispatcher:
+def _ruled_later(f: Any, kind: str, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> Any:
+    """The function with the means to give it rules; a decorator, if there is no function yet."""
+    return (
+        partial(_ruled, kind=kind, argnums=argnums, argnames=argnames)
+        if f is None
+        else _ruled(f, kind, argnums, argnames)
+    )
+
+
+def _ruled(f: Any, kind: str, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> RuledDispatcher:
     parameters = inspect.signature(getattr(f, "py_func", f)).parameters.values() if callable(f) else None
     if parameters is None or any(each.kind is each.VAR_POSITIONAL for each in parameters):
         raise RuleError(
@@ -138,7 +225,10 @@ def _ruled(f: Any, kind: str) -> RuledDispatcher:
             catalogue.place_of(f) if callable(f) else None,
         )
     dispatcher: Any = f if isinstance(f, CPUDispatcher) else jit(f)
+    wanted = chosen(dispatcher, argnums, argnames, ())
+    constants = check_positions(dispatcher, wanted) if wanted != () else ()
     dispatcher.__class__ = RuledDispatcher
+    dispatcher.constants = constants
     with catalogue.edited(dispatcher) as rule:
         rule.is_total = True
     ruled: RuledDispatcher = dispatcher

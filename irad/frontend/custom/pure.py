@@ -1,7 +1,7 @@
 """Rules in the style of JAX: pure functions of values, tangents and cotangents, as the functions of a rule here.
 
 Input   ``jvp(primals, tangents) -> (value, tangent)``, or ``forward(*primals) -> (value, residuals)`` with
-        ``backward(residuals, cotangent) -> cotangents``.
+        ``backward(residuals, cotangent) -> cotangents``; behind arguments that have no derivative, if there are any.
 Output  the functions of a rule, by their kind.
 Method  arguments and cotangents that carry no derivative are zeros for these functions. What `forward` keeps is copied,
         since arrays may change in place. Cotangents of arrays are added to their shadows.
@@ -9,7 +9,7 @@ Method  arguments and cotangents that carry no derivative are zeros for these fu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -30,43 +30,72 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 
 
-def tangent_functions(rule: Callable[..., Any], count: int, file: str) -> dict[str, Callable[..., Any]]:
-    """The functions of a rule by its tangent; ``count`` is the number of arguments."""
-    names = [f"x{i}" for i in range(count)]
-    lines = [f"def forward(config{''.join(f', {name}' for name in names)}):"]
-    for name in names:
+def tangent_functions(
+    rule: Callable[..., Any], count: int, constants: Collection[int], file: str
+) -> dict[str, Callable[..., Any]]:
+    """The functions of a rule by its tangent.
+
+    Args:
+        rule: called as ``rule(*constants, primals, tangents)``.
+        count: how many arguments the function has.
+        constants: positions of those that have no derivative.
+        file: what tracebacks call the file.
+    """
+    names, fixed, varied = _parted(count, constants)
+    lines = [f"def forward(config{_given(names)}):", *(f"    check_constant({name})" for name in fixed)]
+    for name in varied:
         lines += [
             f"    if is_active({name}):",
             f"        d{name} = filled({name}.tangent, {name}.value)",
             "    else:",
             f"        d{name} = zero_tangent({name}.value)",
         ]
-    values, tangents = (f"({''.join(template.format(n) + ', ' for n in names)})" for template in ("{}.value", "d{}"))
-    lines.append(f"    return rule({values}, {tangents})")
-    scope = {"rule": rule, "is_active": is_active, "filled": filled, "zero_tangent": zero_tangent}
+    tangents = f"({''.join(f'd{name}, ' for name in varied)})"
+    lines.append(f"    return rule({_listed(fixed)}({_listed(varied)}), {tangents})")
+    scope = {
+        "rule": rule,
+        "is_active": is_active,
+        "filled": filled,
+        "zero_tangent": zero_tangent,
+        "check_constant": check_constant,
+    }
     return {"forward": function_from("forward", "\n".join(lines) + "\n", file, scope)}
 
 
 def cotangent_functions(
-    forward: Callable[..., Any], backward: Callable[..., Any], count: int, file: str
+    forward: Callable[..., Any], backward: Callable[..., Any], count: int, constants: Collection[int], file: str
 ) -> dict[str, Callable[..., Any]]:
-    """The functions of a rule by its two sweeps."""
-    names = [f"x{i}" for i in range(count)]
-    given = "".join(f", {name}" for name in names)
+    """The functions of a rule by its two sweeps.
+
+    Args:
+        forward: called with all arguments.
+        backward: called as ``backward(*constants, residuals, cotangent)``.
+        count: how many arguments the function has.
+        constants: positions of those that have no derivative.
+        file: what tracebacks call the file.
+    """
+    names, fixed, varied = _parted(count, constants)
     augmented = (
-        f"def augmented(config{given}):\n"
-        f"    result, kept = rule({', '.join(f'{name}.value' for name in names)})\n"
-        f"    check_new(result, ({''.join(f'{name}.value, ' for name in names)}))\n"
-        "    tape = kept_value(kept), zeros_of_parts(result)\n"
+        f"def augmented(config{_given(names)}):\n"
+        f"    result, kept = rule({_listed(names)})\n"
+        f"    check_new(result, ({_listed(names)}))\n"
+        f"    tape = kept_value(kept), zeros_of_parts(result), kept_value(({_listed(fixed)}))\n"
         "    if config.needs_shadow:\n"
         "        return AugmentedReturn(result, zero_shadow(result), tape)\n"
         "    return AugmentedReturn(result, None, tape)\n"
     )
+    kept = "".join(f"tape[2][{i}], " for i in range(len(fixed)))
+    places = iter(range(len(varied)))
+    aligned = "".join("None, " if name in fixed else f"found[{next(places)}], " for name in names)
+    arguments = f"({''.join(f'{name}, ' for name in varied)})"
     reverse = (
-        f"def reverse(config, cotangent, tape{given}):\n"
-        "    if config.has_cotangent:\n"
-        f"        return spread(rule(tape[0], filled(cotangent, tape[1])), ({''.join(n + ', ' for n in names)}))\n"
-        f"    return nothing(({''.join(n + ', ' for n in names)}))\n"
+        f"def reverse(config, cotangent, tape{_given(names)}):\n"
+        + "".join(f"    check_constant({name})\n" for name in fixed)
+        + "    if config.has_cotangent:\n"
+        f"        found = spread(rule({kept}tape[0], filled(cotangent, tape[1])), {arguments})\n"
+        "    else:\n"
+        f"        found = nothing({arguments})\n"
+        f"    return ({aligned})\n"
     )
     scope = {
         "rule": forward,
@@ -76,12 +105,30 @@ def cotangent_functions(
         "zeros_of_parts": zeros_of_parts,
         "AugmentedReturn": AugmentedReturn,
     }
+    back = {"rule": backward, "spread": spread, "filled": filled, "nothing": nothing, "check_constant": check_constant}
     return {
         "augmented_primal": function_from("augmented", augmented, file, scope),
-        "reverse": function_from(
-            "reverse", reverse, file, {"rule": backward, "spread": spread, "filled": filled, "nothing": nothing}
-        ),
+        "reverse": function_from("reverse", reverse, file, back),
     }
+
+
+def _parted(count: int, constants: Collection[int]) -> tuple[list[str], list[str], list[str]]:
+    """Names for all arguments, for those without a derivative, and for the others."""
+    names = [f"x{i}" for i in range(count)]
+    return names, [names[i] for i in constants], [name for i, name in enumerate(names) if i not in constants]
+
+
+def _given(names: Sequence[str]) -> str:
+    return "".join(f", {name}" for name in names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "".join(f"{name}.value, " for name in names)
+
+
+def check_constant(argument: object) -> Any:
+    """Raises `RuleError` if an argument that the rule says is constant carries a derivative."""
+    raise NotImplementedError("called in compiled code only")
 
 
 def filled(derivative: object, like: object) -> Any:
@@ -112,6 +159,18 @@ def nothing(arguments: object) -> Any:
 def delivered(cotangent: object, argument: object) -> Any:
     """The same for one argument."""
     raise NotImplementedError("called in compiled code only")
+
+
+@overload(check_constant)
+def _check_constant_typed(argument):  # type: ignore[no-untyped-def]
+    if annotation_of(argument) is not ConstArgument:
+        raise RuleError(
+            f"an argument among nondiff_argnums, {described(argument.types[0])}, carries a derivative",
+            "(a) leave it out of nondiff_argnums, and give its tangent or cotangent in the rule or (b) pass "
+            "irad.stop_gradient(x), if its derivative is not wanted",
+            "a rule has no derivative with respect to what nondiff_argnums names, and it would be lost",
+        )
+    return lambda argument: None
 
 
 @overload(filled)
