@@ -30,16 +30,8 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
                 focus=name,
             )
-        case PairRule(name=name, takes_lanes=False) if unit.program.request.mode.width > 1 and not _can_be_repeated(
-            unit, call
-        ):
-            return NoRuleError(
-                f"the rule of {name} cannot be called once for each of several directions",
-                f"(a) let the rule take all of them at once: irad.rules.forward({name}, batched=True) or (b) "
-                "differentiate in one direction at a time: irad.Duplicated in place of irad.BatchDuplicated",
-                "it may change what its caller sees, memory or random numbers, and would do so several times",
-                focus=name,
-            )
+        case PairRule(takes_lanes=False) as rule if _is_repeated(unit, call):
+            return _not_repeatable(rule.name, f"irad.rules.forward({rule.name}, batched=True)")
         case CallRule(tangent=None):
             return no_tangent(call)
         case _:
@@ -58,15 +50,26 @@ def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "a rule for forward mode carries tangents on; how cotangents go back does not follow from it",
                 focus=name,
             )
-        case PairRule(name=name) if unit.program.request.mode.width > 1:
-            return NoRuleError(
-                f"the rule of {name} takes one cotangent back at a time",
-                "differentiate with one cotangent at a time: irad.Duplicated in place of irad.BatchDuplicated",
-                "its tape and its shadows are those of one direction",
-                focus=name,
-            )
+        case PairRule(takes_lanes=False) as rule if _is_repeated(unit, call):
+            batched = (f"irad.rules.{kind}({rule.name}, batched=True)" for kind in ("augmented_primal", "reverse"))
+            return _not_repeatable(rule.name, " and ".join(batched))
         case _:
             return None
+
+
+def _not_repeatable(name: str, batched: str) -> NoRuleError:
+    return NoRuleError(
+        f"the rule of {name} cannot be called once for each of several directions",
+        f"(a) let the rule take all of them at once: {batched} or (b) differentiate in one direction at a time: "
+        "irad.Duplicated in place of irad.BatchDuplicated",
+        "it may change what its caller sees, memory or random numbers, and would do so several times",
+        focus=name,
+    )
+
+
+def _is_repeated(unit: Unit, call: CallSite) -> bool:
+    """Whether a rule that takes one direction would be called several times, and must not be."""
+    return unit.program.request.mode.width > 1 and not _can_be_repeated(unit, call)
 
 
 def _can_be_repeated(unit: Unit, call: CallSite) -> bool:

@@ -1,4 +1,4 @@
-"""Forward rules where there are several directions: called for each, or for all. They differ from true derivatives."""
+"""Rules where there are several directions: called for each, or for all. They differ from true derivatives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irad import rules
 from irad.api.forward import batched_pushforward
 from irad.errors import NoRuleError, RuleError
 from irad.frontend.custom import catalogue
-from irad.rules import in_lanes, is_active
+from irad.rules import AugmentedReturn, StatefulRule, in_lanes, is_active
 from irad.testing.allocations import allocations
 
 A = np.array([1.0, 2.0])
@@ -222,3 +222,169 @@ def test_what_a_batched_rule_must_return(rule: Any, problem: str):
     rules.forward(doubled, batched=True)(rule)
     with pytest.raises(RuleError, match=problem):
         batched_pushforward(njit(lambda x: doubled(x)), 0, 2)((1.0, 2.0), 3.0)
+
+
+# ------------------------------------------------------------------------------------------------ reverse mode
+
+
+def reversed_in_lanes(f: Any, seeds: tuple[Any, ...], *numbers: float) -> tuple[Any, np.ndarray]:
+    """The derivatives of a function of A and numbers for several cotangents; checked against those of each alone."""
+    shadows = np.zeros((len(seeds), A.size))
+    active = [irad.Active(number) for number in numbers]
+    batch = irad.BatchDuplicated(A.copy(), tuple(shadows))
+    (_, *found), value = irad.autodiff(irad.ReverseWithPrimal, f, batch, *active, seed=seeds)
+    for lane, seed in enumerate(seeds):
+        alone = np.zeros_like(A)
+        one = irad.Duplicated(A.copy(), alone)
+        (_, *expected), its_value = irad.autodiff(irad.ReverseWithPrimal, f, one, *active, seed=seed)
+        np.testing.assert_equal(([each[lane] for each in found], value), (expected, its_value))
+        np.testing.assert_array_equal(shadows[lane], alone)
+    return found, shadows
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_cotangents(batched: bool, capfd: pytest.CaptureFixture[str]):
+    def augmented_each(config, x, factor):
+        print("augmented", config.width)
+        array, number = scaled(x.value, factor.value)
+        return AugmentedReturn((array, number), (np.zeros_like(array), None), (x.value * 100.0, x.value[0]))
+
+    def reverse_each(config, cotangent, tape, x, factor):
+        print("reverse", config.width)
+        if is_active(x):
+            x.shadow[:] += 10.0 * cotangent[0] * factor.value + 7.0 * cotangent[1]
+        return None, (cotangent[0] * tape[0]).sum() + cotangent[1] * tape[1] if is_active(factor) else None
+
+    def augmented_all(config, x, factor):
+        print("augmented", config.width)
+        array, number = scaled(x.value, factor.value)
+        shadows = in_lanes(config, lambda lane: (np.zeros_like(array), None))
+        return AugmentedReturn((array, number), shadows, (x.value * 100.0, x.value[0]))
+
+    def reverse_all(config, cotangent, tape, x, factor):
+        print("reverse", config.width)
+
+        def in_lane(lane):
+            if is_active(x):
+                x.shadow[lane][:] += 10.0 * cotangent[lane][0] * factor.value + 7.0 * cotangent[lane][1]
+            return (cotangent[lane][0] * tape[0]).sum() + cotangent[lane][1] * tape[1]
+
+        by_factor = in_lanes(config, in_lane)
+        return None, by_factor if is_active(factor) else None
+
+    rules.augmented_primal(scaled, batched=batched)(augmented_all if batched else augmented_each)
+    rules.reverse(scaled, batched=batched)(reverse_all if batched else reverse_each)
+
+    @njit
+    def through(x, factor):
+        total = 0.0
+        for _ in range(2):
+            array, number = scaled(x * 2.0, factor)
+            total += (array * number).sum()
+            x[0] = array[1]
+        return total, array
+
+    seeds = ((1.0, np.array([1.0, 2.0])), (0.5, np.zeros(2)), (0.0, np.array([0.0, -1.0])))
+    found, shadows = reversed_in_lanes(through, seeds, 3.0)
+    assert found[0][1] != 0.0
+    assert shadows[1].all()
+    printed = capfd.readouterr().out.split()
+    assert printed[:4] == (["augmented", "3"] * 2 if batched else ["augmented", "1"] * 2)
+    irad.autodiff(irad.Reverse, through, irad.BatchDuplicated(A.copy(), tuple(shadows)), irad.Const(3.0), seed=seeds)
+    batch = irad.BatchDuplicated(A.copy(), tuple(shadows))
+    with allocations() as count:
+        for _ in range(3):
+            irad.autodiff(irad.Reverse, through, batch, irad.Active(3.0), seed=seeds)
+        assert count().kept == count().kept_headers == 0
+
+
+def test_what_cannot_be_repeated_in_reverse_mode():
+    """It is refused, unless the rule takes all directions at once."""
+
+    @njit
+    def double_into(out, x):
+        out[:] = 2.0 * x
+
+    @njit
+    def through(x):
+        out = x * 1.0
+        double_into(out, x)
+        return out[0] * J0(out[1])
+
+    def augmented(config, out, x):
+        double_into(out.value, x.value)
+        return AugmentedReturn(None, None, None)
+
+    def reverse(config, cotangent, tape, out, x):
+        x.shadow[:] += 20.0 * out.shadow
+        out.shadow[:] = 0.0
+
+    rules.augmented_primal(double_into)(augmented)
+    rules.reverse(double_into)(reverse)
+    with pytest.raises(NoRuleError, match="double_into cannot be called once for each") as caught:
+        reversed_in_lanes(through, (1.0, 2.0))
+    assert "batched=True" in str(caught.value)
+
+    rules.augmented_primal(double_into, batched=True)(augmented)
+    with pytest.raises(RuleError, match="one takes all directions at once"):
+        reversed_in_lanes(through, (1.0, 2.0))
+
+    @rules.reverse(double_into, batched=True)
+    def reverse_all(config, cotangent, tape, out, x):
+        for lane in range(config.width):
+            x.shadow[lane][:] += 20.0 * out.shadow[lane]
+            out.shadow[lane][:] = 0.0
+
+    @rules.augmented_primal("j0", batched=True)
+    def j0_augmented(config, x):
+        return AugmentedReturn(0.5, None, x.value)
+
+    @rules.reverse("j0", batched=True)
+    def j0_reverse(config, cotangent, tape, x):
+        return (in_lanes(config, lambda lane: cotangent[lane] * tape),)
+
+    _, shadows = reversed_in_lanes(through, (1.0, 2.0, 0.0))
+    np.testing.assert_array_equal(shadows, [[10.0, 160.0], [20.0, 320.0], [0.0, 0.0]])
+
+
+def test_workspace_of_each_direction():
+    @njit
+    def cubed(x):
+        return x * x * x
+
+    @rules.build_rule(cubed)
+    def build(signature):
+        def state():
+            return np.zeros(1)
+
+        def augmented_primal(config, slot, x):
+            slot.state[0] += 1.0 if slot.state[0] == 0.0 else 0.0
+            return AugmentedReturn(cubed(x.value), None, x.value)
+
+        def reverse(config, slot, cotangent, tape, x):
+            slot.state[0] *= 2.0
+            return (cotangent * slot.state[0] * tape,)
+
+        return StatefulRule(augmented_primal, reverse, state)
+
+    through = njit(lambda x: cubed(x[0]) + x[1])
+    shadows = np.zeros((3, 2))
+    irad.autodiff(irad.Reverse, through, irad.BatchDuplicated(A, tuple(shadows)), seed=(1.0, 2.0, 3.0))
+    np.testing.assert_array_equal(shadows[:, 0], [2.0, 4.0, 6.0])  # and not 2, 8, 24
+    assert rules.workspace(cubed) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("shadow", "cotangent", "problem"),
+    [
+        (lambda x: np.zeros(2), lambda bar: (None,), "returns no tuple of shadows"),
+        (lambda x: (np.zeros(2), np.zeros(2)), lambda bar: ((1.0, 2.0),), "a cotangent for argument 0"),
+    ],
+)
+def test_what_a_batched_rule_must_return_in_reverse_mode(shadow: Any, cotangent: Any, problem: str):
+    doubled, made, given = njit(lambda x: x + x), njit(shadow), njit(cotangent)
+    rules.augmented_primal(doubled, batched=True)(lambda config, x: AugmentedReturn(x.value * 2.0, made(x.value), None))
+    rules.reverse(doubled, batched=True)(lambda config, bar, tape, x: given(bar))
+    through = njit(lambda x: doubled(x).sum())
+    with pytest.raises(RuleError, match=problem):
+        irad.autodiff(irad.Reverse, through, irad.BatchDuplicated(A, (A * 0.0, A * 0.0)), seed=(1.0, 2.0))

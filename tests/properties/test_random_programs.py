@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.tools.check_program import check_decisions, check_program
+from tests.tools.check_program import check_decisions, check_lanes, check_program
 from tests.tools.complex_step import differentiate
 from tests.tools.random_decisions import DECIDED
 from tests.tools.random_programs import Program, random_program
@@ -59,6 +59,11 @@ def attempts() -> Iterator[int]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_program(seed: int, attempts: Iterator[int]):
     examine(random_program(seed), partial(check_program, forward=seed % 8 == 2), attempts)
+
+
+@pytest.mark.parametrize("seed", SEEDS[5::40])
+def test_random_program_in_several_directions(seed: int, attempts: Iterator[int]):
+    examine(random_program(seed), check_lanes, attempts)
 
 
 @pytest.mark.parametrize("seed", SEEDS[::8])

@@ -12,8 +12,8 @@ from numba import njit
 
 import irad
 from irad import rules
-from irad.rules import AugmentedReturn, is_active
-from irad.testing import Property, RuleFault, check_rule, test_forward, unchecked_rules
+from irad.rules import AugmentedReturn, in_lanes, is_active
+from irad.testing import Property, RuleFault, check_rule, test_forward, test_reverse, unchecked_rules
 
 A, B = np.array([0.7, -1.2]), np.array([1.3, 0.4])
 
@@ -64,6 +64,41 @@ def test_complex_numbers_and_tuples():
         return z * z * factor
 
     test_forward(mixed, 1.0 + 2.0j, (A, 2.0), B)
+
+
+def test_directions_that_are_mixed_up():
+    """Right alone, wrong beside others."""
+
+    @njit
+    def squares(x):
+        return x * x
+
+    @rules.forward(squares, batched=True)
+    def forward(config, x):
+        return x.value * x.value, in_lanes(config, lambda lane: 2.0 * x.value * x.tangent[0])
+
+    check_rule(squares, A, width=1, single=False)
+    with pytest.raises(RuleFault, match="the tangent of the value in direction 1 of 3") as caught:
+        check_rule(squares, A, single=False)
+    assert caught.value.property is Property.WIDTH
+    rules.remove(squares)
+
+    @rules.augmented_primal(squares, batched=True)
+    def augmented(config, x):
+        shadow = np.zeros_like(x.value)
+        return AugmentedReturn(x.value * x.value, in_lanes(config, lambda lane: shadow), x.value.copy())
+
+    @rules.reverse(squares, batched=True)
+    def reverse(config, cotangent, tape, x):
+        for lane in range(config.width):
+            x.shadow[lane][:] += 2.0 * tape * cotangent[lane]
+        return (None,)
+
+    with pytest.raises(RuleFault, match="the cotangent of argument 0 in direction 0 of 3"):
+        check_rule(squares, A, single=False)
+    rules.remove(squares)
+    test_forward(squares, A, width=2)
+    test_reverse(squares, A, width=2)
 
 
 def test_a_point_where_the_function_is_not_smooth():

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import irad
+from irad.api.forward import batched_pushforward
 from irad.data.copies import same_bits
 from irad.options import Options, PlanName
 from irad.testing.optimisation import optimisation_limited
@@ -67,6 +68,31 @@ def check_program(
         assert same_bits(pushed.value, value), f"value {pushed.value!r}, plain {value!r} (forward mode)"
         assert same_bits(pushed.bases, after), f"memory afterwards {pushed.bases!r}, plain {after!r} (forward mode)"
         _check_tangents(pushed, program)
+
+
+def check_lanes(program: Program, width: int = 3) -> None:
+    """Compares several directions at once with each alone: tangents, and memory and its tangents afterwards.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    function = program.compiled()
+    with optimisation_limited():
+        alone = [_pushed(function, replace(program, seed=program.seed + lane)) for lane in range(width)]
+        bases = program.copy_bases()
+        tangents = [tuple(np.copy(t) if isinstance(t, np.ndarray) else t for t in each.direction) for each in alone]
+        arguments = program.arguments(bases)
+        directions = [program.arguments(each) for each in tangents]
+        argnums = tuple(i for i, argument in enumerate(arguments) if _has_floats(argument))
+        push = batched_pushforward(function, argnums, width, options=Options(verify=True))
+        value, found = push(tuple(tuple(each[i] for i in argnums) for each in directions), *arguments)
+    rtol = _RTOL_SINGLE if _is_single(program) else _MODES_RTOL
+    for lane, (tangent, memory, expected) in enumerate(zip(found, tangents, alone, strict=True)):
+        assert same_bits((value, bases), (expected.value, expected.bases)), f"value of {width} directions"
+        for got, wanted in zip((tangent, *memory), (expected.tangent, *expected.tangents), strict=True):
+            mine, single = floats_of(got), floats_of(wanted)
+            slack = rtol * float(np.max(np.abs(single), initial=1e-3))
+            np.testing.assert_allclose(mine, single, rtol, slack, err_msg=f"tangent in direction {lane} of {width}")
 
 
 class _Pushed(NamedTuple):

@@ -22,7 +22,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @public
-def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function]:
+def augmented_primal(f: Any, *, signature: Any = None, batched: bool = False) -> Callable[[_Function], _Function]:
     """Registers the augmented primal of a function: what runs in its place in the forward sweep.
 
     The decorated function takes ``(config, *arguments)``. Each argument has a ``value``; one of memory that takes part
@@ -36,6 +36,9 @@ def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], 
         signature: the types of arguments that the rule is for; None for all. For each argument a Numba type, a class of
             these (``types.Float``) or None for any; or a signature of Numba's, ``"float64(float64, float64[:])"``. Of
             several rules that fit a call the most specific is taken.
+        batched: where there are several cotangents (``irad.BatchDuplicated``), the rule is called once for all of them,
+            not once for each. ``shadow`` is then a tuple of ``config.width`` shadows, also where there is one, and so
+            is the shadow in what is returned. The reverse has to be of the same kind.
 
     Raises:
         RuleError: the signature is not one; it fits calls that another rule fits, and neither is the more specific; or
@@ -60,11 +63,13 @@ def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], 
         >>> irad.grad(loss)(2.0)
         12.0
     """
-    return registering(f, "augmented_primal", signature)
+    return registering(f, "augmented_primal", signature, batched=batched)
 
 
 @public
-def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Function], _Function]:
+def reverse(
+    f: Any, *, signature: Any = None, restores: bool = False, batched: bool = False
+) -> Callable[[_Function], _Function]:
     """Registers the reverse of a function: what runs in the reverse sweep.
 
     The decorated function takes ``(config, cotangent, tape, *arguments)``: the cotangent of the value (of arrays in it,
@@ -77,6 +82,8 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
         signature: likewise.
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
+        batched: as for `augmented_primal`. The cotangent is a tuple of ``config.width`` cotangents, and so is what is
+            returned for each number that takes part.
 
     Raises:
         RuleError: as for `augmented_primal`.
@@ -102,7 +109,7 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
         >>> irad.grad(dot)(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         array([3., 4.])
     """
-    return registering(f, "reverse", signature, restores=restores)
+    return registering(f, "reverse", signature, restores=restores, batched=batched)
 
 
 @public
@@ -205,7 +212,7 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
     parts = easy_functions(f, partials, _compiled, arity)
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
         rule.parts.update(parts)
-        rule.is_easy, rule.batched = True, parts["forward"]
+        rule.is_easy, rule.batched["forward"] = True, parts["forward"]
     return f
 
 
@@ -330,8 +337,9 @@ def registering(
             rule.parts[kind] = function
             if restores is not None:
                 rule.restores = restores
-            if kind == "forward":
-                rule.batched = function if batched else None
+            rule.batched.pop(kind, None)
+            if batched:
+                rule.batched[kind] = function
         return function
 
     return register

@@ -5,6 +5,8 @@
     Duplicated(value, shadow)           memory, and memory of the same kind for its cotangent
     MixedDuplicated(value, shadow)      a tuple of both; the shadow has None where there is no memory
 
+Where a rule takes all directions at once, shadows, tangents and cotangents are tuples with one for each.
+
 In compiled code an argument is a named tuple. `is_active` and the attributes of the configuration are constants of the
 compilation: `specialise` removes the branches that they decide before Numba types the function.
 """
@@ -69,13 +71,6 @@ class TangentArgument(NamedTuple):
     tangent: Any
 
 
-class BatchTangentArgument(NamedTuple):
-    """The same for a rule that takes all directions at once: a tuple with a tangent for each."""
-
-    value: Any
-    tangent: Any
-
-
 class AugmentedReturn(NamedTuple):
     """What the augmented primal of a rule returns.
 
@@ -121,7 +116,8 @@ class RuleConfig:
         needs_shadow: whether a shadow of the returned arrays is wanted; in forward mode, the tangent of the value.
         has_cotangent: whether the value carries a derivative; if not, the reverse is given None for its cotangent.
             False in forward mode.
-        width: how many tangents the rule is given at once: 1, unless it is registered with ``batched=True``.
+        width: how many tangents or cotangents the rule is given at once: 1, unless it is registered with
+            ``batched=True``.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).
         written: for each argument whether the function itself may write to its memory.

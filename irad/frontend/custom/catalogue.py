@@ -48,7 +48,7 @@ class CustomRule:
         noinline: no rule of its own: it only stays a call.
         noalias: what it returns is new memory.
         forward_from_body: forward mode differentiates the body if there is no rule for it.
-        batched: a function for forward mode that takes tangents in several directions at once, or None.
+        batched: functions that take all directions at once, by the kind that they were registered as.
         version: changes with each registration.
     """
 
@@ -65,7 +65,7 @@ class CustomRule:
     noinline: bool = False
     noalias: bool = False
     forward_from_body: bool = False
-    batched: Callable[..., Any] | None = None
+    batched: dict[str, Callable[..., Any]] = field(default_factory=dict)
     version: int = field(default_factory=lambda: next(_versions))
 
     @property
@@ -88,10 +88,9 @@ class CustomRule:
         """Whether the same holds for forward mode."""
         return not self.parts.keys().isdisjoint(("forward", "build_rule"))
 
-    @property
-    def is_batched(self) -> bool:
-        """Whether the function for forward mode takes tangents in several directions at once."""
-        return self.batched is not None and self.parts.get("forward") is self.batched
+    def takes_lanes(self, kind: str) -> bool:
+        """Whether a function of the rule takes all directions at once."""
+        return kind in self.parts and self.batched.get(kind) is self.parts[kind]
 
     @property
     def decides(self) -> bool:
@@ -209,7 +208,7 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
         noinline=noinline,
         noalias=noalias,
         forward_from_body=any(rule.forward_from_body for rule in rules),
-        batched=(base if other is None else other).batched,
+        batched={**base.batched, **(forward if other is not None and other.takes_lanes("forward") else {})},
     )
 
 
@@ -242,7 +241,11 @@ def edited(target: object, pattern: Pattern = ANY) -> Iterator[CustomRule]:
             "a rule belongs to what is called",
         )
     known = _RULES.get(target, {}).get(pattern)
-    rule = CustomRule(target, pattern) if known is None else replace(known, parts=dict(known.parts))
+    rule = (
+        CustomRule(target, pattern)
+        if known is None
+        else replace(known, parts={**known.parts}, batched={**known.batched})
+    )
     yield rule
     _check(rule)
     _RULES.setdefault(target, {})[pattern] = rule

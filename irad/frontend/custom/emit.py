@@ -71,10 +71,28 @@ def _annotated(
     parts = [seen]
     companion = argument.companion_type
     if companion is not None:
-        one = companion if argument.lanes is None else argument.tangent_type
+        one = argument.direction_type
         found = [_companion(context, builder, argument.type, one, value, *lane) for lane in lanes]
-        parts.append(found[0] if argument.lanes is None else context.make_tuple(builder, companion, found))
+        parts.append(in_lanes(context, builder, companion, found, argument.lanes))
     return context.make_tuple(builder, argument.numba_type, parts)
+
+
+def in_lanes(
+    context: BaseContext, builder: IRBuilder, numba_type: Type, values: Sequence[Value], lanes: int | None
+) -> Value:
+    """What a rule is given for each direction: a tuple, if it takes all at once."""
+    return values[0] if lanes is None else context.make_tuple(builder, numba_type, values)
+
+
+def of_lane(context: BaseContext, builder: IRBuilder, value_type: Type, value: Value, lane: int) -> tuple[Type, Value]:
+    """The value and its tangent or shadow in one direction, from those in all directions."""
+    assert isinstance(value_type, types.BaseTuple)
+    primal_type, all_types = value_type.types[:2]
+    if not isinstance(all_types, types.BaseTuple):  # None: not needed
+        return value_type, value
+    one = types.Tuple([primal_type, all_types.types[lane]])
+    found = builder.extract_value(builder.extract_value(value, 1), lane)
+    return one, context.make_tuple(builder, one, [builder.extract_value(value, 0), found])
 
 
 def _companion(
@@ -135,15 +153,16 @@ def keep(
     builder: IRBuilder,
     arena: Value,
     frame: Value,
+    number: int,
     pointers: Sequence[Value],
     held: Type,
     value: Value,
 ) -> None:
-    """Fills a frame and gives the references in it to the arena."""
+    """Fills a frame, one of several in a row, and gives the references in it to the arena."""
     place = builder.bitcast(frame, frame_type(context, held, len(pointers)).as_pointer())
-    for number, pointer in enumerate(pointers):
-        builder.store(pointer, cgutils.gep_inbounds(builder, place, 0, 0, number))
-    builder.store(value, cgutils.gep_inbounds(builder, place, 0, 1))
+    for index, pointer in enumerate(pointers):
+        builder.store(pointer, cgutils.gep_inbounds(builder, place, number, 0, index))
+    builder.store(value, cgutils.gep_inbounds(builder, place, number, 1))
     give_to_arena(context, builder, arena, held, value)
 
 
@@ -156,22 +175,22 @@ def give_to_arena(context: BaseContext, builder: IRBuilder, arena: Value, held: 
 
 
 def kept(
-    context: BaseContext, builder: IRBuilder, frame: Value, held: Type, count: int
+    context: BaseContext, builder: IRBuilder, frame: Value, number: int, held: Type, count: int
 ) -> tuple[Sequence[Value], Value]:
-    """What a frame holds: pointers and the value, borrowed."""
+    """What a frame holds, one of several in a row: pointers and the value, borrowed."""
     place = builder.bitcast(frame, frame_type(context, held, count).as_pointer())
-    pointers = [builder.load(cgutils.gep_inbounds(builder, place, 0, 0, number)) for number in range(count)]
-    return pointers, builder.load(cgutils.gep_inbounds(builder, place, 0, 1))
+    pointers = [builder.load(cgutils.gep_inbounds(builder, place, number, 0, index)) for index in range(count)]
+    return pointers, builder.load(cgutils.gep_inbounds(builder, place, number, 1))
 
 
 def store_result(
     context: BaseContext,
     builder: IRBuilder,
     result: Result,
-    returned: Value,
+    returned: Value | None,
     returned_shadow: Value,
-    value: Value,
     value_type: Type,
+    value: Value,
     shape_misfit: tuple[str, str, str] = SHAPE_MISFIT,
 ) -> Value:
     """Puts what the function of a rule returned that runs the primal where its caller expects it.
@@ -180,10 +199,10 @@ def store_result(
         context: Numba's target context.
         builder: of llvmlite.
         result: what the primal returns.
-        returned: memory for the value.
+        returned: memory for the value; None: another direction has brought it.
         returned_shadow: its shadow.
-        value: a tuple that begins with the value and its shadow, or tangent.
-        value_type: its type.
+        value_type: of a tuple that begins with the value and its shadow, or tangent.
+        value: the tuple.
         shape_misfit: says that a shadow has another shape than its array.
 
     Returns:
@@ -192,13 +211,15 @@ def store_result(
     assert isinstance(value_type, types.BaseTuple)
     primal_type, shadow_type = value_type.types[:2]
     primal = builder.extract_value(value, 0)
+    return_type = abi.return_llvm_type(result.type).as_pointer()
     if primal_type == types.none:  # not needed
         primal = context.get_constant_null(result.type)
     else:
-        context.nrt.incref(builder, primal_type, primal)
+        if returned is not None:
+            context.nrt.incref(builder, primal_type, primal)
         primal = context.cast(builder, primal, primal_type, result.type)
-    return_type = abi.return_llvm_type(result.type).as_pointer()
-    builder.store(context.get_return_value(builder, result.type, primal), builder.bitcast(returned, return_type))
+    if returned is not None:
+        builder.store(context.get_return_value(builder, result.type, primal), builder.bitcast(returned, return_type))
     if not result.is_active:
         return context.get_dummy_value()
     _check_shapes(context, builder, result, primal, shadow_type, builder.extract_value(value, 1), shape_misfit)
@@ -297,6 +318,7 @@ def deliver(
     returned_type: Type,
     returned: Value,
     outs: Iterator[Value],
+    lane: tuple[int, ...],
 ) -> None:
     """Stores the cotangents that a reverse returned.
 
@@ -308,12 +330,13 @@ def deliver(
         returned_type: the type of what the reverse returned.
         returned: that value.
         outs: pointers for the floats that take part, in the order of the LLVM parameters.
+        lane: where an argument's cotangent is what the reverse returned for it: the number of a direction, if any.
     """
     for position, argument in enumerate(arguments):
         for leaf in argument.leaves:
             if leaf.kind is not LeafKind.NUMBER or leaf not in argument.active:
                 continue
-            path = (position, *leaf.path)
+            path = (position, *lane, *leaf.path)
             value = part_of(builder, returned, path)
             given = at_path(returned_type, path)
             assert given is not None

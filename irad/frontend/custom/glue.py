@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
@@ -33,6 +34,7 @@ from irad.frontend.custom.signature import (
     Result,
     check_augmented,
     check_cotangents,
+    in_lanes_of,
     parts_of,
     pointer_index,
 )
@@ -59,6 +61,7 @@ class Glue:
         arguments: of the primal.
         result: of the primal.
         config: what the rule is compiled for.
+        width: how many directions the derivative has.
         slots: of a stateful rule.
         held: type of the value in the frame; known when the augmented primal has been typed.
         tape_type: likewise.
@@ -72,6 +75,7 @@ class Glue:
     arguments: tuple[Annotated, ...]
     result: Result
     config: RuleConfig
+    width: int = 1
     slots: Slots | None = None
     held: types.Tuple = field(init=False)
     tape_type: Type = field(init=False)
@@ -108,10 +112,19 @@ class Glue:
             if leaf in argument.active and leaf.kind is tree.LeafKind.NUMBER
         }
 
+    def lanes(self, kind: str) -> int | None:
+        """How many directions a function of the rule takes at once; None where it is called for each."""
+        return self.width if self.rule.takes_lanes(kind) else None
+
+    def groups(self, kind: str) -> list[range]:
+        """The directions for which a function of the rule is called, call by call."""
+        each = [range(lane, lane + 1) for lane in range(self.width)]
+        return each if self.lanes(kind) is None else [range(self.width)]
+
     @property
-    def pointer_count(self) -> int:
-        """How many pointers the frame holds."""
-        return len(self.shadowed) + 1
+    def cotangent_type(self) -> Type:
+        """The cotangent of the result as the reverse is given it."""
+        return in_lanes_of(self.result.cotangent_type, self.lanes("reverse"))
 
     @property
     def slot_types(self) -> list[Type]:
@@ -126,11 +139,13 @@ def compile_both(glue: Glue) -> tuple[tuple[CompileResult, CompileResult], int]:
     """
     forward, backward = (rule_dispatcher(f(glue), only_linked=True) for f in (_augmented, _reverse))
     augmented = compile_part(glue.rule, "augmented_primal", forward, _augmented_types(glue))
-    reverse = compile_part(glue.rule, "reverse", backward, (types.voidptr,) * (1 + len(glue.float_types)))
+    reverse = compile_part(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.width * len(glue.float_types)))
     for each in (augmented, reverse):
         each.library.environments = (*glue.environments, each.environment)
     context = target_context()
-    size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
+    groups = glue.groups("reverse")
+    pointers = len(groups[0]) * (len(glue.shadowed) + 1)
+    size = len(groups) * context.get_abi_sizeof(emit.frame_type(context, glue.held, pointers))
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
     return (augmented, reverse), size
 
@@ -176,112 +191,169 @@ _COMPANIONS: Final = {
 
 
 def _augmented_types(glue: Glue) -> tuple[Type, ...]:
-    pointers = (types.voidptr,) * (4 + len(glue.shadowed))
+    pointers = (types.voidptr,) * (3 + glue.width * (1 + len(glue.shadowed)))
     return (*pointers, *(argument.type for argument in glue.arguments))
 
 
 def _augmented(glue: Glue) -> Callable[..., object]:
-    """(frame, arena, returned, its shadow, shadows…, arguments…) → None."""
-    count = len(glue.shadowed)
-    names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
+    """(frame, arena, returned, its shadows, shadows…, arguments…) → None.
+
+    The rule is called for all lanes at once, or for each, for the first at last: its value is the one that stays.
+    """
+    arguments = [f"argument{i}" for i in range(len(glue.arguments))]
+    returned = [f"returned_shadow{lane}" for lane in range(glue.width)]
+    shadows = [[f"shadow{i}_{lane}" for i in range(len(glue.shadowed))] for lane in range(glue.width)]
+    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
+    scope: dict[str, object] = {} if glue.slots is None else glue.slots.scope(glue.define)
+    source = f"def augmented({', '.join(['frame', 'arena', 'returned', *returned, *chain(*shadows), *arguments])}):\n"
+    for number, group in reversed(list(enumerate(glue.groups("augmented_primal")))):
+        mine = [*chain.from_iterable(shadows[lane] for lane in group), *arguments]
+        places = ["frame", "arena", "returned", *(returned[lane] for lane in group)]
+        source += (
+            f"{taking}"
+            f"    given{number} = annotate{number}({', '.join(mine)})\n"
+            f"    result{number} = call{number}({', '.join([f'given{number}', *slot, *mine])})\n"
+            f"    hand_on{number}({', '.join([*places, f'result{number}', *mine, *slot])})\n"
+        )
+        called = calling(glue, "augmented_primal", len(slot))
+        scope |= {
+            f"annotate{number}": glue.define(mine, _annotating(glue, len(group))),
+            f"call{number}": glue.define([f"given{number}", *slot, *mine], called),
+            f"hand_on{number}": glue.define([*places, f"result{number}", *mine, *slot], _keeping(glue, number, group)),
+        }
+    return function_from("augmented", source, "irad.rules augmented", scope)
+
+
+def _annotating(glue: Glue, width: int) -> Callable[[tuple[Type, ...]], Typed]:
+    """Packs the shadows of lanes, and the arguments, as annotated arguments."""
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        items = emit.annotate(context, builder, glue.arguments, values[count:], [(iter(values[:count]), iter(()))])
+        pointers = iter(values)
+        lanes = [(iter([next(pointers) for _ in glue.shadowed]), iter(())) for _ in range(width)]
+        items = emit.annotate(context, builder, glue.arguments, list(pointers), lanes)
         return context.make_tuple(builder, signature.return_type, items)
 
-    def define_annotate(given: tuple[Type, ...]) -> Typed:
+    def define(given: tuple[Type, ...]) -> Typed:
         return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
 
+    return define
+
+
+def _keeping(glue: Glue, number: int, group: range) -> Callable[[tuple[Type, ...]], Typed]:
+    """Hands on what the augmented primal returned, and keeps in the frame what the reverse wants back."""
+    count = len(glue.shadowed) * len(group)
+    lanes = glue.lanes("augmented_primal")
+
     def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        frame, arena, returned, returned_shadow, value, *rest = values
-        value_type = signature.args[4]
-        shadow = emit.store_result(context, builder, glue.result, returned, returned_shadow, value, value_type)
+        frame, arena, returned, *rest = values
+        returned_shadows, value, rest = rest[: len(group)], rest[len(group)], rest[len(group) + 1 :]
+        value_type = signature.args[3 + len(group)]
+        found = []
+        for lane, returned_shadow in zip(group, returned_shadows, strict=True):
+            one = (value_type, value)
+            if lanes is not None:
+                one = emit.of_lane(context, builder, *one, lane)
+            place = returned if lane == 0 else None
+            found.append(emit.store_result(context, builder, glue.result, place, returned_shadow, *one))
         tape = builder.extract_value(value, 2)
         held = [
             context.get_dummy_value() if numba_type == types.none else each
             for each, numba_type in zip(rest[count:], glue.held.types, strict=False)
         ]
+        shadow = emit.in_lanes(context, builder, glue.cotangent_type, found, lanes)
         items = context.make_tuple(builder, glue.held, [*held, shadow, tape])
-        emit.keep(context, builder, arena, frame, [*rest[:count], returned_shadow], glue.held, items)
+        pointers = [*rest[:count], *returned_shadows]
+        emit.keep(context, builder, arena, frame, number, pointers, glue.held, items)
         return context.get_dummy_value()
 
-    def define_hand_on(given: tuple[Type, ...]) -> Typed:
-        returned = given[4]
-        check_augmented(glue.rule, glue.result, returned, can_convert, needs_primal=glue.config.needs_primal)
+    def define(given: tuple[Type, ...]) -> Typed:
+        returned, needs_primal = given[3 + len(group)], glue.config.needs_primal
+        check_augmented(glue.rule, glue.result, returned, can_convert, needs_primal=needs_primal, lanes=lanes)
         assert isinstance(returned, types.BaseTuple)
         glue.tape_type = returned.types[2]
         kept = [*(argument.held_type for argument in glue.arguments), *glue.slot_types]
-        glue.held = types.Tuple([*kept, glue.result.cotangent_type, glue.tape_type])
+        glue.held = types.Tuple([*kept, glue.cotangent_type, glue.tape_type])
         return types.none(*given), hand_on
 
-    first = ["frame", "arena", "returned", "returned_shadow"]
-    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
-    source = (
-        f"def augmented({', '.join([*first, *names])}):\n"
-        f"{taking}"
-        f"    given = annotate({', '.join(names)})\n"
-        f"    result = call({', '.join(['given', *slot, *names])})\n"
-        f"    hand_on({', '.join([*first, 'result', *names, *slot])})\n"
-    )
-    scope = {
-        **({} if glue.slots is None else glue.slots.scope(glue.define)),
-        "call": glue.define(["given", *slot, *names], calling(glue, "augmented_primal", len(slot))),
-        "annotate": glue.define(names, define_annotate),
-        "hand_on": glue.define([*first, "result", *names, *slot], define_hand_on),
-    }
-    return function_from("augmented", source, "irad.rules augmented", scope)
+    return define
 
 
 def _reverse(glue: Glue) -> Callable[..., object]:
     """(frame, pointers for cotangents…) → None."""
-    outs = [f"out{i}" for i in range(len(glue.float_types))]
-    parts = glue.number_parts
+    outs = [[f"out{i}_{lane}" for i in range(len(glue.float_types))] for lane in range(glue.width)]
+    scope: dict[str, object] = {}
+    source = f"def reverse({', '.join(['frame', *chain(*outs)])}):\n"
+    for number, group in enumerate(glue.groups("reverse")):
+        mine = list(chain.from_iterable(outs[lane] for lane in group))
+        source += (
+            f"    kept{number} = restore{number}(frame)\n"
+            f"    result{number} = call{number}(kept{number})\n"
+            f"    clear{number}(kept{number}[{len(glue.slot_types)}])\n"
+            f"    deliver{number}({', '.join([f'result{number}', *mine])})\n"
+        )
+        scope |= {
+            f"restore{number}": glue.define(["frame"], _restoring(glue, number, len(group))),
+            f"call{number}": glue.define([f"kept{number}"], calling(glue, "reverse", 0)),
+            f"clear{number}": glue.define(["shadow"], _clearing(glue)),
+            f"deliver{number}": glue.define([f"result{number}", *mine], _delivering(glue)),
+        }
+    return function_from("reverse", source, "irad.rules reverse", scope)
+
+
+def _restoring(glue: Glue, number: int, width: int) -> Callable[[tuple[Type, ...]], Typed]:
+    """Packs what the reverse is given: slot, cotangent, tape, annotated arguments."""
+    count, lanes = len(glue.shadowed), glue.lanes("reverse")
 
     def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (frame,) = values
-        pointers, value = emit.kept(context, builder, frame, glue.held, glue.pointer_count)
+        pointers, value = emit.kept(context, builder, frame, number, glue.held, width * (count + 1))
         *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
         arguments, slot = arguments[: len(glue.arguments)], arguments[len(glue.arguments) :]
-        found = emit.cotangent(context, builder, glue.result, pointers[-1], shadow)
-        context.nrt.incref(builder, glue.result.cotangent_type, found)
+        shadows = [shadow] if lanes is None else cgutils.unpack_tuple(builder, shadow, lanes)
+        pairs = zip(pointers[width * count :], shadows, strict=True)
+        each = [emit.cotangent(context, builder, glue.result, *pair) for pair in pairs]
+        found = emit.in_lanes(context, builder, glue.cotangent_type, each, lanes)
+        context.nrt.incref(builder, glue.cotangent_type, found)
         context.nrt.incref(builder, glue.tape_type, tape)
-        items = emit.annotate(context, builder, glue.arguments, arguments, [(iter(pointers), iter(()))])
+        beside = [(iter(pointers[lane * count : (lane + 1) * count]), iter(())) for lane in range(width)]
+        items = emit.annotate(context, builder, glue.arguments, arguments, beside)
         return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
-    def define_restore(given: tuple[Type, ...]) -> Typed:
+    def define(given: tuple[Type, ...]) -> Typed:
         annotated = [argument.numba_type for argument in glue.arguments]
-        return types.Tuple([*glue.slot_types, glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
+        return types.Tuple([*glue.slot_types, glue.cotangent_type, glue.tape_type, *annotated])(*given), restore
+
+    return define
+
+
+def _clearing(glue: Glue) -> Callable[[tuple[Type, ...]], Typed]:
+    """Clears the shadows of what the function returned."""
+    lanes = glue.lanes("reverse")
 
     def clear(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        emit.clear(context, builder, glue.result, values[0])
+        for each in values if lanes is None else cgutils.unpack_tuple(builder, values[0], lanes):
+            emit.clear(context, builder, glue.result, each)
         return context.get_dummy_value()
 
-    def define_clear(given: tuple[Type, ...]) -> Typed:
-        return types.none(*given), clear
+    return lambda given: (types.none(*given), clear)
+
+
+def _delivering(glue: Glue) -> Callable[[tuple[Type, ...]], Typed]:
+    """Stores the cotangents that the reverse returned."""
+    lanes, parts = glue.lanes("reverse"), glue.number_parts
 
     def deliver(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         result, *pointers = values
-        emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, iter(pointers))
+        rest = iter(pointers)
+        for lane in [()] if lanes is None else [(number,) for number in range(lanes)]:
+            emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, rest, lane)
         return context.get_dummy_value()
 
-    def define_deliver(given: tuple[Type, ...]) -> Typed:
-        check_cotangents(glue.rule, glue.arguments, given[0], can_convert)
+    def define(given: tuple[Type, ...]) -> Typed:
+        check_cotangents(glue.rule, glue.arguments, given[0], can_convert, lanes)
         return types.none(*given), deliver
 
-    source = (
-        f"def reverse({', '.join(['frame', *outs])}):\n"
-        f"    kept = restore(frame)\n"
-        f"    result = call(kept)\n"
-        f"    clear(kept[{len(glue.slot_types)}])\n"
-        f"    deliver({', '.join(['result', *outs])})\n"
-    )
-    scope = {
-        "call": glue.define(["kept"], calling(glue, "reverse", 0)),
-        "restore": glue.define(["frame"], define_restore),
-        "clear": glue.define(["shadow"], define_clear),
-        "deliver": glue.define(["result", *outs], define_deliver),
-    }
-    return function_from("reverse", source, "irad.rules reverse", scope)
+    return define
 
 
 def calling(glue: Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:

@@ -18,9 +18,10 @@ from numba.core.typing import Signature
 
 from irad.backend.link import check_names
 from irad.driver import ParameterKind, RuledFunctions
+from irad.errors import RuleError
 from irad.frontend.custom import pair_text
 from irad.frontend.custom.annotated import RuleConfig
-from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.custom.forward import text as tangent_text
 from irad.frontend.custom.forward.glue import compile_tangent
 from irad.frontend.custom.glue import Glue, compile_both
@@ -110,11 +111,18 @@ def _compile(
 ) -> CompiledRule:
     is_forward, variant = TANGENT in wanted.symbols, wanted.variant
     rule, slots = built(rule, signature, is_forward=is_forward)
-    lanes = wanted.width if is_forward and rule.is_batched else None
+    if not is_forward and rule.takes_lanes("augmented_primal") != rule.takes_lanes("reverse"):
+        raise RuleError(
+            f"of the augmented primal and the reverse of the rule of {rule.name}, one takes all directions at once",
+            "register both with batched=True, or neither",
+            "the tape and the shadows that one leaves for the other are for all directions, or for one",
+            place_of(rule.part("reverse")),
+        )
+    lanes = wanted.width if rule.takes_lanes("forward" if is_forward else "augmented_primal") else None
     arguments = arguments_of(rule, signature, variant, first, is_forward=is_forward, lanes=lanes)
     result = result_of(rule, signature, is_active)
     config = _config(arguments, result, variant, options, lanes or 1, is_forward=is_forward)
-    glue = Glue(rule, variant, arguments, result, config, slots)
+    glue = Glue(rule, variant, arguments, result, config, wanted.width, slots)
     memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
     argument_types = tuple(argument.type for argument in glue.arguments)
     variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers

@@ -13,8 +13,9 @@ from typing import Final
 
 from irad.driver import ParameterKind, RuledFunctions
 from irad.frontend.values import abi
-from irad.passes.mode import AUGMENTED, REVERSE
-from irad.passes.variant import Variant, shadowed
+from irad.ir.types import FunctionType
+from irad.passes.mode import AUGMENTED, REVERSE, ModeFunction
+from irad.passes.variant import shadowed
 from irad.runtime_layouts import ARENA, RULE_RAISED
 
 _TEXT: Final = Template(
@@ -80,15 +81,15 @@ def numba_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward
 
     The status is passed on behind the frame.
     """
-    values, shadow_of = _parameters(wanted.variant)
-    returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
-    given = [shadow_of[index] for index in shadow_parameters]
+    values, lanes = _parameters(wanted)
+    returned_shadows = [shadow_of.get(abi.RETURN_INDEX, "ptr null") for shadow_of in lanes]
+    given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
     variant, first_out = wanted.variant, 2
     numbers = zip(variant.function_type.params, variant.kinds, strict=True)
-    active = [type_ for type_, kind in numbers if kind is ParameterKind.ACTIVE]
+    active = [type_ for type_, kind in numbers if kind is ParameterKind.ACTIVE] * wanted.width
     zeros = [f"  store {type_} zeroinitializer, ptr %{i}\n" for i, type_ in enumerate(active, first_out)]
     after = [f"  %status.slot = getelementptr i8, ptr %0, i64 {size}", "  store i32 %status, ptr %status.slot"]
-    first = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow]
+    first = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", *returned_shadows]
     return _pair_text(
         wanted,
         forward,
@@ -105,16 +106,19 @@ def numba_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward
 
 def c_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
     """The same for a function with C's. The cotangent of its result is passed on behind the frame."""
-    values, shadow_of = _parameters(wanted.variant)
+    values, lanes = _parameters(wanted)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer
-    given = [shadow_of[index] for index in shadow_parameters]
+    given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
+    cotangents = [
+        f"  %cotangent{lane} = getelementptr i8, ptr %0, i64 {size + 8 * lane}" for lane in range(wanted.width)
+    ]
     lines = [
         "  %slot = alloca ptr",
         "  %exception = alloca ptr",
         f"  %returned = alloca {result if has_value else 'ptr'}",
     ]
-    lines.append(f"  %cotangent = getelementptr i8, ptr %0, i64 {size}")
+    lines += cotangents
     if has_value:
         lines.append(f"  store {result} zeroinitializer, ptr %returned")
     after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", NOTE]
@@ -122,31 +126,39 @@ def c_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward: st
     if has_value:
         after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"]
     else:
-        kind = AUGMENTED.type_of(wanted.variant, shadowed(wanted.variant.kinds)).result
+        kind = _type_of(wanted, AUGMENTED).result
         after.append("  ret void" if str(kind) == "void" else f"  ret {kind} zeroinitializer")
     is_seeded = wanted.variant.result_active
-    seed = [f"  %cotangent = getelementptr i8, ptr %0, i64 {size}", f"  store {result} %2, ptr %cotangent"]
-    first = ["ptr %slot", "ptr %exception", "ptr %0", "ptr %1", "ptr %returned", "ptr %cotangent"]
+    seed = [*cotangents, *(f"  store {result} %{2 + i}, ptr %cotangent{i}" for i in range(wanted.width))]
+    first = ["ptr %slot", "ptr %exception", "ptr %0", "ptr %1", "ptr %returned"]
+    first += [f"ptr %cotangent{lane}" for lane in range(wanted.width)]
     return _pair_text(
         wanted,
         forward,
         backward,
         [*first, *given, *values],
-        size=size + 16,
+        size=size + 8 + 8 * wanted.width,
         before="".join(f"{line}\n" for line in lines),
         after="".join(f"{line}\n" for line in after),
         look="  br label %run",
         seed="".join(f"{line}\n" for line in seed) if is_seeded else "",
-        first_out=3 if is_seeded else 2,
+        first_out=2 + wanted.width if is_seeded else 2,
     )
 
 
-def _parameters(variant: Variant) -> tuple[list[str], dict[int, str]]:
-    """The parameters of an augmented primal, typed: those of the primal, and by number of these their shadows."""
-    shadows = shadowed(variant.kinds)
-    typed = [f"{kind} %{i}" for i, kind in enumerate(AUGMENTED.type_of(variant, shadows).params)]
-    count = 2 + len(variant.function_type.params)
-    return typed[2:count], dict(zip(shadows, typed[count:], strict=True))
+def _parameters(wanted: RuledFunctions) -> tuple[list[str], list[dict[int, str]]]:
+    """The parameters of an augmented primal, typed: of the primal; for each lane by number of these its shadows."""
+    shadows = shadowed(wanted.variant.kinds)
+    typed = [f"{kind} %{i}" for i, kind in enumerate(_type_of(wanted, AUGMENTED).params)]
+    count = 2 + len(wanted.variant.function_type.params)
+    starts = (count + lane * len(shadows) for lane in range(wanted.width))
+    return typed[2:count], [dict(zip(shadows, typed[start : start + len(shadows)], strict=True)) for start in starts]
+
+
+def _type_of(wanted: RuledFunctions, function: ModeFunction) -> FunctionType:
+    """The type of a function of the mode, at its width."""
+    found = next(each for each in wanted.symbols if each == function)
+    return found.type_of(wanted.variant, shadowed(wanted.variant.kinds))
 
 
 def _pair_text(
@@ -162,10 +174,7 @@ def _pair_text(
     seed: str,
     first_out: int,
 ) -> str:
-    variant = wanted.variant
-    shadows = shadowed(variant.kinds)
-    kind = AUGMENTED.type_of(variant, shadows)
-    back = REVERSE.type_of(variant, shadows)
+    kind, back = _type_of(wanted, AUGMENTED), _type_of(wanted, REVERSE)
     outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]
     backward_values = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
     return _TEXT.substitute(

@@ -76,7 +76,7 @@ def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -
             constant,
             rule.noalias,
             has_tangent,
-            rule.is_batched,
+            rule.takes_lanes("forward" if is_forward else "augmented_primal"),
             forward_remedy=_FORWARD_OF_IMPORTED if rule.is_imported else None,
             has_cotangent=rule.is_for_reverse,
             leaves_arguments=rule.is_easy or rule.is_total,

@@ -39,7 +39,7 @@ class Annotated:
         active: those that take part.
         is_needed: whether anybody reads the memory after the call.
         is_forward: whether it is given to a forward rule: with its tangent.
-        lanes: to a rule that takes all directions at once: with so many tangents in a tuple; else None.
+        lanes: to a rule that takes all directions at once: with so many tangents or shadows in a tuple; else None.
     """
 
     type: Type
@@ -71,12 +71,11 @@ class Annotated:
         kind: type
         if self.is_forward and self.companion_type is not None:
             items = (self.value_type, self.companion_type)
-            kind = annotated.TangentArgument if self.lanes is None else annotated.BatchTangentArgument
-            return annotated.AnnotatedType(items, kind, self._active_parts)
+            return annotated.AnnotatedType(items, annotated.TangentArgument, self._active_parts)
         if self.has_memory:
             duplicated = annotated.DuplicatedArgument if self.is_needed else annotated.DuplicatedNoNeedArgument
             kind = annotated.MixedDuplicatedArgument if self.has_numbers else duplicated
-            return annotated.AnnotatedType((self.value_type, self.shadow_type), kind, self._active_parts)
+            return annotated.AnnotatedType((self.value_type, self.companion_type), kind, self._active_parts)
         kind = annotated.ActiveArgument if self.has_numbers else annotated.ConstArgument
         return annotated.AnnotatedType((self.value_type,), kind, self._active_parts)
 
@@ -92,16 +91,14 @@ class Annotated:
     @property
     def companion_type(self) -> Type | None:
         """What the rule is given beside the value: its tangent in forward mode, else the shadow; None: nothing."""
-        if not self.is_forward:
-            return self.shadow_type if self.has_memory else None
-        if not self.active:
+        if not (self.active if self.is_forward else self.has_memory):
             return None
-        return self.tangent_type if self.lanes is None else types.UniTuple(self.tangent_type, self.lanes)
+        return in_lanes_of(self.direction_type, self.lanes)
 
     @property
-    def tangent_type(self) -> Type:
-        """The structure of the argument, with a tangent for each part that has one."""
-        return structure(self.type, self.leaves, self._tangent_of)
+    def direction_type(self) -> Type:
+        """The same for one direction, in the structure of the argument."""
+        return structure(self.type, self.leaves, self._tangent_of) if self.is_forward else self.shadow_type
 
     @property
     def cotangent_type(self) -> Type:
@@ -120,6 +117,11 @@ class Annotated:
 
     def _cotangent_of(self, leaf: Content) -> Type:
         return leaf.type if leaf in self.active and leaf.kind is LeafKind.NUMBER else types.none
+
+
+def in_lanes_of(one: Type, lanes: int | None) -> Type:
+    """The type of what a rule is given for each direction, from that for one."""
+    return one if lanes is None else types.UniTuple(one, lanes)
 
 
 def writable(array_type: Type) -> Type:
@@ -301,9 +303,23 @@ def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object
 
 
 def check_augmented(
-    rule: CustomRule, result: Result, returned: Type, can_convert: Callable[[Type, Type], bool], *, needs_primal: bool
+    rule: CustomRule,
+    result: Result,
+    returned: Type,
+    can_convert: Callable[[Type, Type], bool],
+    *,
+    needs_primal: bool,
+    lanes: int | None,
 ) -> None:
     """Checks the type of what the augmented primal returned; if the primal is not needed, it may be None.
+
+    Args:
+        rule: it.
+        result: what the function returns.
+        returned: what the augmented primal returned.
+        can_convert: whether a value of one type may be returned where another is expected.
+        needs_primal: whether the value is needed.
+        lanes: for a rule that takes so many directions at once, which returns a tuple of shadows.
 
     Raises:
         RuleError: it does not fit.
@@ -317,11 +333,25 @@ def check_augmented(
     may_lack = primal == types.none and not needs_primal
     if primal != result.type and not may_lack and not can_convert(primal, result.type):
         raise misfit(rule, kind, "a primal of the wrong type", described(result.type), described(primal))
-    for leaf in result.arrays:
-        found = at_path(shadow, leaf.path)
-        wanted = writable(leaf.type)
-        if not fits(found, wanted, can_convert):
-            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
+    for each in of_directions(rule, kind, "shadow", shadow, lanes) if result.arrays else ():
+        for leaf in result.arrays:
+            found, wanted = at_path(each, leaf.path), writable(leaf.type)
+            if not fits(found, wanted, can_convert):
+                raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
+
+
+def of_directions(rule: CustomRule, kind: str, what: str, found: Type, lanes: int | None) -> tuple[Type, ...]:
+    """The types of what a function of a rule returned for each direction.
+
+    Raises:
+        RuleError: it is given all directions at once, and returned no tuple with an item for each.
+    """
+    if lanes is None:
+        return (found,)
+    if isinstance(found, types.BaseTuple) and len(found.types) == lanes:
+        return tuple(found.types)
+    wanted = f"a tuple of {lanes} {what}{'s' * (lanes != 1)}, one for each direction"
+    raise misfit(rule, kind, f"no tuple of {what}s", wanted, described(found))
 
 
 def fits(found: Type | None, wanted: Type, can_convert: Callable[[Type, Type], bool]) -> bool:
@@ -334,14 +364,18 @@ def fits(found: Type | None, wanted: Type, can_convert: Callable[[Type, Type], b
 
 
 def check_cotangents(
-    rule: CustomRule, arguments: tuple[Annotated, ...], returned: Type, can_convert: Callable[[Type, Type], bool]
+    rule: CustomRule,
+    arguments: tuple[Annotated, ...],
+    returned: Type,
+    can_convert: Callable[[Type, Type], bool],
+    lanes: int | None,
 ) -> None:
-    """Checks the type of what the reverse returned.
+    """Checks the type of what the reverse returned; for several directions at once, tuples for the numbers.
 
     Raises:
         RuleError: it does not fit.
     """
-    wanted = tuple(argument.cotangent_type for argument in arguments)
+    wanted = tuple(in_lanes_of(a.cotangent_type, lanes) if a.has_numbers else types.none for a in arguments)
     expected = f"a tuple of {len(wanted)}: ({', '.join(described(each) for each in wanted)}{',' * (len(wanted) == 1)})"
     if returned == types.none and all(each == types.none for each in wanted):
         return
@@ -356,13 +390,20 @@ def check_cotangents(
                 what = f"a cotangent for argument {position}, which has a shadow"
                 raise misfit(rule, "reverse", what, "None", described(found))
             continue
-        for leaf in argument.leaves:
-            part, each = at_path(found, leaf.path), at_path(argument.cotangent_type, leaf.path)
-            assert each is not None
-            good = _is_nothing(part) if each == types.none else part is not None and can_convert(part, each)
-            if not good:
-                what = f"the wrong cotangent for argument {position}{_where(leaf)}"
-                raise misfit(rule, "reverse", what, described(each), described(part))
+        for one in of_directions(rule, "reverse", "cotangent", found, lanes):
+            _check_cotangent(rule, argument, position, one, can_convert)
+
+
+def _check_cotangent(
+    rule: CustomRule, argument: Annotated, position: int, found: Type, can_convert: Callable[[Type, Type], bool]
+) -> None:
+    for leaf in argument.leaves:
+        part, each = at_path(found, leaf.path), at_path(argument.cotangent_type, leaf.path)
+        assert each is not None
+        good = _is_nothing(part) if each == types.none else part is not None and can_convert(part, each)
+        if not good:
+            what = f"the wrong cotangent for argument {position}{_where(leaf)}"
+            raise misfit(rule, "reverse", what, described(each), described(part))
 
 
 def _is_nothing(numba_type: Type | None) -> bool:

@@ -22,6 +22,7 @@ from irad.testing.optimisation import optimisation_limited
 from irad.testing.rules.activities import activities
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.forward_rule import ForwardChecker, check_some_constant
+from irad.testing.rules.lanes import check_lanes_forward, check_lanes_reverse
 from irad.testing.rules.programs import call_once
 from irad.testing.rules.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rules.trial import Trial
@@ -34,6 +35,7 @@ def check_custom_rule(
     *arguments: Any,
     single: bool = True,
     aliasing: bool = True,
+    width: int = 3,
     rtol: float | None = None,
     atol: float | None = None,
 ) -> None:
@@ -52,6 +54,7 @@ def check_custom_rule(
         arguments: where to check it.
         single: check value, derivative and shadows in single precision as well.
         aliasing: whether one array may stand for two arguments of the same type.
+        width: compare so many directions at once with each alone, where all arguments take part; 1: leave that out.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
 
@@ -88,6 +91,8 @@ def check_custom_rule(
                 _check_in_reverse(f, function, trial, in_single, aliasing)
             if _has_forward(rule, trial):
                 _check_in_forward(f, trial, in_single, reverse=rule.is_for_reverse, aliasing=aliasing)
+            if active == everything and width > 1:
+                _check_in_lanes(f, rule, trial, width)
     for each in catalogue.entries_of(f):
         if each.pattern == rule.pattern and _is_checked(each):
             _passed[each.key] = each.version
@@ -154,6 +159,15 @@ def _check_in_forward(f: Any, trial: Trial, in_single: Trial | None, *, reverse:
             ForwardChecker(f, trial).everything(reverse=reverse, aliasing=aliasing)
         else:
             check_some_constant(f, trial, reverse=reverse)
+
+
+def _check_in_lanes(f: Any, rule: CustomRule, trial: Trial, width: int) -> None:
+    """Compares several directions with each alone, in the modes that the rule is for."""
+    with optimisation_limited():
+        if rule.is_for_reverse:
+            check_lanes_reverse(f, trial, width)
+        if _has_forward(rule, trial):
+            check_lanes_forward(f, trial, width)
 
 
 def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool) -> None:

@@ -41,6 +41,7 @@ class Property(enum.Enum):
     ALLOCATION = "allocation balance"
     LINEARITY = "linearity in the tangents"
     MODES = "agreement of forward and reverse mode"
+    WIDTH = "several directions at once"
 
 
 _REMEDIES: Final = {
@@ -58,6 +59,7 @@ _REMEDIES: Final = {
     Property.ALIASING: "take into account that two arguments may be one array: add into shadows, read before writing",
     Property.ALLOCATION: "release what the rule allocates by other means than Numba's objects",
     Property.LINEARITY: "compute tangents that are linear in those of the arguments, in the same way in each call",
+    Property.WIDTH: "treat each direction by itself, with its own tangents or shadows and cotangents",
     Property.MODES: "correct the form that is less precise: both have to agree to rounding",
 }
 _REMEDIES_IN_FORWARD: Final = {

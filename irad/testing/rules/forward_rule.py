@@ -7,18 +7,14 @@ the direction, and by dot product with reverse mode: ⟨cotangent, J·direction�
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from math import nan
 from typing import Any, Final
 
 import numpy as np
 
-import irad
-from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_floats
-from irad.data.precision import in_types_of
-from irad.data.structure import rebuilt
+from irad.data.floats import Vector, has_floats, read_floats
 from irad.errors import ActivityError, RuleError, SignatureError
 from irad.testing.allocations import allocations
 from irad.testing.gradients.finite_difference import derivative
@@ -26,9 +22,11 @@ from irad.testing.gradients.objective import Objective
 from irad.testing.optimisation import optimisation_limited
 from irad.testing.rules.activities import activities, unwrapped
 from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.forward_run import ForwardRun, directions_of, draw_tangents, run_forward
+from irad.testing.rules.lanes import check_lanes_forward
 from irad.testing.rules.programs import call_once
 from irad.testing.rules.reverse_rule import callable_in_compiled_code, twins
-from irad.testing.rules.trial import RTOL, RTOL_SINGLE, Trial, fill, holds, only_memory
+from irad.testing.rules.trial import RTOL, RTOL_SINGLE, Trial, only_memory
 
 _MODES_RTOL: Final = 1e-10
 _ROUNDS: Final = 3
@@ -39,6 +37,7 @@ def check_forward(
     *arguments: Any,
     reverse: bool = True,
     aliasing: bool = True,
+    width: int = 1,
     rtol: float | None = None,
     atol: float | None = None,
 ) -> None:
@@ -54,6 +53,7 @@ def check_forward(
         arguments: the point; ``irad.Const(x)`` for what never has a tangent.
         reverse: whether to compare with reverse mode, which the function then has to have.
         aliasing: whether one array may stand for two arguments of the same type.
+        width: compare so many directions at once (``irad.BatchDuplicated``) with each alone; 1: leave that out.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
 
@@ -81,6 +81,8 @@ def check_forward(
         trial = Trial(program, values, pattern, False, rtol, atol)
         if pattern == active:
             ForwardChecker(f, trial).everything(reverse=reverse, aliasing=aliasing)
+            if width > 1:
+                check_lanes_forward(f, trial, width)
         else:
             with optimisation_limited():
                 check_some_constant(f, trial, reverse=reverse)
@@ -104,21 +106,6 @@ def check_some_constant(f: Any, trial: Trial, *, reverse: bool) -> None:
         raise RuleFault(Property.ACTIVITY, f, what, "one", error.problem, trial.description, "forward") from error
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What one run in forward mode gave.
-
-    Attributes:
-        value: of the primal.
-        after: the arguments afterwards.
-        tangents: of the value and of the memory of each argument afterwards; None for a constant one.
-    """
-
-    value: Any
-    after: tuple[Any, ...]
-    tangents: tuple[Vector | None, ...]
-
-
 class ForwardChecker:
     """The checks of one function at one point in forward mode."""
 
@@ -137,9 +124,9 @@ class ForwardChecker:
     def basics(self) -> None:
         """Value, arguments, tangents, and that the tangents are linear."""
         trial = self._trial
-        tangents = _tangents(trial, 1.0)
-        directions = _directions(trial, tangents)
-        run = _run(trial, tangents)
+        tangents = draw_tangents(trial, 1.0)
+        directions = directions_of(trial, tangents)
+        run = run_forward(trial, tangents)
         plain_value, plain_after = trial.plain
         if not trial.same(run.value, plain_value):
             self._fail(Property.VALUE, "the value", plain_value, run.value)
@@ -147,7 +134,7 @@ class ForwardChecker:
             if not trial.same(got, wanted):
                 self._fail(Property.MUTATION, f"argument {position} afterwards", wanted, got)
         self._compare(run, directions)
-        opposite = _run(trial, _tangents(trial, -1.0))
+        opposite = run_forward(trial, draw_tangents(trial, -1.0))
         for what, got, wanted in zip(self._outputs(), opposite.tangents, run.tangents, strict=True):
             if got is not None and wanted is not None and not trial.agree(-got, wanted):
                 self._fail(Property.LINEARITY, f"the tangent of {what} in the opposite direction", -wanted, got)
@@ -155,15 +142,15 @@ class ForwardChecker:
     def _outputs(self) -> list[str]:
         return ["the value", *(f"argument {i} afterwards" for i in range(len(self._trial.values)))]
 
-    def _compare(self, run: _Run, directions: Mapping[int, Vector]) -> None:
+    def _compare(self, run: ForwardRun, directions: Mapping[int, Vector]) -> None:
         """Compares tangents with differences; where they are wrong, finds an argument in whose direction they are."""
         wrong = self._first_wrong(run, directions)
         if wrong is None:
             return
         for position in directions if len(directions) > 1 else ():
-            alone = _tangents(self._trial, 1.0, only=position)
-            direction = _directions(self._trial, alone)
-            found = self._first_wrong(_run(self._trial, alone), {position: direction[position]})
+            alone = draw_tangents(self._trial, 1.0, only=position)
+            direction = directions_of(self._trial, alone)
+            found = self._first_wrong(run_forward(self._trial, alone), {position: direction[position]})
             if found is not None:
                 what, wanted, got = found
                 self._fail(
@@ -173,7 +160,7 @@ class ForwardChecker:
         towards = f" in a direction of argument {next(iter(directions))}" if len(directions) == 1 else ""
         self._fail(self._wrong_tangent, f"the tangent of {what}{towards}", wanted, got)
 
-    def _first_wrong(self, run: _Run, directions: Mapping[int, Vector]) -> tuple[str, Vector, Vector] | None:
+    def _first_wrong(self, run: ForwardRun, directions: Mapping[int, Vector]) -> tuple[str, Vector, Vector] | None:
         expected = _differences(self._trial, directions)
         for what, got, wanted in zip(self._outputs(), run.tangents, expected, strict=True):
             if got is not None and not self._trial.agree(got, wanted):
@@ -193,10 +180,12 @@ class ForwardChecker:
         for position, cotangent in enumerate(cotangents):
             if cotangent is None:
                 continue
-            tangents = _tangents(trial, 1.0, only=position)
-            direction = _directions(trial, tangents)[position]
+            tangents = draw_tangents(trial, 1.0, only=position)
+            direction = directions_of(trial, tangents)[position]
             pairs = [
-                (s, t) for s, t in zip(seeds, _run(trial, tangents).tangents, strict=True) if t is not None and s.size
+                (s, t)
+                for s, t in zip(seeds, run_forward(trial, tangents).tangents, strict=True)
+                if t is not None and s.size
             ]
             forward, backward = float(sum(s @ t for s, t in pairs)), float(cotangent @ direction)
             size = max(
@@ -219,9 +208,9 @@ class ForwardChecker:
 
             values = (*trial.values[:second], *trial.values[second + 1 :])
             alone = Trial(plain, values, tuple(map(has_floats, values)), False, trial.rtol, trial.atol)
-            tangents = _tangents(alone, 1.0)
-            directions = _directions(alone, tangents)
-            run = _run(replace(trial, values=spread(alone.values)), spread(tangents))
+            tangents = draw_tangents(alone, 1.0)
+            directions = directions_of(alone, tangents)
+            run = run_forward(replace(trial, values=spread(alone.values)), spread(tangents))
             where = f" with arguments {first} and {second} one array"
             if not alone.same(run.value, alone.plain[0]):
                 self._fail(Property.ALIASING, f"the value{where}", alone.plain[0], run.value)
@@ -235,7 +224,7 @@ class ForwardChecker:
         """What Numba's runtime allocates is released."""
         with allocations() as count:
             for _ in range(_ROUNDS):
-                _run(self._trial, _tangents(self._trial, 1.0))
+                run_forward(self._trial, draw_tangents(self._trial, 1.0))
             counted = count()
         if counted.kept:
             what = f"what {_ROUNDS} derivatives release"
@@ -243,45 +232,6 @@ class ForwardChecker:
 
     def _fail(self, fault: Property, what: str, expected: object, got: object) -> None:
         raise RuleFault(fault, self._f, what, expected, got, self._trial.description, "forward")
-
-
-def _tangents(trial: Trial, sign: float, only: int | None = None) -> tuple[Any, ...]:
-    """Random tangents for the arguments that take part; zeros for all but one, if ``only`` that is to vary."""
-    generator = np.random.default_rng(11 + trial.draw)
-
-    def draw(factor: float, shape: Any) -> Any:
-        return factor * generator.uniform(0.5, 1.5, shape)
-
-    factors = (sign if only in (None, position) else 0.0 for position in range(len(trial.values)))
-    return tuple(
-        _tangent(*each) for each in zip(copied(trial.values), (partial(draw, f) for f in factors), strict=True)
-    )
-
-
-def _tangent(value: Any, draw: Callable[[Any], Any]) -> Any:
-    """A tangent: the arrays of a value, overwritten, and other numbers."""
-    if isinstance(value, tuple):
-        return rebuilt(value, [_tangent(each, draw) for each in value])
-    if holds(value)[1]:
-        fill(value, draw)
-        return value
-    count = read_floats(value).size
-    return floats_only(in_types_of(with_floats(value, np.asarray(draw(count))), value)) if count else value
-
-
-def _directions(trial: Trial, tangents: tuple[Any, ...]) -> dict[int, Vector]:
-    """The tangents of the arguments that take part as vectors, before a run overwrites them."""
-    return {i: read_floats(each) for i, each in enumerate(tangents) if trial.active[i]}
-
-
-def _run(trial: Trial, tangents: tuple[Any, ...]) -> _Run:
-    """Runs forward mode, overwriting tangents of memory."""
-    arguments = copied(trial.values)
-    triples = list(zip(arguments, tangents, trial.active, strict=True))
-    annotated = [irad.Duplicated(value, tangent) if active else irad.Const(value) for value, tangent, active in triples]
-    found, value = irad.autodiff(irad.ForwardWithPrimal, trial.program, *annotated, options=trial.options)
-    after = (only_memory(value, tangent) if active else None for value, tangent, active in triples)
-    return _Run(value, arguments, (read_floats(found), *after))
 
 
 def _differences(trial: Trial, directions: Mapping[int, Vector]) -> tuple[Vector, ...]:

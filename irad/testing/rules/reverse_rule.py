@@ -20,6 +20,7 @@ from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
 from irad.testing.rules.activities import unwrapped
 from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.lanes import check_lanes_reverse
 from irad.testing.rules.programs import (
     LIVE_CALLS,
     Passed,
@@ -41,6 +42,7 @@ def check_reverse(
     *arguments: Any,
     constant_return: bool = False,
     aliasing: bool = True,
+    width: int = 1,
     rtol: float | None = None,
     atol: float | None = None,
 ) -> None:
@@ -57,6 +59,7 @@ def check_reverse(
             the shadows of annotations are replaced.
         constant_return: the value has no cotangent; only what is left in the arguments has.
         aliasing: whether one array may stand for two arguments of the same type.
+        width: compare so many cotangents at once (``irad.BatchDuplicated``) with each alone; 1: leave that out.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
 
@@ -89,6 +92,8 @@ def check_reverse(
         checker.live_calls(function)
         if aliasing:
             checker.aliases()
+    if width > 1:
+        check_lanes_reverse(f, trial, width)
     checker.allocation()
 
 

@@ -19,7 +19,7 @@ from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom import emit
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.glue import Glue, Typed, calling, can_convert, compile_part
-from irad.frontend.custom.signature import Result, at_path, fits, misfit, writable
+from irad.frontend.custom.signature import Result, at_path, fits, misfit, of_directions, writable
 from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.generated import function_from
@@ -63,7 +63,7 @@ def _tangent(glue: Glue, width: int) -> Callable[..., object]:
     """
     shadow_count, float_count = len(glue.shadowed), len(glue.float_types)
     lanes = range(width)
-    groups = [lanes] if glue.rule.is_batched else [range(lane, lane + 1) for lane in reversed(lanes)]
+    groups = [lanes] if glue.rule.takes_lanes(_KIND) else [range(lane, lane + 1) for lane in reversed(lanes)]
     returned = [f"returned_shadow{lane}" for lane in lanes]
     shadows = [[f"shadow{i}_{lane}" for i in range(shadow_count)] for lane in lanes]
     numbers = [[f"tangent{i}_{lane}" for i in range(float_count)] for lane in lanes]
@@ -114,8 +114,12 @@ def _handing_on(glue: Glue, *, keeps_value: bool) -> Callable[[tuple[Type, ...]]
             value = context.make_tuple(builder, value_type, [context.get_dummy_value()] * 2)
         for lane, returned_shadow in enumerate(returned_shadows):
             place = returned if keeps_value and lane == 0 else None
-            one = _of_lane(context, builder, value_type, value, lane) if glue.rule.is_batched else (value_type, value)
-            _hand_on_lane(context, builder, glue, arena, place, returned_shadow, *one)
+            one = (value_type, value)
+            if glue.rule.takes_lanes(_KIND):
+                one = emit.of_lane(context, builder, *one, lane)
+            shadow = emit.store_result(context, builder, glue.result, place, returned_shadow, *one, _SHAPE_MISFIT)
+            _store_tangents(context, builder, glue.result, returned_shadow, *one)
+            emit.give_to_arena(context, builder, arena, glue.result.cotangent_type, shadow)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
@@ -125,41 +129,8 @@ def _handing_on(glue: Glue, *, keeps_value: bool) -> Callable[[tuple[Type, ...]]
     return define
 
 
-def _of_lane(context: BaseContext, builder: IRBuilder, value_type: Type, value: Value, lane: int) -> tuple[Type, Value]:
-    """The value and one of its tangents, from those in all directions."""
-    assert isinstance(value_type, types.BaseTuple)
-    primal_type, tangent_types = value_type.types
-    if tangent_types == types.none:
-        return value_type, value
-    assert isinstance(tangent_types, types.BaseTuple)
-    one = types.Tuple([primal_type, tangent_types.types[lane]])
-    primal, tangents = cgutils.unpack_tuple(builder, value, 2)
-    return one, context.make_tuple(builder, one, [primal, builder.extract_value(tangents, lane)])
-
-
-def _hand_on_lane(
-    context: BaseContext,
-    builder: IRBuilder,
-    glue: Glue,
-    arena: Value,
-    returned: Value | None,
-    returned_shadow: Value,
-    value_type: Type,
-    value: Value,
-) -> None:
-    """Hands on a tangent; the value as well where there is a place for it."""
-    result = glue.result
-    place = cgutils.alloca_once(builder, abi.return_llvm_type(result.type)) if returned is None else returned
-    shadow = emit.store_result(context, builder, result, place, returned_shadow, value, value_type, _SHAPE_MISFIT)
-    if returned is None:
-        assert isinstance(value_type, types.BaseTuple)
-        context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
-    _store_tangents(context, builder, result, returned_shadow, value, value_type)
-    emit.give_to_arena(context, builder, arena, result.cotangent_type, shadow)
-
-
 def _store_tangents(
-    context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, value: Value, value_type: Type
+    context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, value_type: Type, value: Value
 ) -> None:
     """Puts the tangents of the numbers in the value where the caller expects them; compares strides of arrays."""
     if not result.is_active:
@@ -202,13 +173,8 @@ def _check(glue: Glue, returned: Type) -> None:
     may_lack = primal == types.none and not glue.config.needs_primal
     if primal != result.type and not may_lack and not can_convert(primal, result.type):
         raise misfit(rule, _KIND, "a value of the wrong type", described(result.type), described(primal))
-    tangents: tuple[Type, ...] = (tangent,)
-    if rule.is_batched and tangent != types.none:
-        if not isinstance(tangent, types.BaseTuple) or len(tangent.types) != width:
-            wanted = f"a tuple of {width} tangent{'s' * (width != 1)}, one for each direction"
-            raise misfit(rule, _KIND, "no tuple of tangents", wanted, described(tangent))
-        tangents = tangent.types
-    for each in tangents:
+    lanes = width if rule.takes_lanes(_KIND) and tangent != types.none else None
+    for each in of_directions(rule, _KIND, "tangent", tangent, lanes):
         _check_tangent(rule, result, each)
 
 

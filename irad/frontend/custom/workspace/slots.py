@@ -33,6 +33,7 @@ from irad.runtime_layouts import SLOT
 
 NO_MEMORY: Final = ("no memory for the workspace of a rule",)
 STATE: Final = "state"
+_RELEASE: Final = "irad.slot_release"
 
 _POINTER: Final = cgutils.voidptr_t
 _HEADER: Final = tuple({"ptr": _POINTER, "i64": cgutils.intp_t}[kind] for kind in SLOT.types)
@@ -161,8 +162,11 @@ def _allocate(context: BaseContext, builder: IRBuilder, slot_type: SlotType, sta
 
 
 def _release(context: BaseContext, module: ir.Module, slot_type: SlotType) -> ir.Function:
-    """A function that drops what a slot refers to and frees it."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_POINTER]), "irad.slot_release")
+    """A function that drops what a slot refers to and frees it; one for all calls of a rule in the module."""
+    known = module.globals.get(_RELEASE)
+    if known is not None:
+        return known
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_POINTER]), _RELEASE)
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     (slot,) = function.args
