@@ -82,6 +82,42 @@ def test_what_is_compiled_how(monkeypatch: pytest.MonkeyPatch, quick: bool, orac
     assert seen == [("value", "default", 3), *oracles]
 
 
+def test_forward_mode_has_to_agree_unless_it_is_not_asked(monkeypatch: pytest.MonkeyPatch):
+    def pushforward(f: Any, argnums: Any) -> Callable[..., Any]:
+        def pushed(tangents: Any, x: Any, a: Any) -> Any:
+            value, (dx, da) = by_hand(x, a)
+            return value, dx @ tangents[0] + da * tangents[1] + 1e-6
+
+        return pushed
+
+    monkeypatch.setattr(irad, "pushforward", pushforward, raising=False)
+    with pytest.raises(AssertionError, match="forward and reverse mode differ"):
+        check_gradient(weighted, *POINT, plans=("default",))
+    check_gradient(weighted, *POINT, plans=("default",), quick=True)
+
+
+@njit
+def reverse_only(x):
+    return x * x
+
+
+@irad.rules.augmented_primal(reverse_only)
+def reverse_only_augmented(config, x):
+    return irad.rules.AugmentedReturn(x.value * x.value, None, x.value)
+
+
+@irad.rules.reverse(reverse_only)
+def reverse_only_reverse(config, cotangent, tape, x):
+    return (2.0 * tape * cotangent,)
+
+
+def test_a_rule_for_reverse_mode_alone_is_no_fault_unless_forward_mode_is_asked_for():
+    function = njit(lambda x: reverse_only(x) + x)
+    check_gradient(function, 1.5, plans=("default",))
+    with pytest.raises(irad.NoRuleError, match="reverse mode only"):
+        check_gradient(function, 1.5, plans=("default",), forward=True)
+
+
 def wrong_number(x, a, plan):
     value, (dx, da) = by_hand(x, a)
     dx[1] += 1e-4
