@@ -314,6 +314,10 @@ class TangentContext(CopyContext, Protocol):
         """Of a Taylor series: a coefficient of a float argument, from 1; that of 0 is its value. None for zero."""
         ...
 
+    def shadow_of_order(self, pointer: Value, order: int) -> Value:
+        """Of a Taylor series: the shadow of an active pointer that holds the coefficients of an order, from 1."""
+        ...
+
     def set_tangent(self, amount: Value) -> None:
         """States the tangent of the call's own float result; one that is active and not stated is zero."""
         ...

@@ -275,6 +275,10 @@ class TangentVisitor(ShadowVisitor):
         """What another lane holds of a value, from 1; that of 0 is its copy."""
         return self.value(primal) if order == 0 else _tangent(self.augmented.lanes[order - 1], primal)
 
+    def shadow_of_order(self, pointer: Value, order: int) -> Value:
+        """The shadow of a pointer in another lane, from 1."""
+        return self.augmented.lanes[order - 1].shadow(pointer)
+
     def tangent(self, argument: Value) -> Value:
         """The tangent of a value."""
         return self.known_tangent(argument) or zero_of(argument.type)

@@ -25,6 +25,7 @@ from typing import Final
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
+from irad.rules.blas.numba_series import dot_series, gemm_series, gemv_series
 from irad.rules.blas.numba_tangents import dot_tangent, gemm_tangent, gemv_tangent, norm_tangent
 from irad.rules.blas.operands import add_scaled, conjugated, distance, factor, pointer_to, scale_result, take
 from irad.rules.dense.elements import ElementType, Scalar, choose, element_of, quotient_or_zero
@@ -246,14 +247,34 @@ def _effects(reads: tuple[int, ...], writes: int) -> Effects:
 _AT_ORIGIN: Final = "0 at the origin"
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_xxdot",), _effects((3, 4), 5), _dot_reverse, _dot_augmented, GILES, tangent=dot_tangent),
+    CallRule(
+        ("numba_xxdot",),
+        _effects((3, 4), 5),
+        _dot_reverse,
+        _dot_augmented,
+        GILES,
+        tangent=dot_tangent,
+        series=dot_series,
+    ),
     CallRule(
         ("numba_xxnrm2",), _effects((2,), 4), _norm_reverse, _norm_augmented, policy=_AT_ORIGIN, tangent=norm_tangent
     ),
     CallRule(
-        ("numba_xxgemv",), _effects((4, 5, 7, 8, 9), 9), _gemv_reverse, _gemv_augmented, GILES, tangent=gemv_tangent
+        ("numba_xxgemv",),
+        _effects((4, 5, 7, 8, 9), 9),
+        _gemv_reverse,
+        _gemv_augmented,
+        GILES,
+        tangent=gemv_tangent,
+        series=gemv_series,
     ),
     CallRule(
-        ("numba_xxgemm",), _effects((6, 7, 9, 11, 12), 12), _gemm_reverse, _gemm_augmented, GILES, tangent=gemm_tangent
+        ("numba_xxgemm",),
+        _effects((6, 7, 9, 11, 12), 12),
+        _gemm_reverse,
+        _gemm_augmented,
+        GILES,
+        tangent=gemm_tangent,
+        series=gemm_series,
     ),
 )

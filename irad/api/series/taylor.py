@@ -39,7 +39,7 @@ def taylor(
     take ``2**order``.
 
     **Limits.** What has a rule of its own for first derivatives only is refused by name before code is generated:
-    products by BLAS, factorisations, random draws, and functions with a rule that you wrote.
+    factorisations, Fourier transforms, random draws, and functions with a rule that you wrote.
 
     Args:
         f: the function, as in `irad.pushforward`.
