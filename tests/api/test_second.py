@@ -122,6 +122,21 @@ def test_perturbations_are_not_confused():
     assert irad.grad(outer)(1.0) == 1.0
 
 
+def test_a_kink_has_no_curvature():
+    @njit
+    def kink(x):
+        return abs(x[0]) * 3.0 + x[0] * x[0]
+
+    push = irad.pushforward(kink)
+
+    @njit
+    def slope(x):
+        return push(np.ones(1), x)[1]
+
+    x = np.zeros(1)
+    assert irad.hessian(kink)(x) == irad.grad(slope)(x) == irad.jvp(slope, (x,), (np.ones(1),))[1] == 2.0
+
+
 def test_a_guarded_infinite_slope_stays_zero():
     @njit(error_model="numpy")
     def guarded(x):
