@@ -20,6 +20,7 @@ from irad.frontend.calls.signature import check_representable
 from irad.frontend.calls.untypable import untypable
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import readable
+from irad.frontend.packing.packed import packed
 from irad.options import Options
 from irad.report.shown import notebook
 
@@ -182,7 +183,7 @@ def _report(
 
 
 def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
-    """The value of each parameter; defaults as Numba passes them."""
+    """The value of each parameter as Numba is passed it, defaults included."""
     signature = inspect.signature(primal.py_func)
     try:
         bound = signature.bind(*args)
@@ -196,7 +197,7 @@ def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     values = {}
     for name, parameter in signature.parameters.items():
         missing = () if parameter.kind is parameter.VAR_POSITIONAL else types.Omitted(parameter.default)
-        values[name] = bound.arguments.get(name, missing)
+        values[name] = packed(bound.arguments.get(name, missing))
     return values
 
 

@@ -6,9 +6,8 @@ import inspect as python_inspect
 from collections.abc import Sequence
 from typing import Any
 
-from numba.core.registry import CPUDispatcher
-
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.frontend.packing.dispatcher import StructureDispatcher
 from irad.lazy import offered
 from irad.options import Options
 
@@ -52,7 +51,7 @@ class Inspectable:
         return {kinds: self.inspect(*kinds[len(kinds) - count :]).stage(name) for kinds in dispatcher.signatures}
 
 
-class InspectableDispatcher(Inspectable, CPUDispatcher):
+class InspectableDispatcher(Inspectable, StructureDispatcher):
     """What `irad.jit` gives: Numba's dispatcher with further methods."""
 
 

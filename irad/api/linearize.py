@@ -12,6 +12,7 @@ from irad.api.check import types_of
 from irad.api.forward import pushforward
 from irad.api.positions import chosen
 from irad.api.selection import callee_of, selected
+from irad.api.structures.zeros import make_zero
 from irad.errors import SignatureError
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.raising import public
@@ -19,6 +20,7 @@ from irad.frontend.calls.signature import without_derivative
 from irad.frontend.custom.stop import stop_gradient
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
+from irad.frontend.packing.packed import is_packed_type
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options
@@ -188,6 +190,8 @@ def zeros_of(value: Any) -> Any:
     """The tangent of what does not change."""
     if isinstance(value, np.ndarray):
         return np.zeros_like(value)
+    if is_packed_type(type(value)):
+        return make_zero(value)
     return tuple(map(zeros_of, value)) if isinstance(value, tuple) else None
 
 

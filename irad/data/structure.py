@@ -1,22 +1,35 @@
 """What Python values hold, by name, and the same structure around other contents.
 
-A *structure* is a tuple, list or dictionary, typed or not: it can be rebuilt around other members. Instances of
-compiled classes hold members, too, but are not rebuilt.
+A *structure* is a tuple, list or dictionary, typed or not, or an instance whose class states its fields, such as a
+dataclass: it can be rebuilt around other members. Instances of compiled classes hold members, too, but are not rebuilt.
 """
 
 from __future__ import annotations
 
 import array
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any, Final
+
+from irad.data.recursive import containers as containers  # registers them
+from irad.data.recursive.kinds import Container, kind_of
 
 _DEEPEST: Final = 16  # how far objects are looked into: they may hold themselves
 _TEXT: Final = (str, bytes, bytearray, array.array)
 
 
 def is_structure(value: object) -> bool:
-    """Whether a value is a tuple, list or dictionary."""
-    return isinstance(value, tuple | MutableSequence | MutableMapping) and not isinstance(value, _TEXT)
+    """Whether a value is a tuple, list or dictionary, or an instance of a class that states its fields."""
+    if isinstance(value, tuple | MutableSequence | MutableMapping):
+        return not isinstance(value, _TEXT)
+    return _stated_fields(value) is not None
+
+
+def _stated_fields(value: Any) -> tuple[str, ...] | None:
+    kind = kind_of(value)
+    if not isinstance(kind, Container) or kind.fields is None or hasattr(value, "_numba_type_"):
+        return None
+    return kind.fields(value)
 
 
 def members(value: Any) -> Iterator[tuple[str, Any]]:
@@ -30,7 +43,8 @@ def members(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, Sequence):
         yield from ((f"[{index}]", item) for index, item in enumerate(value))
     else:
-        yield from ((f".{name}", getattr(value, name, None)) for name in _fields_of_instance(value))
+        names = _stated_fields(value) or _fields_of_instance(value)
+        yield from ((f".{name}", getattr(value, name, None)) for name in names)
 
 
 def _fields_of_instance(value: Any) -> tuple[str, ...]:
@@ -86,5 +100,10 @@ def rebuilt(value: Any, items: Iterable[Any]) -> Any:
             for key, item in zip(value, items, strict=True):
                 made[key] = item
             return made
+        case MutableSequence():
+            return type(value)(items)  # type: ignore[call-arg]  # as lists do
         case _:
-            return type(value)(items)
+            made = copy.copy(value)
+            for name, item in zip(_stated_fields(value) or (), items, strict=True):
+                object.__setattr__(made, name, item)  # it may be frozen
+            return made

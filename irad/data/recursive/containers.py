@@ -78,7 +78,8 @@ def with_fields(names: Callable[[Any], tuple[str, ...]], copied: Callable[[Any],
         return ((name, member) for name, member in found if member is not _MISSING)
 
     store = setattr if mutable else object.__setattr__  # a copy is still being made when it is stored to
-    return Container(members, _attribute, copied=copied, store=store, is_mutable=lambda value: mutable)
+    is_mutable = (lambda value: True) if mutable else (lambda value: False)
+    return Container(members, _attribute, copied=copied, store=store, is_mutable=is_mutable, fields=names)
 
 
 def _of_stated_fields(cls: type) -> Container | None:

@@ -61,6 +61,7 @@ class Container:
         store: replaces the member at a key.
         built: a value like another one with other members, in the order of `members`.
         is_mutable: whether users may replace members of a value.
+        fields: the names of the attributes of an instance; None for other containers.
         is_memory: whether members are views of the memory of a value, so that what is written to them is stored.
     """
 
@@ -70,6 +71,7 @@ class Container:
     store: Callable[[Any, Any, Any], None] | None = None
     built: Callable[[Any, list[Any]], Any] | None = None
     is_mutable: Callable[[Any], bool] = lambda value: True
+    fields: Callable[[Any], tuple[str, ...]] | None = None
     is_memory: bool = False
 
 
@@ -86,12 +88,18 @@ Chooser: TypeAlias = Callable[[Any], Kind]
 _registered: Final[dict[type, Kind | Chooser]] = {}
 _found: Final[dict[type, Kind | Chooser]] = {}
 _families: Final[list[Callable[[type], Kind | Chooser | None]]] = []
+_listeners: Final[list[Callable[[], None]]] = [_found.clear]
 
 
 def kind_of(value: Any) -> Kind:
     """What a value is to the recursion."""
-    kind = _found.get(type(value)) or _look_up(type(value))
+    kind = kind_of_type(type(value))
     return kind if isinstance(kind, Vector | Container | Inactive) else kind(value)
+
+
+def kind_of_type(cls: type) -> Kind | Chooser:
+    """What values of a type are, or what says so of each."""
+    return _found.get(cls) or _look_up(cls)
 
 
 def _look_up(cls: type) -> Kind | Chooser:
@@ -112,13 +120,13 @@ def _of_class(cls: type) -> Kind | Chooser:
 def set_kind(cls: type, kind: Kind | Chooser) -> None:
     """States the kind of the values of a class, and of those of its subclasses that have none of their own."""
     _registered[cls] = kind
-    _found.clear()
+    _forget_found()
 
 
 def add_family(family: Callable[[type], Kind | Chooser | None]) -> None:
     """States kinds of classes that have no common base: of a dataclass, say. A class that is registered comes first."""
     _families.append(family)
-    _found.clear()
+    _forget_found()
 
 
 def forget_kind(cls: type) -> None:
@@ -126,4 +134,14 @@ def forget_kind(cls: type) -> None:
     if cls not in _registered:
         raise SignatureError(f"{cls.__qualname__} is not registered", "register it first", location="here")
     del _registered[cls]
-    _found.clear()
+    _forget_found()
+
+
+def when_changed(forget: Callable[[], None]) -> None:
+    """Has a function called whenever the kind of a class may have changed."""
+    _listeners.append(forget)
+
+
+def _forget_found() -> None:
+    for forget in _listeners:
+        forget()

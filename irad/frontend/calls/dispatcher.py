@@ -15,7 +15,6 @@ from typing import Any
 from llvmlite.ir import IRBuilder
 from numba.core import sigutils, types
 from numba.core.base import BaseContext
-from numba.core.registry import CPUDispatcher
 
 from irad.compiling import collection_paused, step
 from irad.errors import BackendError, IradError, SignatureError, without_source
@@ -40,14 +39,15 @@ from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import shadow
+from irad.frontend.packing.dispatcher import StructureDispatcher
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
 
-_call = CPUDispatcher.__call__
+_call = StructureDispatcher.__call__
 
 
-class DerivativeDispatcher(CPUDispatcher):
+class DerivativeDispatcher(StructureDispatcher):
     """A compiled derivative: callable from Python and from njit code.
 
     Attributes:

@@ -100,8 +100,8 @@ def _remedy(name: str, value: object) -> str:
     match value:
         case dict():
             return (
-                "(a) pass a numba.typed.Dict, with keys of one type and values of one type, or (b) a named tuple of "
-                "its values"
+                "(a) call a function of irad.jit with it, or a derivative, or (b) pass a numba.typed.Dict, with keys "
+                "of one type and values of one type"
             )
         case list() | set() if not value:
             return (

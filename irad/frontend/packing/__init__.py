@@ -1,0 +1,1 @@
+"""Structures of Python as arguments of compiled code."""

@@ -1,0 +1,184 @@
+"""From a structure of Python to the named tuple that stands for it in compiled code, and back.
+
+The class of such a tuple is that of one kind of structure with its keys. *Called*, it gives the structure: Numba calls
+it for a tuple that leaves compiled code. So nothing has to be unpacked; tuples for compiled code are made by `packed`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+
+from irad.data.recursive import containers as containers  # registers them
+from irad.data.recursive.kinds import Container, kind_of_type, when_changed
+from irad.errors import HERE, SignatureError
+from irad.message import with_article
+
+Maker: TypeAlias = Callable[..., Any]
+
+_PLAIN: Final = frozenset({np.ndarray, float, int, bool, complex, str, type(None), np.float64, np.float32, np.int64})
+
+
+class Structure(tuple[Any, ...]):
+    """A tuple that stands for a structure; each class derived from this is for one owner and its keys.
+
+    Attributes:
+        owner: the class of the structure.
+        keys: by which its parts are found: those of a dictionary, names of attributes, or indices.
+    """
+
+    owner: ClassVar[type]
+    keys: ClassVar[tuple[Any, ...]]
+    _fields: ClassVar[tuple[str, ...]]
+
+    def _asdict(self) -> dict[str, Any]:  # makes it a named tuple to Numba
+        return dict(zip(self._fields, self, strict=True))
+
+
+def is_packed_type(cls: Any) -> bool:
+    """Whether Numba can be given values of a type only as packed."""
+    return cls not in _PLAIN and (issubclass(cls, dict) or _fields_of(cls) is not None)
+
+
+def is_structure(value: Any) -> bool:
+    """Whether a value has to be packed, or a part of it."""
+    cls = type(value)
+    if cls in _PLAIN:
+        return False
+    if isinstance(value, list):
+        return any(map(is_structure, value)) or len(set(map(_kind_of_item, value))) > 1
+    return any(map(is_structure, value)) if isinstance(value, tuple) else is_packed_type(cls)
+
+
+def _kind_of_item(item: Any) -> Any:
+    """Equal for items of a list that Numba gives one type."""
+    key = type_key(item)
+    return type(item) if key is None else key
+
+
+def packed(value: Any) -> Any:
+    """What stands for a value in compiled code: the value itself, if Numba knows such.
+
+    Raises:
+        SignatureError: the keys of a dictionary are not strings.
+    """
+    return _packed(value) if is_structure(value) else value
+
+
+def _packed(value: Any) -> Any:
+    return _packer_of(value.__class__)(value)
+
+
+def _items(values: Any) -> list[Any]:
+    return [value if type(value) in _PLAIN else _packed(value) for value in values]
+
+
+# --- ways to pack -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _packer_of(cls: Any) -> Callable[[Any], Any]:
+    """How values of a type are packed that are, or are in, a structure."""
+    if issubclass(cls, dict):
+        owner = OrderedDict if issubclass(cls, OrderedDict) else dict
+        return lambda value: tuple.__new__(_class_for(owner, tuple(value)), _items(value.values()))
+    if issubclass(cls, list):
+        return lambda value: tuple.__new__(_class_for(cls, tuple(range(len(value)))), _items(value))
+    if issubclass(cls, tuple):
+        return lambda value: tuple.__new__(cls, _items(value))
+    names = None if cls in _PLAIN else _fields_of(cls)
+    return (lambda value: value) if names is None else _instance_packer(cls, names)
+
+
+def _instance_packer(cls: type, names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], Any]:
+    def pack(value: Any) -> Any:
+        fields = names(value)
+        if len(fields) < 2:
+            return tuple.__new__(_class_for(cls, fields), _items([getattr(value, name) for name in fields]))
+        return tuple.__new__(_class_for(cls, fields), _items(_getter(fields)(value)))
+
+    return pack
+
+
+@cache
+def _getter(names: tuple[str, ...]) -> Callable[[Any], Any]:
+    return attrgetter(*names)
+
+
+@cache
+def _fields_of(cls: Any) -> Callable[[Any], tuple[str, ...]] | None:
+    """The names of the attributes of a value, for instances that Numba does not know."""
+    kind = kind_of_type(cls)
+    return kind.fields if isinstance(kind, Container) and not hasattr(cls, "_numba_type_") else None
+
+
+when_changed(_packer_of.cache_clear)
+when_changed(_fields_of.cache_clear)
+
+
+# --- classes of tuples ------------------------------------------------------------------------------------------------
+
+_used_names: Final[dict[str, int]] = {}
+
+
+@cache
+def _class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
+    if issubclass(owner, dict):
+        _check_keys(keys)
+    is_instance = not issubclass(owner, dict | list)
+    fields = keys if is_instance else tuple(f"item{number}" for number in range(len(keys)))
+    shown = owner.__name__ if is_instance else f"{owner.__name__}({', '.join(map(str, keys))})"
+    number = _used_names[shown] = _used_names.get(shown, 0) + 1
+    name = shown if number == 1 else f"{shown}#{number}"  # Numba tells classes of named tuples apart by name
+    members = {"__slots__": (), "__new__": _maker(owner, keys), "owner": owner, "keys": keys, "_fields": fields}
+    made = type(name, (Structure,), members)
+    parameters = [inspect.Parameter(field, inspect.Parameter.POSITIONAL_ONLY) for field in fields]
+    made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # how compiled code makes one
+    return made
+
+
+def _check_keys(keys: tuple[Any, ...]) -> None:
+    for key in keys:
+        if not isinstance(key, str):
+            raise SignatureError(
+                f"a dictionary of parameters has the key {key!r}, {with_article(type(key).__name__)}",
+                "use strings as keys",
+                "in compiled code a part is found by its key when the function is compiled",
+                HERE,
+            )
+
+
+def _maker(owner: type, keys: tuple[Any, ...]) -> Maker:
+    """What the class of a tuple makes of parts: the structure."""
+    if issubclass(owner, dict):
+        return lambda cls, *items: owner(zip(keys, items, strict=True))
+    if issubclass(owner, list):
+        return lambda cls, *items: list(items)
+
+    def instance(cls: type, *items: Any) -> Any:
+        made = owner.__new__(owner)
+        for name, item in zip(keys, items, strict=True):
+            object.__setattr__(made, name, item)  # it may be frozen
+        return made
+
+    return instance
+
+
+def type_key(value: Any) -> Any:
+    """Equal for values that have one Numba type, None where that is not known: quicker than asking Numba."""
+    cls = type(value)
+    if cls is np.ndarray:
+        flags = value.flags
+        return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
+    if cls is int and value.bit_length() > 63:
+        return int, value > 0
+    if isinstance(value, tuple):
+        items = tuple(map(type_key, value))
+        return None if None in items else (cls, items)
+    return cls if cls in _PLAIN else None
