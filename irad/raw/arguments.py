@@ -19,10 +19,9 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, holds_floats
 from irad.ir.values import Parameter, Value
 from irad.passes.mode import Mode
-from irad.raw.markers import PRIMAL_RETURN, ROLES, SPACED, WIDTH, ArgumentRole, marker_of
+from irad.raw.markers import PRIMAL_RETURN, ROLES, SPACED, ArgumentRole, marker_of
 
 _INSTEAD: Final = {
-    WIDTH: "leave it out, and write one call for each gradient: only __enzyme_fwddiff computes several at once",
     PRIMAL_RETURN: "leave it out, and call the function itself for its value: only __enzyme_fwddiff returns both",
 }
 """What to do without a marker that irad does not have."""
@@ -86,7 +85,7 @@ def paired_arguments(
             continue
         marker = distance = None
         while rest and (text := marker_of(rest[0][1])) is not None:
-            marker = _role(text, marker, mode)
+            marker = _role(text, marker)
             rest.pop(0)
             if text in SPACED:
                 distance = _distance(rest.pop(0)[1] if rest else None, param, where)
@@ -121,7 +120,7 @@ def _what_to_pass(mode: Mode) -> str:
     numbers = "number or pointer" if mode.is_forward else "pointer"
     follows = "its tangent or shadow" if mode.is_forward else "its shadow"
     if mode.width > 1:
-        follows = f"its {mode.width} tangents or shadows"
+        follows = f"its {mode.width} {'tangents or ' if mode.is_forward else ''}shadows"
     return f"pass an argument for each parameter and, after each {numbers} that is not enzyme_const, {follows}"
 
 
@@ -180,8 +179,8 @@ def _shadow(
     return shadow
 
 
-def _role(text: str, before: ArgumentRole | None, mode: Mode) -> ArgumentRole:
-    known = ROLES | SPACED if mode.is_forward else ROLES
+def _role(text: str, before: ArgumentRole | None) -> ArgumentRole:
+    known = ROLES | SPACED
     if before is not None or text not in known:
         raise UnsupportedError(
             f"irad does not know the marker enzyme_{text}" + (" after another one" if text in known else ""),

@@ -14,7 +14,7 @@ from irad.errors import IradError, SignatureError, UnsupportedError, Unsupported
 from irad.ir.instructions import Alloca, CallSite, Cast, Load, Ret, Store
 from irad.ir.module import Function, Module
 from irad.ir.values import ConstantExpression, ConstantInt, GlobalAlias, Parameter, Value
-from irad.passes.mode import Mode, forward_mode
+from irad.passes.mode import Mode, forward_mode, reverse_mode
 from irad.raw.arguments import MarkedArgument, paired_arguments
 from irad.raw.markers import MODES, OTHER_KINDS, PRIMAL_RETURN, WIDTH, kind_of, marker_of
 from irad.ruleset.registry import Registry
@@ -103,9 +103,8 @@ def _read(
             "the arguments of the call say what to differentiate, and at which point",
         )
     primal = _function(values.pop(0)[1], registry)
-    if mode.is_forward:
-        values, width = _without_width(values)
-        mode = forward_mode(width)
+    values, width = _without_width(values)
+    mode = forward_mode(width) if mode.is_forward else reverse_mode(width)
     given = [each for each in values if not mode.is_forward or marker_of(each[1]) != PRIMAL_RETURN]
     arguments = tuple(paired_arguments(given, primal, call, mode, holds_integers, result))
     place = result[1] if result is not None else None
@@ -113,7 +112,7 @@ def _read(
 
 
 def _without_width(values: list[tuple[int, Value]]) -> tuple[list[tuple[int, Value]], int]:
-    """The arguments without the marker for the number of tangents and what follows it; that number.
+    """The arguments without the marker for the number of directions and what follows it; that number.
 
     Raises:
         SignatureError: no such number follows, or there are several.
@@ -125,9 +124,9 @@ def _without_width(values: list[tuple[int, Value]]) -> tuple[list[tuple[int, Val
     [*_, (_, number)] = values[: place + 2]
     if others or not isinstance(number, ConstantInt) or number.value < 1:
         raise SignatureError(
-            "the call does not say how many tangents each argument has",
+            "the call does not say how many tangents or shadows each argument has",
             "pass enzyme_width once, before the arguments, followed by a literal of 1 or more",
-            "the derivative is created for a number of tangents when the program is compiled",
+            "the derivative is created for a number of directions when the program is compiled",
         )
     return values[:place] + values[place + 2 :], number.value
 

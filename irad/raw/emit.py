@@ -7,8 +7,9 @@
 Input   the derivative's module, the call, the derivative.
 Output  the function, added to the module: it takes what the call passes, markers aside, and returns what it returns.
 Method  frame and tape come from the thread's arena; the augmented primal runs, the reverse, then the cotangents of the
-        `out` arguments are laid out in memory as C lays out a structure of them, and read as the type that is returned.
-        In forward mode the one function runs, and the tangent of the result is returned.
+        `out` arguments are laid out in memory as C lays out a structure of them (where there are several directions,
+        those of each argument one after the other), and read as the type that is returned. In forward mode the one
+        function runs, and the tangent of the result is returned.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ def _cotangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
     end = 0
     for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
         if argument.role is ArgumentRole.OUT:
-            width = types.size_of(param.type)
-            start = -(-end // width) * width
-            parts.append((param.type, start))
-            end = start + width
+            size = types.size_of(param.type)
+            start = -(-end // size) * size
+            end = start + size * asked.mode.width
+            parts.extend((param.type, place) for place in range(start, end, size))
     return parts
 
 
@@ -217,11 +218,14 @@ class _Wrapper:
             slots = [self.build.byte_offset(place, offset) for place in found for offset in offsets]
         else:
             if isinstance(result, FloatType):
-                self.build.store(const_float(result, 1.0), value_shadows[0])
+                for place in value_shadows:
+                    self.build.store(const_float(result, 1.0), place)
             slots = [self.place() for _ in layout.parts]
+            width = len(lanes)  # the sweep takes the places of one direction after the other
+            outs = [slot for lane in range(width) for slot in slots[lane::width]]
             frame = self.frame(arena)
             self.run(symbols[AUGMENTED], [frame, arena, *given], arena)
-            self.run(symbols[REVERSE], [frame, arena, *slots], arena)
+            self.run(symbols[REVERSE], [frame, arena, *outs], arena)
         self.build.call(self.runtime("irad.arena_close", function_type(VOID, [PTR])), [arena])
         self.give_back(layout, slots)
 

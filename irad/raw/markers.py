@@ -51,7 +51,7 @@ ROLES: Final = {role.value: role for role in ArgumentRole}
 SPACED: Final = {f"{role.value}v": role for role in (ArgumentRole.DUP, ArgumentRole.DUP_NO_NEED)}
 """Markers of pointers whose shadows lie in one array: their distance in bytes follows, then the argument."""
 WIDTH: Final = "width"
-"""The marker that the number of tangents follows that each argument has."""
+"""The marker that the number of tangents or shadows follows that each argument has."""
 _OWN: Final = frozenset({*ROLES, *SPACED, PRIMAL_RETURN, WIDTH})
 """Markers even where a variable of that name is defined: as Enzyme's users write `int enzyme_dup;`."""
 

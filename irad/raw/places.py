@@ -21,6 +21,7 @@ _SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow behind it"
 _BY_HAND: Final = "__enzyme_register_gradient_f, which names the two functions of its derivative"
 _GRADIENT: Final = "__irad_autodiff"
 _FORWARD_RULE: Final = "irad.rules.forward("
+_BATCHED: Final = "batched=True"
 _IN_C: Final = (
     (ARRAY_REMEDY, _SHADOW),
     (CONTAINER_REMEDY, _SHADOW),
@@ -69,6 +70,8 @@ def name_places(error: IradError, module: Module, primal: str | None = None, *, 
         _name_callee(item)
         if _FORWARD_RULE in item.remedy:  # C has no rules for forward mode
             item.remedy = f"use reverse mode: {_GRADIENT}"
+        if _BATCHED in item.remedy:  # nor has it any for several directions
+            item.remedy = "leave out enzyme_width, and write one call for each gradient"
         for python, raw in _IN_C:
             item.remedy = item.remedy.replace(python, raw)
         if is_forward:

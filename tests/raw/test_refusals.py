@@ -18,7 +18,7 @@ pytestmark = needs_clang
 HEAD = """\
 #include <stdlib.h>
 #include <string.h>
-extern int enzyme_dup, enzyme_const, enzyme_out, enzyme_width;
+extern int enzyme_dup, enzyme_const, enzyme_out, enzyme_tape, enzyme_width;
 double __enzyme_autodiff(void *, ...);
 float __irad_autodiff_float(void *, ...);
 double __enzyme_virtualreverse(void *, ...);
@@ -117,11 +117,20 @@ CASES = {
         "gives more than its 1 parameters take",
         "(void *)f, x",
     ),
+    "derivative by hand for several directions": (
+        "__attribute__((noinline)) double g(double x) { return 3 * x; }\n"
+        "double g_augmented(double x) { return x; }\ndouble g_reverse(double x, double bar) { return bar; }\n"
+        "void *__enzyme_register_gradient_g[] = {(void *)g, (void *)g_augmented, (void *)g_reverse};\n"
+        "double f(double *x) { return g(*x); }\n"
+        "double use(double *x, double *dx) { return __enzyme_autodiff((void *)f, enzyme_width, 2, x, dx, dx + 1); }",
+        "the rule of g cannot be called once for each",
+        "return g(*x)",
+    ),
     "unknown marker": (
         "double f(double x) { return x; }\n"
-        "double use(double x) { return __enzyme_autodiff((void *)f, enzyme_width, 2, x); }",
-        "does not know the marker enzyme_width",
-        "enzyme_width",
+        "double use(double x) { return __enzyme_autodiff((void *)f, enzyme_tape, 2, x); }",
+        "does not know the marker enzyme_tape",
+        "enzyme_tape",
     ),
     "result of another type": (
         "double f(double x) { return x; }\nfloat use(double x) { return __irad_autodiff_float((void *)f, x); }",
