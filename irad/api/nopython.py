@@ -155,10 +155,10 @@ def _jvp(
     return function_from("jvp", body, "irad.jvp", {"push": push})
 
 
-def _taylor(f: Any, order: Any, argnums: Any = 0, argnames: Any = None) -> Callable[..., Any]:
+def _taylor(f: Any, order: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:
     numbers, names = literal(argnums, "argnums"), literal(argnames, "argnames")
-    found = taylor(function_behind(f), literal(order, "order"), numbers, argnames=names)
-    return lambda f, order, argnums=0, argnames=None: found
+    found = taylor(function_behind(f), literal(order, "order"), numbers, literal(has_aux, "has_aux"), argnames=names)
+    return lambda f, order, argnums=0, has_aux=False, argnames=None: found
 
 
 def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:

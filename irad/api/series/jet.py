@@ -7,6 +7,7 @@ from typing import Any
 
 from irad.api.forward import directions
 from irad.api.linearize import zeros_of
+from irad.api.positions import chosen
 from irad.api.selection import callee_of
 from irad.api.series.taylor import taylor
 from irad.errors import SignatureError
@@ -19,9 +20,12 @@ from irad.options import Options
 def jet(
     f: Callable[..., Any],
     args: Sequence[Any],
-    series: Sequence[Any],
+    series: Any,
+    has_aux: bool = False,
     *,
     order: int | None = None,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
     """The value of a function and the Taylor series of its value along a curve.
@@ -30,12 +34,16 @@ def jet(
         f: the function, as in `irad.taylor`.
         args: its arguments.
         series: the curve: for each argument the tuple of its coefficients from that of ``t`` on, None for a constant.
-            Coefficients that are not given are zero: ``(v,)`` is the straight line in the direction ``v``.
+            Coefficients that are not given are zero: ``(v,)`` is the straight line in the direction ``v``. With
+            ``argnums`` or ``argnames`` the series of that argument alone, or a tuple of those of several.
+        has_aux: ``f`` returns ``(value, aux)``, and only ``value`` has a series.
         order: the highest order; by default as many coefficients are returned as the longest series has.
+        argnums: the positions of the arguments that have a series, as in `irad.taylor`.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        ``(value, series)``, with a tuple of ``order`` coefficients; see `irad.taylor`.
+        ``(value, series)``, with a tuple of ``order`` coefficients; with ``has_aux``, ``(value, series, aux)``.
 
     Raises:
         SignatureError: there are not as many series as arguments, all are None, one is longer than ``order``, or a
@@ -53,11 +61,16 @@ def jet(
         >>> irad.jet(cube, (np.array([1.0, 2.0]),), ((np.array([0.0, 1.0]), np.array([1.0, 0.0])),))
         (array([1., 8.]), (array([ 0., 12.]), array([3., 6.])))
     """
-    argnums = directions(f, len(args), series)
-    longest = max(len(series[i]) for i in argnums)
+    where = chosen(f, argnums, argnames, None)
+    if where is None:
+        where = directions(f, len(args), series)
+        series = tuple(series[i] for i in where)
+    elif not isinstance(where, Sequence):
+        where, series = (where,), (series,)
+    longest = max(map(len, series))
     wanted = longest if order is None else order
     if wanted < longest:
-        primal, *_ = callee_of(f)
+        primal, _ = callee_of(f)
         raise SignatureError(
             f"a series of an argument of {primal.py_func.__qualname__} has {longest} coefficients, and order={order}",
             f"(a) order={longest} or (b) leave out the coefficients of higher order",
@@ -65,6 +78,9 @@ def jet(
             location_of(primal.py_func),
         )
     if wanted == 0:
-        return f(*args), ()
-    full = tuple((*series[i], *(zeros_of(args[i]) for _ in range(wanted - len(series[i])))) for i in argnums)
-    return taylor(f, wanted, argnums, options=options)(full, *args)
+        value, *aux = f(*args) if has_aux else (f(*args),)
+        return value, (), *aux
+    full = (
+        (*each, *(zeros_of(args[i]) for _ in range(wanted - len(each)))) for i, each in zip(where, series, strict=True)
+    )
+    return taylor(f, wanted, where, has_aux, options=options)(tuple(full), *args)

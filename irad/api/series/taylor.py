@@ -20,6 +20,7 @@ def taylor(
     f: Callable[..., Any],
     order: int,
     argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
     *,
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
@@ -45,11 +46,12 @@ def taylor(
         f: the function, as in `irad.pushforward`.
         order: the highest order, a constant of at least 1.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` has a series; the result is ``(value, series, aux)``.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable ``(series, *args) -> (value, series)``.
+        A callable ``(series, *args) -> (value, series)``, or ``-> (value, series, aux)`` with ``has_aux``.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, ``order`` is not a positive integer, or there is no
@@ -73,10 +75,12 @@ def taylor(
             "pass the highest order that you want, as in irad.taylor(f, 3)",
             "the derivative is created for one order; that of order 0 is the function itself",
         )
-    return _taylor(f, order, chosen(f, argnums, argnames), options)
+    return _taylor(f, order, chosen(f, argnums, argnames), bool(has_aux), options)
 
 
-def _taylor(f: Callable[..., Any], order: int, argnums: int | Sequence[int], options: Options | None) -> Any:
+def _taylor(
+    f: Callable[..., Any], order: int, argnums: int | Sequence[int], has_aux: bool, options: Options | None
+) -> Any:
     wanted, options = selected(f, argnums), options_or_default(options)
-    rebuild = (_taylor, (wanted.primal, order, wanted.argnums, options))
-    return directional("taylor", wanted, options, rebuild, mode=taylor_mode(order))
+    rebuild = (_taylor, (wanted.primal, order, wanted.argnums, has_aux, options))
+    return directional("taylor", wanted, options, rebuild, mode=taylor_mode(order), has_aux=has_aux)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import mpmath
@@ -266,6 +267,21 @@ def test_what_has_no_series_is_refused_by_name():
     for f, name in ((norm, "np.linalg.norm"), (own, "special")):
         with pytest.raises(irad.NoRuleError, match=rf"(?s){name}.*test_taylor\.py.*irad\.pushforward"):
             irad.jet(f, (X,), ((X,),), order=2)
+
+
+def test_ways_to_name_what_has_a_series():
+    @njit
+    def volume(radius, height):
+        return (radius**2 * height, radius), height
+
+    whole = irad.jet(volume, (2.0, 3.0), (None, (1.0, 0.5)), has_aux=True)
+    assert whole == ((12.0, 2.0), ((4.0, 0.0), (2.0, 0.0)), 3.0)
+    assert irad.jet(volume, (2.0, 3.0), (1.0, 0.5), has_aux=True, argnames="height") == whole
+    both = ((1.0,), (0.0, 0.5))
+    assert irad.jet(volume, (2.0, 3.0), both, True, argnums=(0, -1))[1] == ((12.0, 1.0), (5.0, 0.0))
+    made = pickle.loads(pickle.dumps(irad.taylor(volume, 2, 1, True)))
+    assert made((1.0, 0.5), 2.0, 3.0) == whole
+    assert irad.jet(volume, (2.0, 3.0), (), has_aux=True, argnums=0) == ((12.0, 2.0), (), 3.0)
 
 
 def test_bad_orders_and_series():
