@@ -203,6 +203,15 @@ def test_batches_that_do_not_fit(annotations, message):
         irad.autodiff(irad.Forward, scaled, *annotations)
 
 
+def test_tuples_of_numbers_and_arrays():
+    @njit
+    def product(model):
+        return model[0] * model[1].sum()
+
+    model = irad.BatchMixedDuplicated((2.0, X), ((1.0, 0.0 * X), (0.0, X)))
+    assert irad.autodiff(irad.Forward, product, model) == (10.0, 20.0)
+
+
 def test_lanes_of_scalar_code_are_vectors():
     @njit
     def horner(x, c):

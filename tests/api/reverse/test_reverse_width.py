@@ -10,6 +10,7 @@ from numba import njit, prange
 from numba.typed import List
 
 import irad
+from irad.testing.allocations import allocations
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
 STRICT = irad.Options(strict=True)
@@ -217,6 +218,50 @@ def test_single_precision_and_complex_numbers():
     found = irad.autodiff(irad.Reverse, mixed, batch, irad.Active(1.0 + 2.0j), seed=(1.0, 0.5))
     np.testing.assert_allclose(shadows, [10.0 * X, 5.0 * X], rtol=1e-6)
     np.testing.assert_allclose(found[1], [60.0 + 120.0j, 30.0 + 60.0j], rtol=1e-6)
+
+
+def test_derivatives_of_batches():
+    @njit
+    def cubes(x):
+        return (x * x * x).sum()
+
+    @njit
+    def outer(x):
+        first, second = np.zeros_like(x), np.zeros_like(x)
+        irad.autodiff(irad.Reverse, cubes, irad.BatchDuplicated(x, (first, second)), seed=(1.0, 2.0))
+        return (first * second).sum()
+
+    np.testing.assert_allclose(irad.grad(outer)(X), 72.0 * X**3, rtol=1e-14)
+
+
+def test_a_tape_for_all_directions_is_measured_and_given_back():
+    @njit
+    def steps(model, items, x):
+        scale, weights = model
+        total = 0.0
+        while total < 5.0:
+            total += (np.sin(x) * weights).sum() ** 2 + 1.0
+        if x[0] < 0.0:
+            raise ValueError("negative")
+        items.append(scale)
+        return total * items[0], x * scale
+
+    def call(x: np.ndarray, seeds: Any, **options: Any) -> None:
+        model = irad.BatchMixedDuplicated((2.0, X), tuple((0.0, np.zeros(4)) for _ in range(2)))
+        given = model, irad.Active(List([1.0, 2.0])), irad.BatchDuplicated(x, tuple(np.zeros((2, 4))))
+        irad.autodiff(irad.Reverse, steps, *given, seed=seeds, options=irad.Options(**options))
+
+    seeds = (1.0, X), (2.0, 2.0 * X)
+    with pytest.raises(irad.TapeLimitError, match="max_tape_bytes is 16 bytes"):
+        call(X, seeds, max_tape_bytes=16)
+    call(X, seeds)
+    with allocations() as counted:
+        call(X, seeds)
+        with pytest.raises(ValueError, match="negative"):
+            call(-X, seeds)
+        with pytest.raises(irad.SignatureError, match=r"cotangent\[1\] has a different shape"):
+            call(X, ((1.0, X), (2.0, X[:3])))
+        assert (counted().kept, counted().kept_headers) == (0, 0)
 
 
 def test_debug_mode_looks_at_all_directions():
