@@ -36,7 +36,9 @@ def members(value: Any) -> Iterator[tuple[str, Any]]:
     """What an object holds, with the way to it: ``.weights``, ``[3]``; nothing for numbers, arrays and text."""
     if isinstance(value, _TEXT):
         return
-    if isinstance(value, tuple) and (fields := getattr(value, "_fields", None)) is not None:
+    if isinstance(value, tuple) and (ways := getattr(value, "_ways", None)) is not None:
+        yield from zip(ways, value, strict=True)
+    elif isinstance(value, tuple) and (fields := getattr(value, "_fields", None)) is not None:
         yield from ((f".{name}", item) for name, item in zip(fields, value, strict=True))
     elif isinstance(value, Mapping):
         yield from ((f"[{key!r}]", value[key]) for key in list(value))
@@ -92,7 +94,8 @@ def rebuilt(value: Any, items: Iterable[Any]) -> Any:
     """A structure of the same type and keys with other members."""
     match value:
         case tuple():
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+            make: Any = getattr(value, "_make", tuple)
+            return make(items)
         case MutableSequence() | MutableMapping() if not len(value):
             return value.copy()  # type: ignore[union-attr]  # a typed container keeps its type so
         case MutableMapping():

@@ -17,6 +17,7 @@ from irad.data.precision import in_types_of
 from irad.errors import SignatureError
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.packing.packed import packed
 from irad.options import Options
 from irad.testing.gradients.comparison import Comparison, Tolerances
 from irad.testing.gradients.input import bounds_of, check_modes, check_settings, refuse_shared_memory
@@ -141,7 +142,7 @@ class CheckedFunction:
         argnums: int | Sequence[int] | None,
         domain: Mapping[int, Range],
     ) -> None:
-        self.primal, self.values = primal_of(f), args
+        self.primal, self.values = primal_of(f), (args := tuple(map(packed, args)))
         self.location = location_of(self.primal.py_func)
         types = types_of(self.primal, args)
         wanted = default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)

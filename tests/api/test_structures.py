@@ -14,6 +14,7 @@ from numba import njit
 
 import irad
 from irad import data
+from irad.testing import gradcheck
 
 
 @dataclass
@@ -211,6 +212,18 @@ def test_errors_name_keys() -> None:
 def test_reports_take_structures(params: dict[str, Any]) -> None:
     assert irad.check(network, params, X).supported
     assert "active params" in str(irad.inspect(network, params, X))
+
+
+def test_gradients_of_structures_are_checked(params: dict[str, Any]) -> None:
+    report = gradcheck(network, params, X)
+    assert report.right
+
+    @njit
+    def kinked(params):
+        return abs(params["inner"][1].weights[2])
+
+    params = {"inner": [0.0, Layer(np.array([1.0, 2.0, 0.0]), 0.0)]}
+    assert "params['inner'][1].weights[2]" in str(gradcheck(kinked, params, raises=False))
 
 
 def test_no_reference_is_kept() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias
@@ -30,12 +30,17 @@ class Structure(tuple[Any, ...]):
 
     Attributes:
         owner: the class of the structure.
-        keys: by which its parts are found: those of a dictionary, names of attributes, or indices.
+        keys: what its parts are found by: those of a dictionary, names of attributes, or indices.
     """
 
     owner: ClassVar[type]
     keys: ClassVar[tuple[Any, ...]]
     _fields: ClassVar[tuple[str, ...]]
+    _ways: ClassVar[tuple[str, ...]]  # to the parts, as Python writes them
+
+    @classmethod
+    def _make(cls, items: Iterable[Any]) -> Structure:
+        return tuple.__new__(cls, items)
 
     def _asdict(self) -> dict[str, Any]:  # makes it a named tuple to Numba
         return dict(zip(self._fields, self, strict=True))
@@ -136,8 +141,9 @@ def _class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
     shown = owner.__name__ if is_instance else f"{owner.__name__}({', '.join(map(str, keys))})"
     number = _used_names[shown] = _used_names.get(shown, 0) + 1
     name = shown if number == 1 else f"{shown}#{number}"  # Numba tells classes of named tuples apart by name
-    members = {"__slots__": (), "__new__": _maker(owner, keys), "owner": owner, "keys": keys, "_fields": fields}
-    made = type(name, (Structure,), members)
+    ways = tuple(f".{key}" if is_instance else f"[{key!r}]" for key in keys)
+    known = {"owner": owner, "keys": keys, "_fields": fields, "_ways": ways}
+    made = type(name, (Structure,), {"__slots__": (), "__new__": _maker(owner, keys), **known})
     parameters = [inspect.Parameter(field, inspect.Parameter.POSITIONAL_ONLY) for field in fields]
     made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # how compiled code makes one
     return made
