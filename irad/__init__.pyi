@@ -45,7 +45,6 @@ from irad.api.jacobians.jacobian import (
     value_and_jacobian as value_and_jacobian,
     value_and_jacobian_into as value_and_jacobian_into,
 )
-from irad.api.jacobians.sparse import sparse_jacobian as sparse_jacobian
 from irad.api.jit import jit as jit
 from irad.api.linearize import linearize as linearize
 from irad.api.modes import (
@@ -66,6 +65,8 @@ from irad.api.separate.vjp import vjp as vjp
 from irad.api.series.jet import jet as jet
 from irad.api.series.taylor import taylor as taylor
 from irad.api.shadow import shadow_like as shadow_like
+from irad.api.sparse.hessian import sparse_hessian as sparse_hessian
+from irad.api.sparse.jacobian import sparse_jacobian as sparse_jacobian
 from irad.api.tape import (
     TapeReport as TapeReport,
     tape_report as tape_report,

@@ -37,6 +37,7 @@ class Algebra(enum.Enum):
     """What the lanes of forward mode hold beside each number."""
 
     TANGENTS = "tangents"  # a tangent each, in directions of their own
+    SETS = "sets of inputs"  # those that the number depends on, as bits
     TAYLOR = "Taylor coefficients"  # those of a Taylor series from the first on; the number is the one before
 
 
@@ -110,6 +111,9 @@ REVERSE: Final = ModeFunction("reverse", _reverse_type)
 TANGENT: Final = ModeFunction("tangent", _tangent_type)
 REVERSE_MODE: Final = Mode("reverse", (AUGMENTED, REVERSE))
 FORWARD_MODE: Final = Mode("forward", (TANGENT,))
+DEPENDENCE_MODE: Final = Mode("dependence", (TANGENT,), algebra=Algebra.SETS)
+SET_SIZE: Final = 32
+"""How many inputs a set tells apart: as many as a number in single precision has bits."""
 
 
 @cache

@@ -61,7 +61,7 @@ def _allocation(
             context.set_shadow(context.allocate_owned(size_of(context, call)))
 
     rule = shadow_rule(symbols, _FRESH, allocate)
-    return replace(rule, tangent=allocate_owned, series=allocate_owned) if is_owned else rule
+    return replace(rule, tangent=allocate_owned) if is_owned else rule
 
 
 def _argument(index: int) -> Callable[[CopyContext, CallSite], Value]:
@@ -135,6 +135,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _allocation(("NRT_Allocate",), _argument(0), is_owned=False),
     _allocation(("calloc",), _product),
     _allocation(("aligned_alloc", "memalign"), _argument(1)),
-    CallRule(("realloc",), _MOVED, move_back, _reallocate, tangent=_reallocate_owned, series=_reallocate_owned),
+    CallRule(("realloc",), _MOVED, move_back, _reallocate, tangent=_reallocate_owned, moves=True),
     Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0})), tangent=_free_owned),
 )

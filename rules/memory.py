@@ -290,7 +290,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _copy_augmented,
         source="linear: the transpose",
         tangent=_copy_tangent,
-        series=_copy_tangent,
+        moves=True,
     ),
     CallRule(
         ("llvm.memset.*",),
@@ -299,6 +299,6 @@ RULES: Final[tuple[Rule, ...]] = (
         _fill_augmented,
         source="the result is constant",
         tangent=_fill_tangent,
-        series=_fill_tangent,
+        moves=True,
     ),
 )

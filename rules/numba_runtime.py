@@ -148,12 +148,7 @@ RULES: Final[tuple[Rule, ...]] = (
     shadow_rule(_WITH_DESTRUCTOR, _MANAGED, _allocate),  # its destructor is taken: its shadow stays in the arena
     shadow_rule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _allocate),
     CallRule(
-        ("NRT_MemInfo_varsize_realloc",),
-        _MOVED,
-        move_back,
-        _reallocate,
-        tangent=carried(_reallocate),
-        series=carried(_reallocate),
+        ("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate), moves=True
     ),
     shadow_rule(("NRT_MemInfo_varsize_alloc",), _MOVED, _replace),
     Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),

@@ -281,7 +281,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _insert_reverse,
         _insert,
         tangent=_reads(_insert, 4),
-        series=_reads(_insert, 4),
+        moves=True,
     ),
     CallRule(
         ("numba_dict_lookup",),
@@ -289,7 +289,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _lookup_reverse,
         _lookup,
         tangent=_reads(_lookup, 3),
-        series=_reads(_lookup, 3),
+        moves=True,
     ),
     shadow_rule(("numba_dict_delitem",), _changes(), _delete),
     CallRule(
@@ -298,7 +298,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _pop_reverse,
         _pop,
         tangent=_reads(_pop, 1, 2),
-        series=_reads(_pop, 1, 2),
+        moves=True,
     ),
     shadow_rule(
         ("numba_dict_iter",), Effects(reads=frozenset({1}), writes=_ITSELF, links=((0, (1,)),), raw=True), _begin

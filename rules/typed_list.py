@@ -181,22 +181,15 @@ def _effects(item: int | None = None) -> Effects:
 
 RULES: Final[tuple[Rule, ...]] = (
     shadow_rule(("numba_list_new",), Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True), _new),
-    CallRule(
-        ("numba_list_append",),
-        _effects(1),
-        _written_reverse,
-        _append,
-        tangent=carried(_append),
-        series=carried(_append),
-    ),
-    CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set, tangent=carried(_set), series=carried(_set)),
+    CallRule(("numba_list_append",), _effects(1), _written_reverse, _append, tangent=carried(_append), moves=True),
+    CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set, tangent=carried(_set), moves=True),
     CallRule(
         ("numba_list_delitem", "numba_list_delete_slice"),
         _effects(),
         _remove_reverse,
         _remove,
         tangent=carried(_remove),
-        series=carried(_remove),
+        moves=True,
     ),
     shadow_rule(
         ("numba_list_base_ptr",),

@@ -7,6 +7,7 @@ Python and from compiled code, where it is inlined.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from irad.api.functions import options_or_default, remembered
@@ -19,7 +20,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.passes.mode import FORWARD_MODE, Algebra, Mode, forward_mode
+from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, Algebra, Mode, forward_mode
 
 
 @public
@@ -70,17 +71,40 @@ def pushforward(
 
 
 def batched_pushforward(
-    f: Callable[..., Any], argnums: int | Sequence[int], width: int, *, options: Options | None = None
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    width: int,
+    has_aux: bool = False,
+    *,
+    options: Options | None = None,
 ) -> Any:
     """As `pushforward`, in ``width`` directions beside one run of the function.
 
     The result is called as ``(directions, *args)``, with a tuple of as many tangents, each as `pushforward` takes them,
-    and returns ``(value, tuple of tangents)``. It can be called in compiled code.
+    and returns ``(value, tuple of tangents)``, and what `pushforward` returns with ``has_aux``. It can be called in
+    compiled code.
 
     Raises:
         SignatureError: as `pushforward`.
     """
-    return _pushforward(f, argnums, width, False, options)
+    return _pushforward(f, argnums, width, has_aux, options)
+
+
+def dependence(
+    f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, *, options: Options | None = None
+) -> Any:
+    """As `batched_pushforward` of width 1, with sets of inputs as tangents; see `irad.passes.forward.dependence`.
+
+    The lowest `SET_SIZE` bits of a tangent are a set; the tangent of the value is the union of those that it depends on
+    along the branches that are taken.
+
+    Raises:
+        SignatureError: as `pushforward`; where it is called, NoRuleError: dependence is not known of a callee.
+    """
+    wanted, options = selected(f, argnums), options_or_default(options)
+    options = replace(options, debug=False)  # the bits of a set may be those of a NaN
+    rebuild = (dependence, (wanted.primal, wanted.argnums, has_aux))
+    return directional("dependence", wanted, options, rebuild, mode=DEPENDENCE_MODE, has_aux=has_aux)
 
 
 def _pushforward(
@@ -135,7 +159,7 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     tangents = "tangents" if task.mode.algebra is Algebra.TANGENTS else "series"
     tangents = tangents if tangents not in names else f"irad_{tangents}"
     given = f"({tangents},)" if task.single else tangents
-    if task.is_batched and not task.single and task.mode.algebra is Algebra.TANGENTS:
+    if task.is_batched and not task.single and task.mode.algebra is not Algebra.TAYLOR:
         # a tuple for each argument, of what is given for each direction
         lanes = range(task.mode.width)
         columns = ("".join(f"{tangents}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))

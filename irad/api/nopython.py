@@ -16,12 +16,13 @@ from irad.api.checkpoint import checkpoint, checkpoint_loop, checkpoint_while
 from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_jacobian_into
-from irad.api.jacobians.sparse import sparse_jacobian
 from irad.api.positions import chosen
 from irad.api.second import hessian, hvp, hvp_and_grad
 from irad.api.series.jet import jet
 from irad.api.series.taylor import taylor
 from irad.api.shadow import shadow_like
+from irad.api.sparse.hessian import sparse_hessian
+from irad.api.sparse.jacobian import sparse_jacobian
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
@@ -81,6 +82,7 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
     def typed(
         f: Any,
         argnums: Any = 0,
+        has_aux: Any = False,
         mode: Any = None,
         chunk: Any = None,
         outputs: Any = None,
@@ -90,13 +92,20 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
         derivative = derive(
             function_behind(f),
             literal(argnums, "argnums"),
+            literal(has_aux, "has_aux"),
             mode=literal(mode, "mode"),
             chunk=literal(chunk, "chunk"),
             outputs=literal(outputs, "outputs"),
             holomorphic=literal(holomorphic, "holomorphic"),
             argnames=literal(argnames, "argnames"),
         )
-        return lambda f, argnums=0, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None: derivative
+
+        def jacobian(  # type: ignore[no-untyped-def]
+            f, argnums=0, has_aux=False, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None
+        ):
+            return derivative
+
+        return jacobian
 
     return typed
 
@@ -179,6 +188,7 @@ _OUTSIDE = "call it from Python, with the function and its arguments"
 _of_python_alone(check, _OUTSIDE)
 _of_python_alone(tape_report, _OUTSIDE)
 _of_python_alone(sparse_jacobian, "(a) irad.jacobian, which returns an array or (b) call it from Python")
+_of_python_alone(sparse_hessian, "(a) irad.hessian, which returns an array or (b) call it from Python")
 _of_python_alone(
     shadow_like,
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",

@@ -19,6 +19,7 @@ from irad.options import Options
 def hessian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
     *,
     chunk: int | None = None,
     argnames: str | Sequence[str] | None = None,
@@ -34,6 +35,7 @@ def hessian(
     Args:
         f: the function, as in `irad.grad`.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(hessian, aux)``.
         chunk: how many columns are computed in each run, 8 unless given.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivatives are created; see `irad.Options`.
@@ -56,8 +58,9 @@ def hessian(
                [10.,  6.]])
     """
     wanted = selected(f, argnums, argnames)
-    gradient = grad(wanted.primal, wanted.argnums, options=options)
-    return wanted.bound(derivative_matrix("hessian", gradient, wanted.argnums, "forward", chunk, None, None, options))
+    gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
+    found = derivative_matrix("hessian", gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options)
+    return wanted.bound(found)
 
 
 @public

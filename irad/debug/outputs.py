@@ -17,7 +17,11 @@ from irad.passes.mode import Algebra
 Typed: TypeAlias = tuple[Value, Type]
 """A value of generated code with its type."""
 
-_WORDS: Final = {Algebra.TANGENTS: "the tangent", Algebra.TAYLOR: "the series"}
+_WORDS: Final = {
+    Algebra.TANGENTS: "the tangent",
+    Algebra.TAYLOR: "the series",
+    Algebra.SETS: "what is known of the dependence",
+}
 
 
 def input_names(derivation: Derivation) -> list[str]:

@@ -349,8 +349,8 @@ class CallRule:
         source: where the formula is from.
         policy: the convention at singular points, in words, or "".
         tangent: emits the tangent; None where nobody has written it yet.
-        series: the same for a coefficient of a Taylor series, of any order; None where there is no formula. A rule that
-            only moves numbers has one part for both.
+        series: the same for a coefficient of a Taylor series, of any order; None where there is no formula.
+        moves: the tangent is moved as the number is, bit by bit; so is whatever else forward mode holds beside numbers.
     """
 
     symbols: tuple[str, ...]
@@ -361,6 +361,7 @@ class CallRule:
     policy: str = ""
     tangent: TangentPart | None = None
     series: TangentPart | None = None
+    moves: bool = False
 
 
 def carried(part: Callable[[CopyContext, CallSite], object]) -> TangentPart:
@@ -384,8 +385,7 @@ def shadow_rule(
         part(context, call)
         return ()
 
-    moves = tangent or carried(part)
-    return CallRule(symbols, effects, no_adjoint, augmented, tangent=moves, series=moves)
+    return CallRule(symbols, effects, no_adjoint, augmented, tangent=tangent or carried(part), moves=True)
 
 
 @dataclass(frozen=True, slots=True)

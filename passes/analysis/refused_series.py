@@ -29,7 +29,7 @@ def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "the rule says how first derivatives pass, and stands for the body",
                 focus=name,
             )
-        case CallRule(series=None):
+        case CallRule(series=None, moves=False):
             name = python_name(str(callee.name))
             return NoRuleError(
                 f"irad knows no Taylor series of {name}",

@@ -1,4 +1,7 @@
-"""Calls through which forward mode cannot pass: the callee has a rule that knows no tangent, or only one."""
+"""Calls through which forward mode cannot pass: the callee has a rule that knows no tangent, or only one.
+
+Nor can sets of inputs, where a rule computes with numbers in memory: see `irad.passes.forward.dependence`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from irad.passes.analysis.refused_series import lacks_series
 from irad.passes.memory.objects import union
 from irad.passes.mode import Algebra
 from irad.passes.unit import Unit
-from irad.ruleset.interface import CallRule, PairRule
+from irad.ruleset.interface import PURE, CallRule, PairRule
 from irad.ruleset.python_names import python_name
 
 
@@ -17,6 +20,8 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
     """Why forward mode cannot pass through a call whose callee has a rule; None if it can."""
     if unit.program.request.mode.algebra is Algebra.TAYLOR:
         return lacks_series(unit, call)
+    if unit.program.request.mode.algebra is Algebra.SETS:
+        return _lacks_dependence(unit, call)
     match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
         case PairRule(name=name, has_tangent=False, forward_remedy=its_own):
             usual = (
@@ -34,6 +39,24 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
             return _not_repeatable(rule.name, f"irad.rules.forward({rule.name}, batched=True)")
         case CallRule(tangent=None):
             return no_tangent(call)
+        case _:
+            return None
+
+
+def _lacks_dependence(unit: Unit, call: CallSite) -> NoRuleError | None:
+    match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
+        case CallRule(moves=True):
+            return None
+        case CallRule(effects=effects) if effects == PURE and all(a.type is call.type for a in call.arguments):
+            return None
+        case CallRule(symbols=(symbol, *_)) | PairRule(name=symbol):
+            name = python_name(symbol)
+            return NoRuleError(
+                f"which numbers the results of {name} depend on is not known",
+                'irad.sparse_jacobian(f, pattern="probe")',
+                "its rule says what the derivative is, and not which parts of it are zero",
+                focus=name,
+            )
         case _:
             return None
 

@@ -33,6 +33,7 @@ from irad.passes.augmented.shadows import (
     visit_blocks,
     visit_lanes,
 )
+from irad.passes.forward.dependence import SETS
 from irad.passes.forward.instructions import TANGENTS
 from irad.passes.forward.propagation import Made, Propagation
 from irad.passes.forward.taylor import TAYLOR
@@ -48,7 +49,11 @@ from irad.ruleset.registry import Registry
 
 _NO_FRAME: Final = ConstantNull(types.PTR)
 _ALIGNMENT: Final = 64
-_PROPAGATIONS: Final[Mapping[Algebra, Propagation]] = {Algebra.TANGENTS: TANGENTS, Algebra.TAYLOR: TAYLOR}
+_PROPAGATIONS: Final[Mapping[Algebra, Propagation]] = {
+    Algebra.TANGENTS: TANGENTS,
+    Algebra.TAYLOR: TAYLOR,
+    Algebra.SETS: SETS,
+}
 
 
 def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> AugmentedPrimal:

@@ -12,7 +12,6 @@ Source: Griewank and Walther, Evaluating Derivatives, 2nd edition, section 13.2.
 from __future__ import annotations
 
 from functools import partial
-from operator import attrgetter
 from typing import Final
 
 from irad.ir.instructions import Binary, CallSite, Instruction
@@ -50,4 +49,6 @@ def function_coefficient(here: Tangents, call: CallSite, rule: Elementwise) -> V
     return here.once("series", lambda: Series(here, call, rule)).of_call(here.order)
 
 
-TAYLOR: Final = Propagation(coefficient_of, function_coefficient, attrgetter("series"))
+TAYLOR: Final = Propagation(
+    coefficient_of, function_coefficient, lambda rule: rule.tangent if rule.moves else rule.series
+)

@@ -17,7 +17,6 @@ from irad.api.functions import remembered
 from irad.api.inside.pullback_value import PullbackType, TapeType, pullback_maker
 from irad.api.jacobians.columns import Columns
 from irad.api.jacobians.destination import OUT, Place, places_in
-from irad.api.jacobians.products import Products
 from irad.api.jacobians.rows import Rows
 from irad.api.jacobians.specialised import Written, shadow_like, share_memory
 from irad.api.jacobians.structure import Part, Structure
@@ -28,6 +27,7 @@ from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
 from irad.frontend.calls.separate.dispatcher import returned_type
+from irad.frontend.calls.signature import without_aux
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.numba.boxing import with_numpy_numbers
@@ -49,8 +49,8 @@ def call_of(function: Callable[..., Any]) -> str:
     return ", ".join(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters)
 
 
-def returning(primal: Any, outputs: int | Sequence[int]) -> Any:
-    """A function that does the same, and returns some of its arguments."""
+def returning(primal: Any, outputs: int | Sequence[int], has_aux: bool = False) -> Any:
+    """A function that does the same, and returns some of its arguments; ``has_aux``: and what it returned before."""
     positions, single = check_positions(primal, outputs), not isinstance(outputs, Sequence)
     function = primal.py_func
     names = parameter_names(function)
@@ -58,14 +58,15 @@ def returning(primal: Any, outputs: int | Sequence[int]) -> Any:
     def build() -> Any:
         call = call_of(function)
         given = names[positions[0]] if single else f"({''.join(names[p] + ', ' for p in positions)})"
-        source = f"def {function.__name__}({call}):\n    irad_f({call})\n    return {given}\n"
+        given += ", irad_aux" * has_aux
+        source = f"def {function.__name__}({call}):\n    irad_aux = irad_f({call})\n    return {given}\n"
         made: Any = function_from(
             function.__name__, source, f"irad.jacobian of {function.__qualname__}", {"irad_f": primal}
         )
         made.__qualname__, made.__defaults__, made.__wrapped__ = function.__qualname__, function.__defaults__, function
         return njit(nogil=bool(primal.targetoptions.get("nogil")))(made)
 
-    return remembered(primal, ("returning", positions, single), build)
+    return remembered(primal, ("returning", positions, single, has_aux), build)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class JacobianTask:
     single: bool
     chunk: int | None
     holomorphic: bool | None
+    has_aux: bool
     options: Options
     outputs: tuple[int, ...] = ()
 
@@ -91,6 +93,8 @@ class JacobianTask:
         match self.returns:
             case Returns.VALUE:
                 return result
+            case Returns.GRADIENT if self.has_aux:
+                return types.Tuple((with_numpy_numbers(result.types[0]), result.types[1]))
             case Returns.GRADIENT:
                 return with_numpy_numbers(result)
             case _:
@@ -105,11 +109,16 @@ def _at_once(wanted: int, parts: Sequence[Part], directions: Callable[[Part], in
 class Call:
     """A Jacobian for arguments of some types.
 
+    Attributes:
+        repetition: why the function is run more than once, in words.
+
     Args:
         primal: the dispatcher of the function.
         task: what is asked for.
         given_types: those of what the task takes first, and one for each parameter.
     """
+
+    repetition = "forward mode runs it for each column"
 
     def __init__(self, primal: Any, task: JacobianTask, given_types: tuple[Any, ...]) -> None:
         count = len(task.leading)
@@ -139,6 +148,10 @@ class Call:
     def structure(self) -> Structure:
         """Of the Jacobian."""
         return_type = returned_type(self.primal, self.argument_types, self.task.options)
+        if self.task.has_aux:
+            if not isinstance(return_type, types.BaseTuple) or len(return_type.types) != 2:
+                raise without_aux(self.primal, return_type)
+            return_type = return_type.types[0]
         kinds = {argument.position: argument.type for argument in self.arguments}
         task = self.task
         return Structure(self.function, return_type, kinds, task.argnums, task.single, task.holomorphic)
@@ -171,7 +184,8 @@ class Call:
     def push(self) -> DerivativeDispatcher:
         """The pushforward."""
         options, argnums = self.task.options, self.task.argnums
-        found: DerivativeDispatcher = batched_pushforward(self.primal, argnums, self.width, options=options)
+        aux = self.task.has_aux
+        found: DerivativeDispatcher = batched_pushforward(self.primal, argnums, self.width, aux, options=options)
         return found
 
     @cached_property
@@ -183,8 +197,12 @@ class Call:
     @property
     def repeats(self) -> bool:
         """Whether each run with the same content of the arrays does the same."""
-        compiled = self.derivation.compiled
-        leaves = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
+        return self._repeats(self.derivation)
+
+    @staticmethod
+    def _repeats(derivation: Derivation) -> bool:
+        compiled = derivation.compiled
+        leaves = [leaf for argument in derivation.arguments for leaf in argument.leaves]
         draws = any(isinstance(leaf.type, types.NumPyRandomGeneratorType) for leaf in leaves)
         changes = any(leaf.data_index in compiled.written and not leaf.is_array for leaf in leaves)
         return not (draws or changes or compiled.writes_elsewhere)
@@ -195,13 +213,7 @@ class Call:
         Raises:
             UnsupportedError: the function cannot be run again and again.
         """
-        if not self.repeats:
-            raise UnsupportedError(
-                f"{self.function.__qualname__} has side effects, and forward mode runs it for each column",
-                'leave out mode, or mode="reverse", which runs the function once',
-                "it draws random numbers, or changes a list, an object, a record or memory that is not an argument",
-                location_of(self.function),
-            )
+        self.check_repeats(self.derivation)
         return [
             self._at(argument, leaf)
             for argument in self.derivation.arguments
@@ -209,11 +221,19 @@ class Call:
             if leaf.is_array and leaf.data_index in self.derivation.compiled.written
         ]
 
-    def products(self) -> Written:
-        """Code for products with given directions."""
-        part, result = self.structure.inputs[0], self.structure.outputs[0]
-        code = Products(part.of(self.names[part.position]), part, result, self.restored(), self.width)
-        return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
+    def check_repeats(self, derivation: Derivation) -> None:
+        """Checks that the function can be run again and again.
+
+        Raises:
+            UnsupportedError: it cannot.
+        """
+        if not self._repeats(derivation):
+            raise UnsupportedError(
+                f"{self.function.__qualname__} has side effects, and {self.repetition}",
+                'irad.jacobian(f), with no mode or mode="reverse", which runs the function once',
+                "it draws random numbers, or changes a list, an object, a record or memory that is not an argument",
+                location_of(self.function),
+            )
 
     def columns(self, *, decides: bool = False, is_flagged: bool = False) -> Written:
         """Code for forward mode."""
@@ -225,6 +245,7 @@ class Call:
             decides=decides,
             is_flagged=is_flagged,
             returns=self.task.returns,
+            has_aux=self.task.has_aux,
             places=self.places,
             arrays=self.arrays,
             width=self.width,
@@ -233,25 +254,30 @@ class Call:
 
     def rows(self, *, is_flagged: bool = False) -> Written:
         """Code for reverse mode."""
-        structure = self.structure
+        code = Rows(
+            self.structure,
+            self.names,
+            is_flagged=is_flagged,
+            returns=self.task.returns,
+            has_aux=self.task.has_aux,
+            places=self.places,
+            arrays=self.arrays,
+            width=self.row_width,
+        )
+        scope, _ = self.reverse()
+        return self._code(code.lines(self.call, ", ".join(self.parameters)), scope)
+
+    def reverse(self) -> tuple[dict[str, object], Derivation]:
+        """The forward sweep and what makes a pullback of what that returns, for code; and what they are made from."""
         forward = augmented_of(self.primal, self.task.options, self.task.argnums, self.row_width)
         given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
         signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
         assert isinstance(signature.return_type, types.BaseTuple)
         arguments, value = types.BaseTuple.from_types(tuple(self.argument_types)), signature.return_type.types[1]
         alive = types.BaseTuple.from_types((arguments, value))
-        make = pullback_maker(PullbackType(TapeType(forward, forward.number_of(signature.args), alive)))
-        code = Rows(
-            structure,
-            self.names,
-            is_flagged=is_flagged,
-            returns=self.task.returns,
-            places=self.places,
-            arrays=self.arrays,
-            width=self.row_width,
-        )
-        lines = code.lines(self.call, ", ".join(self.parameters))
-        return self._code(lines, {"irad_augmented": forward, "irad_make": make})
+        number = forward.number_of(signature.args)
+        make = pullback_maker(PullbackType(TapeType(forward, number, alive)))
+        return {"irad_augmented": forward, "irad_make": make}, forward.specialisations[number].derivation
 
     def first(self) -> Written:
         """Code that returns a Jacobian and whether it is complete: it is not where reverse mode is better."""

@@ -36,6 +36,7 @@ class Columns:
         decides: give up after the first run if reverse mode is better.
         is_flagged: return whether the Jacobian is complete, too.
         returns: what the code returns.
+        has_aux: the function returns something besides the value.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.
         width: directions in each run.
@@ -50,13 +51,14 @@ class Columns:
         decides: bool,
         is_flagged: bool,
         returns: Returns,
+        has_aux: bool,
         places: Places,
         arrays: list[str],
         width: int,
     ) -> None:
         self.structure, self.arguments, self.written, self.width = structure, arguments, written, width
         self.decides, self.is_flagged, self.returns, self.places = decides, is_flagged, returns, places
-        self.arrays = arrays
+        self.arrays, self.has_aux = arrays, has_aux
         self.inputs = [part.of(arguments[part.position]) for part in structure.inputs]
 
     def lines(self, call: str) -> Iterator[str]:
@@ -82,7 +84,7 @@ class Columns:
         return self.structure.input_directions(part)
 
     def _result(self, is_complete: bool) -> str:
-        return writing.returned(self.structure, self.returns, is_complete if self.is_flagged else None)
+        return writing.result(self.structure, self.returns, self.has_aux, is_complete if self.is_flagged else None)
 
     def _tangents(self, part: Part) -> Iterator[str]:
         """Those of an array: an array for each direction of a run."""
@@ -98,7 +100,8 @@ class Columns:
         yield from when("irad_first > 0", self._restored())
         yield from self._lanes(self._seeded)
         lanes = [self.structure.of_arguments(self._tangents_of(lane), always_tuple=True) for lane in range(self.width)]
-        yield f"irad_value, irad_columns = irad_push(({', '.join(lanes)}, ), {call})"
+        aux = ", irad_aux" * self.has_aux
+        yield f"irad_value, irad_columns{aux} = irad_push(({', '.join(lanes)}, ), {call})"
         yield from when("irad_first == 0", self._begun(blocks, total))
         yield from self._lanes(self._taken)
         for part in self._overwritten():

@@ -35,6 +35,7 @@ _RETURNS: Final = {
 def jacobian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
     *,
     mode: Mode | None = None,
     chunk: int | None = None,
@@ -62,6 +63,8 @@ def jacobian(
     Args:
         f: the function, as in `irad.grad`; it may return numbers, arrays and tuples of these.
         argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(jacobian, aux)``.
+            With ``outputs``, ``aux`` is what ``f`` returns.
         mode: "forward" or "reverse"; None: forward, unless there are fewer numbers in the value than in the arguments,
             or the function has side effects: it draws random numbers, changes lists or objects.
         chunk: how many columns forward mode computes in each run of the function, 8 unless given; how many rows reverse
@@ -96,13 +99,15 @@ def jacobian(
         array([[-1.,  1.,  0.],
                [ 0., -1.,  1.]])
     """
-    return derivative_matrix("jacobian", f, chosen(f, argnums, argnames), mode, chunk, outputs, holomorphic, options)
+    where = chosen(f, argnums, argnames)
+    return derivative_matrix("jacobian", f, where, has_aux, mode, chunk, outputs, holomorphic, options)
 
 
 @public
 def value_and_jacobian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
     *,
     mode: Mode | None = None,
     chunk: int | None = None,
@@ -114,7 +119,7 @@ def value_and_jacobian(
     """The value of a function and its Jacobian; see `jacobian`.
 
     Returns:
-        A callable that returns ``(value, jacobian)``.
+        A callable that returns ``(value, jacobian)``, or ``((value, aux), jacobian)`` with ``has_aux``.
 
     Examples:
         >>> import irad
@@ -128,13 +133,14 @@ def value_and_jacobian(
                [0., 6.]]))
     """
     where = chosen(f, argnums, argnames)
-    return derivative_matrix("value_and_jacobian", f, where, mode, chunk, outputs, holomorphic, options)
+    return derivative_matrix("value_and_jacobian", f, where, has_aux, mode, chunk, outputs, holomorphic, options)
 
 
 @public
 def value_and_jacobian_into(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
     *,
     mode: Mode | None = None,
     chunk: int | None = None,
@@ -150,7 +156,7 @@ def value_and_jacobian_into(
     what they hold does not matter.
 
     Returns:
-        A callable ``(out, *args) -> value``.
+        A callable ``(out, *args) -> value``; with ``has_aux`` it returns ``(value, aux)``.
 
     Examples:
         >>> import irad
@@ -167,13 +173,14 @@ def value_and_jacobian_into(
                [0., 6.]])
     """
     where = chosen(f, argnums, argnames)
-    return derivative_matrix("value_and_jacobian_into", f, where, mode, chunk, outputs, holomorphic, options)
+    return derivative_matrix("value_and_jacobian_into", f, where, has_aux, mode, chunk, outputs, holomorphic, options)
 
 
 def derivative_matrix(
     kind: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
+    has_aux: bool,
     mode: Mode | None,
     chunk: int | None,
     outputs: int | Sequence[int] | None,
@@ -186,10 +193,11 @@ def derivative_matrix(
     _check_mode(primal, mode, chunk)
     results = None if outputs is None else selected(f, outputs)
     arrays = () if results is None else results.positions
-    task = JacobianTask(kind, returns, wanted.positions, wanted.single, chunk, holomorphic, options, arrays)
+    has_aux = bool(has_aux)
+    task = JacobianTask(kind, returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays)
     written = None if results is None else results.argnums
-    target = primal if written is None else returning(primal, written)
-    rebuild = (derivative_matrix, (kind, primal, wanted.argnums, mode, chunk, written, holomorphic, options))
+    target = primal if written is None else returning(primal, written, has_aux)
+    rebuild = (derivative_matrix, (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, options))
     made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
     made.names_primal = kind != "hessian"
     return wanted.bound(made, leading=int(returns is Returns.VALUE))

@@ -31,6 +31,7 @@ class Rows:
         arguments: an expression for each argument, by position.
         is_flagged: return that the Jacobian is complete, too.
         returns: what the code returns.
+        has_aux: the function returns something besides the value.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.
         width: rows in each reverse sweep.
@@ -43,12 +44,13 @@ class Rows:
         *,
         is_flagged: bool,
         returns: Returns,
+        has_aux: bool,
         places: Places,
         arrays: list[str],
         width: int,
     ) -> None:
         self.structure, self.is_flagged, self.returns, self.places = structure, is_flagged, returns, places
-        self.arrays, self.width = arrays, width
+        self.arrays, self.width, self.has_aux = arrays, width, has_aux
         self.inputs = [part.of(arguments[part.position]) for part in structure.inputs]
 
     def lines(self, call: str, parameters: str) -> Iterator[str]:
@@ -60,8 +62,7 @@ class Rows:
         """
         parts, blocks = self.structure.outputs, self.structure.blocks()
         yield from writing.separations(self.places, self.arrays)
-        yield f"irad_n, irad_value, irad_state, irad_shadows = irad_augmented({call})"
-        yield f"irad_pullback = irad_make(irad_state, irad_shadows, (({parameters}, ), irad_value))"
+        yield from writing.forward_sweep(call, parameters, self.has_aux)
         sizes = [writing.size_of(p, p.of("irad_value"), self._directions(p)) for p in parts]
         yield from writing.starts("start", parts, sizes)
         for part in parts:
@@ -74,10 +75,12 @@ class Rows:
         yield f"for irad_first in range(0, {end}, {self.width}):"
         yield from indented(self._each_lane(end, (line for part in parts for line in self._seeded(part))))
         seeds = [self.structure.of_value(partial(self._cotangent, lane)) for lane in range(self.width)]
-        yield f"    irad_found = irad_pullback(({''.join(f'{seed}, ' for seed in seeds)}))"
+        given = (f"({seed}, None), " if self.has_aux else f"{seed}, " for seed in seeds)
+        yield f"    irad_found = irad_pullback(({''.join(given)}))"
         yield from indented(self._each_lane(end, (line for part in parts for line in self._taken(part))))
         yield from writing.copies(self.places)
-        yield f"return {writing.returned(self.structure, self.returns, True if self.is_flagged else None)}"
+        flag = True if self.is_flagged else None
+        yield f"return {writing.result(self.structure, self.returns, self.has_aux, flag)}"
 
     def _each_lane(self, end: str, lines: Iterable[str]) -> Iterator[str]:
         """Does something for each direction of a sweep; the last sweep may have fewer."""

@@ -120,11 +120,27 @@ def variable(block: Block) -> str:
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
-def returned(structure: Structure, returns: Returns, is_complete: bool | None) -> str:
+def forward_sweep(call: str, parameters: str, has_aux: bool) -> Iterator[str]:
+    """Runs the function, and makes a pullback of what is saved.
+
+    Args:
+        call: the arguments, as the function is called.
+        parameters: its parameters.
+        has_aux: it returns something besides the value.
+    """
+    returned = "irad_both" if has_aux else "irad_value"
+    yield f"irad_n, {returned}, irad_state, irad_shadows = irad_augmented({call})"
+    yield f"irad_pullback = irad_make(irad_state, irad_shadows, (({parameters}, ), {returned}))"
+    if has_aux:
+        yield "irad_value, irad_aux = irad_both"
+
+
+def result(structure: Structure, returns: Returns, has_aux: bool, is_complete: bool | None) -> str:
     """What the code returns: value, Jacobian or both; and whether the Jacobian is complete, where that is asked for."""
-    found = structure.result(variable)
-    result = {Returns.GRADIENT: found, Returns.VALUE: "irad_value"}.get(returns, f"(irad_value, {found})")
-    return result if is_complete is None else f"({result}, {is_complete})"
+    found, value = structure.result(variable), "(irad_value, irad_aux)" if has_aux else "irad_value"
+    jacobian = f"({found}, irad_aux)" if has_aux else found
+    made = {Returns.GRADIENT: jacobian, Returns.VALUE: value}.get(returns, f"({value}, {found})")
+    return made if is_complete is None else f"({made}, {is_complete})"
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from numba import njit
 from scipy import sparse
 
 import irad
-from irad.api.jacobians.colouring import colours_of
+from irad.api.sparse.colouring import colours_of
 
 
 @njit
