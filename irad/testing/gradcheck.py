@@ -86,7 +86,8 @@ def gradcheck(
         args: where to check; copied for every call.
         argnums: positions to differentiate with respect to; by default all that hold floats. The others are constants.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
-        modes: "autodiff" (both sweeps in one), "vjp" (the sweeps apart: a pullback).
+        modes: "autodiff" (both sweeps in one), "vjp" (the sweeps apart: a pullback), "jvp" (forward mode: a run
+            for each number in the arguments).
         rtol: a relative tolerance, in addition to the error of the reference; 1e-9 for double precision, 2e-4 for
             single.
         atol: an absolute tolerance of partial derivatives.

@@ -503,6 +503,27 @@ def test_shared_memory_that_is_written_is_refused():
         gradcheck(written, X, X)
 
 
+def test_forward_mode_is_checked():
+    @njit
+    def several(x, n, pair):
+        x[0] = x[1] * pair[0]
+        return x[::n] * pair[0], pair[1] ** 2 * x[0]
+
+    arguments = X.copy(), 2, (1.5, 0.5 + 0.25j)
+    report = gradcheck(several, *arguments, modes=("jvp",))
+    assert report.right
+    assert [(a.name, a.checked) for a in report.arguments] == [("x", 2 * X.size), ("pair", 2 * 3)]
+
+
+def test_wrong_tangents_are_seen(monkeypatch: pytest.MonkeyPatch):
+    def pushforward(f: Any, argnums: Any, *, options: Any) -> Any:
+        return lambda tangents, x: (f(x), 3.0 * x * x * tangents[0] + 1e-5)
+
+    monkeypatch.setattr(irad, "pushforward", pushforward, raising=False)
+    with pytest.raises(GradcheckError, match="respect to x is wrong"):
+        gradcheck(cubed, 1.0, modes=("jvp",))
+
+
 def test_unknown_modes_are_refused():
     with pytest.raises(SignatureError, match="names no mode of irad"):
         gradcheck(cubed, 1.0, modes=("forward",))

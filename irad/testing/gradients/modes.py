@@ -13,7 +13,8 @@ import numpy as np
 
 import irad
 from irad.data.copies import copied
-from irad.data.floats import Vector, read_floats
+from irad.data.floats import Vector, floats_only, read_floats, with_floats
+from irad.data.precision import in_types_of
 from irad.testing.gradients.objective import Objective
 from irad.testing.rules.trial import Run, Trial
 
@@ -46,11 +47,41 @@ def by_vjp(trial: Trial) -> Answer:
     found = tuple(
         read_floats(cotangent) if active else None for cotangent, active in zip(cotangents, trial.active, strict=True)
     )
+    return Answer(Run(value, arguments, found), _objective_of_value(trial))
+
+
+def by_jvp(trial: Trial) -> Answer:
+    """`irad.pushforward`: a run in the direction of each number; what is left in written arrays does not count."""
+    objective = _objective_of_value(trial)
+    positions = tuple(position for position, active in enumerate(trial.active) if active)
+    push = irad.pushforward(trial.program, positions, options=trial.options)
+    still = {position: np.zeros(read_floats(trial.values[position]).size) for position in positions}
+
+    def run(moving: dict[int, Vector]) -> tuple[Any, Any, tuple[Any, ...]]:
+        arguments = copied(trial.values)
+        tangents = tuple(_tangent(trial.values[p], vector) for p, vector in (still | moving).items())
+        return *push(tangents, *arguments), arguments
+
+    def slope(position: int, direction: Vector) -> float:
+        _, tangent, _ = run({position: direction})
+        return float(objective.weights @ read_floats(tangent)) if objective.weights.size else 0.0
+
+    value, _, arguments = run({})
+    found = {p: np.array([slope(p, one) for one in np.eye(vector.size)]) for p, vector in still.items()}
+    return Answer(Run(value, arguments, tuple(found.get(p) for p in range(len(trial.values)))), objective)
+
+
+def _tangent(value: Any, leaves: Vector) -> Any:
+    """A tangent of an argument: in its structure and precision."""
+    return floats_only(in_types_of(with_floats(value, leaves), value))
+
+
+def _objective_of_value(trial: Trial) -> Objective:
     weights = np.zeros(0) if trial.seed is None else read_floats(trial.seed)
-    return Answer(Run(value, arguments, found), Objective(trial.program, trial.values, weights, {}))
+    return Objective(trial.program, trial.values, weights, {})
 
 
-MODES: Final[dict[str, Callable[[Trial], Answer]]] = {"autodiff": by_autodiff, "vjp": by_vjp}
+MODES: Final[dict[str, Callable[[Trial], Answer]]] = {"autodiff": by_autodiff, "vjp": by_vjp, "jvp": by_jvp}
 
 
 def gradients_match(cotangents: tuple[Vector | None, ...], values: tuple[Any, ...]) -> str | None:
