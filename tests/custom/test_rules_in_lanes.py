@@ -15,6 +15,7 @@ from irad.api.forward import batched_pushforward
 from irad.errors import NoRuleError, RuleError
 from irad.frontend.custom import catalogue
 from irad.rules import AugmentedReturn, StatefulRule, in_lanes, is_active
+from irad.testing import check_rule
 from irad.testing.allocations import allocations
 
 A = np.array([1.0, 2.0])
@@ -345,6 +346,32 @@ def test_what_cannot_be_repeated_in_reverse_mode():
 
     _, shadows = reversed_in_lanes(through, (1.0, 2.0, 0.0))
     np.testing.assert_array_equal(shadows, [[10.0, 160.0], [20.0, 320.0], [0.0, 0.0]])
+
+
+def test_a_batched_rule_whose_value_has_no_cotangent():
+    """Then there is None in the place of the tuple; `check_rule` tries it, and much else."""
+
+    @njit
+    def store(out, x):
+        out[:] = x * x
+        return x.sum()
+
+    @rules.augmented_primal(store, batched=True)
+    def augmented(config, out, x):
+        return AugmentedReturn(store(out.value, x.value), None, x.value.copy())
+
+    @rules.reverse(store, batched=True)
+    def reverse(config, cotangent, tape, out, x):
+        for lane in range(config.width):
+            if is_active(x) and is_active(cotangent):
+                x.shadow[lane][:] += cotangent[lane]
+            if is_active(x) and is_active(out):
+                x.shadow[lane][:] += 2.0 * tape * out.shadow[lane]
+            if is_active(out):
+                out.shadow[lane][:] = 0.0
+        return None, None
+
+    check_rule(store, np.array([0.3, 0.4]), np.array([0.5, -0.2]), single=False, aliasing=False)
 
 
 def test_workspace_of_each_direction():

@@ -81,7 +81,15 @@ def in_lanes(
     context: BaseContext, builder: IRBuilder, numba_type: Type, values: Sequence[Value], lanes: int | None
 ) -> Value:
     """What a rule is given for each direction: a tuple, if it takes all at once."""
-    return values[0] if lanes is None else context.make_tuple(builder, numba_type, values)
+    is_single = lanes is None or numba_type == types.none
+    return values[0] if is_single else context.make_tuple(builder, numba_type, values)
+
+
+def of_lanes(builder: IRBuilder, numba_type: Type, value: Value, lanes: int | None) -> list[Value]:
+    """The reverse: the items of such a tuple."""
+    if lanes is None:
+        return [value]
+    return [value] * lanes if numba_type == types.none else cgutils.unpack_tuple(builder, value, lanes)
 
 
 def of_lane(context: BaseContext, builder: IRBuilder, value_type: Type, value: Value, lane: int) -> tuple[Type, Value]:

@@ -309,7 +309,7 @@ def _restoring(glue: Glue, number: int, width: int) -> Callable[[tuple[Type, ...
         pointers, value = emit.kept(context, builder, frame, number, glue.held, width * (count + 1))
         *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
         arguments, slot = arguments[: len(glue.arguments)], arguments[len(glue.arguments) :]
-        shadows = [shadow] if lanes is None else cgutils.unpack_tuple(builder, shadow, lanes)
+        shadows = emit.of_lanes(builder, glue.cotangent_type, shadow, lanes)
         pairs = zip(pointers[width * count :], shadows, strict=True)
         each = [emit.cotangent(context, builder, glue.result, *pair) for pair in pairs]
         found = emit.in_lanes(context, builder, glue.cotangent_type, each, lanes)
@@ -331,7 +331,7 @@ def _clearing(glue: Glue) -> Callable[[tuple[Type, ...]], Typed]:
     lanes = glue.lanes("reverse")
 
     def clear(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        for each in values if lanes is None else cgutils.unpack_tuple(builder, values[0], lanes):
+        for each in emit.of_lanes(builder, glue.cotangent_type, values[0], lanes):
             emit.clear(context, builder, glue.result, each)
         return context.get_dummy_value()
 

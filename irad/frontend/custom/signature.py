@@ -120,8 +120,8 @@ class Annotated:
 
 
 def in_lanes_of(one: Type, lanes: int | None) -> Type:
-    """The type of what a rule is given for each direction, from that for one."""
-    return one if lanes is None else types.UniTuple(one, lanes)
+    """The type of what a rule is given for each direction, from that for one; of nothing it is given None."""
+    return one if lanes is None or one == types.none else types.UniTuple(one, lanes)
 
 
 def writable(array_type: Type) -> Type:
