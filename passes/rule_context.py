@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
-from irad.ir.values import Value
+from irad.ir.values import ConstantInt, Value
 from irad.passes.memory.number_places import is_made_here, number_places
 from irad.passes.request import MemoryType
 from irad.passes.unit import Unit
@@ -51,9 +51,10 @@ class RuleContext(ABC):
         mod_ref, mask = self.unit.mod_ref, self.unit.points_to.mask(pointer)
         return any(inst is not call and mod_ref.of(inst).reads & mask for inst in self.unit.function.instructions())
 
-    def number_places(self, pointer: Value) -> MemoryType | None:
+    def number_places(self, pointer: Value, size: Value | None = None) -> MemoryType | None:
         """As `layout`; where that is not known, the numbers that the function itself accesses there."""
-        return self.layout(pointer) or number_places(self.unit.memory_types, pointer)
+        known = size.value if isinstance(size, ConstantInt) else None
+        return self.layout(pointer) or number_places(self.unit.memory_types, pointer, known)
 
     def is_made_here(self, pointer: Value) -> bool:
         """Whether the memory is the function's own: its shadow holds no derivatives yet."""

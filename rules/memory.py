@@ -68,7 +68,7 @@ def _clear_pointers(context: AugmentedContext, layout: MemoryType | None, into: 
     Raises:
         UnsupportedError: it is not certain which bytes of the caller's shadow are pointers.
     """
-    layout = layout or context.number_places(into)
+    layout = layout or context.number_places(into, size)
     if layout is None and not context.is_made_here(into):
         raise UnsupportedError(
             "constant bytes overwrite memory of the caller's that holds numbers beside pointers, and it is not certain "
@@ -119,7 +119,7 @@ def _gaps(layout: MemoryType) -> list[tuple[int, int]]:
 def _clear_numbers(context: ReverseContext, into: Value, size: Value) -> None:
     """Clears the cotangents in a shadow where constant bytes were written; pointers next to them stay."""
     build, shadow = context.builder, context.shadow(into)
-    layout = context.number_places(into) if context.holds_pointers(into) else None
+    layout = context.number_places(into, size) if context.holds_pointers(into) else None
     if layout is None:
         fill(build, shadow, size)
     elif layout.floats():

@@ -50,7 +50,7 @@ def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSit
     build, cotangent = context.builder, context.cotangent(call)
     for parameter, partial_ in zip(call.arguments[1:], partials, strict=True):
         if context.is_active(parameter):
-            slope = partial_(build, [context.value(argument) for argument in call.arguments])
+            slope = partial_(build, _given(context, call))
             context.accumulate(parameter, strong_zero(build, cotangent, build.fmul(cotangent, slope)))
 
 
@@ -63,9 +63,14 @@ def _tangent(
     for parameter, partial_ in zip(call.arguments[1:], partials, strict=True):
         if context.is_active(parameter):
             tangent = context.tangent(parameter)
-            slope = partial_(build, [context.value(argument) for argument in call.arguments])
+            slope = partial_(build, _given(context, call))
             total = build.fadd(total, strong_zero(build, tangent, build.fmul(tangent, slope)))
     context.set_tangent(total)
+
+
+def _given(context: Context, call: CallSite) -> list[Value]:
+    """The draw and the parameters. The draw is the result of the call, since that depends on the parameters."""
+    return [context.value(call), *(context.value(argument) for argument in call.arguments[1:])]
 
 
 def _refuse(what: Mapping[int, str], remedy: str, context: Context, call: CallSite) -> Sequence[Value]:

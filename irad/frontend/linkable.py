@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 from irad.backend.link import check_symbols
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
-from irad.frontend.numba import code_libraries, kernels
+from irad.frontend.numba import code_libraries, kernels, samplers
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
 
@@ -64,7 +64,7 @@ class Linkable:
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._text = text
-        self._module = self._with(resident.inline_text(called))
+        self._module = self._with(resident.inline_text(called), text)
         self._set_apart()
         self._module.link_in(parse(_NEVER_CACHED))
         linked = {name for library in libraries for name in library.symbols()}
@@ -76,7 +76,8 @@ class Linkable:
 
         Its functions have other names than those that the derivative of that program is going to have.
         """
-        module = self._with(resident.program_text(resident.named_in(self._text)))
+        text = samplers.undefine_draws(self._text)
+        module = self._with(resident.program_text(resident.named_in(text)), text)
         for function in module.functions:
             is_called = function.name in (*self.symbols.values(), *IN_PYTHON)
             if not (function.is_declaration or is_called):
@@ -84,9 +85,9 @@ class Linkable:
                 function.linkage = "internal"
         return module
 
-    def _with(self, support: str) -> Any:
+    def _with(self, support: str, text: str) -> Any:
         module = llvm.parse_assembly(support)
-        module.link_in(self._renamed(parse(self._text)))
+        module.link_in(self._renamed(parse(text)))
         module.name = self.name
         for symbol in self.symbols.values():
             module.get_function(symbol).linkage = "linkonce_odr"

@@ -183,8 +183,11 @@ class Context(Protocol):
         """Whether the function reads the memory that a pointer leads to anywhere but in a call."""
         ...
 
-    def number_places(self, pointer: Value) -> MemoryType | None:
-        """As `layout`; where that is not known, the numbers that the function itself accesses there."""
+    def number_places(self, pointer: Value, size: Value | None = None) -> MemoryType | None:
+        """As `layout`; where that is not known, the numbers that the function itself accesses there.
+
+        None also where the function does not know what all of ``size`` bytes of its caller's memory are.
+        """
         ...
 
     def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:

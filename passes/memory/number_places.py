@@ -3,7 +3,8 @@
 Input   `MemoryTypes`, a pointer.
 Output  a `MemoryType` as seen from the pointer on, or None where the places are not certain.
 Method  accesses at constant offsets are fields of memory that does not repeat; with others, a record layout.
-Limit   memory that callees change has no such places: they may access other numbers in it.
+Limit   memory that callees change has no such places: they may access other numbers in it. Nor has memory of the
+        caller's where the function does not access all of the bytes that it asks for: others may lie there.
 """
 
 from __future__ import annotations
@@ -23,17 +24,35 @@ _ENDLESS: Final = 1 << 40  # a stride that no memory reaches
 _CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE, ObjectKind.GLOBAL, ObjectKind.UNKNOWN)
 
 
-def number_places(memory: MemoryTypes, pointer: Value) -> MemoryType | None:
-    """Where the numbers are that the function may access behind a pointer."""
+def number_places(memory: MemoryTypes, pointer: Value, size: int | None = None) -> MemoryType | None:
+    """Where the numbers are that the function may access behind a pointer, in so many bytes if that is given."""
     found = {_places(memory, item.index) for item in memory.points_to.of(pointer)}
     layout = found.pop() if len(found) == 1 else None
     if layout is None or not layout.floats():
         return layout
     if layout.stride == _ENDLESS:
         offset = memory.points_to.position(pointer).exact
+        if size is not None and offset is not None and not _accesses_all(memory, pointer, offset, size):
+            return None
     else:
         offset = memory.points_to.record_position(pointer).modulo(layout.stride)
     return None if offset is None else layout.seen_from(offset)
+
+
+def _accesses_all(memory: MemoryTypes, pointer: Value, offset: int, size: int) -> bool:
+    """Whether the function knows what each of so many bytes of the caller's memory holds."""
+    callers = [item.index for item in memory.points_to.of(pointer) if item.kind in _CALLERS]
+    wanted = set(range(offset, offset + size))
+    return all(
+        wanted
+        <= {
+            byte
+            for start, kinds in memory.accesses.get(index, {}).items()
+            for kind in kinds
+            for byte in range(start, start + types.size_of(kind))
+        }
+        for index in callers
+    )
 
 
 def is_made_here(memory: MemoryTypes, pointer: Value) -> bool:

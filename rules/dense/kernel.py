@@ -29,6 +29,8 @@ TWO: Final = const_int(I64, 2)
 TRUE: Final = const_int(I1, 1)
 FALSE: Final = const_int(I1, 0)
 CALLED: Final = ("noinline", "nounwind")
+MERGED: Final = ("alwaysinline", "nounwind")
+"""Of functions that are differentiated themselves: what lies in memory is known where all that uses it is in sight."""
 INLINED: Final = ("nounwind", "willreturn", "memory(argmem: readwrite)")
 _REASSOCIATE: Final = ("reassoc",)
 
@@ -197,6 +199,8 @@ class Kernel:
         function = module.functions.get(symbol)
         if function is None:
             function = module.define(symbol, types.function_type(result, [value.type for value in given]))
+            if module.opaque_guards and attributes is CALLED:
+                attributes = MERGED
             function.prefix, function.attributes = ("internal",), attributes
             inside = Kernel(Builder(function.add_block("entry")), self.element)
             rest = iter(function.params)

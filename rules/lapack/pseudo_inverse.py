@@ -23,6 +23,7 @@ from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.saved import same
 from irad.rules.dense.tangent import Differential, Tangent
 
+_OPENS_DERIVATIVE: Final = "irad.arena_new"
 _DECOMPOSITION: Final = "numba_ez_gesdd"
 _PRODUCT: Final = "numba_xxgemm"
 _CONJUGATED: Final = ord("C")
@@ -36,7 +37,16 @@ def ends_pseudo_inverse(product: CallSite) -> bool:
 
 
 def product_behind(decomposition: CallSite) -> CallSite | None:
-    """The product that makes a pseudo-inverse of a decomposition, if there is one."""
+    """The product that makes a pseudo-inverse of a decomposition, if there is one.
+
+    None in a program with derivatives: those of a pseudo-inverse read the singular vectors, too, which therefore have
+    to have derivatives themselves.
+    """
+    assert decomposition.block is not None
+    assert decomposition.block.function is not None
+    module = decomposition.block.function.module
+    if module is not None and _OPENS_DERIVATIVE in module.functions:
+        return None
     return next((c for c in _calls(decomposition.arguments[9], _PRODUCT) if _is_pair(decomposition, c)), None)
 
 

@@ -81,7 +81,7 @@ class Sweep:
     def is_carried(self, pointer: Value, *path: int) -> bool:
         return self.holds_pointers(pointer, *path)
 
-    def number_places(self, pointer: Value) -> MemoryType | None:
+    def number_places(self, pointer: Value, size: Value | None = None) -> MemoryType | None:
         return None
 
     def is_made_here(self, pointer: Value) -> bool:

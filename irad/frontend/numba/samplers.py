@@ -15,6 +15,7 @@ Why     what such a sampler accepts depends on the parameters, and so does which
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -55,6 +56,7 @@ SAMPLERS: Final[Mapping[tuple[str, str], Draw]] = {
 
 _CUT: Final = "irad.draw"
 _DRAWN: Final = "irad.drawn."
+_BODY: Final = re.compile(r"^define [^\n]*@(irad\.draw[\w.]*)\(([^)]*)\)[^\n]*\{.*?^\}", re.MULTILINE | re.DOTALL)
 
 
 def mark_draws(module: Any, descriptor: Any) -> None:
@@ -89,6 +91,11 @@ def define_draws(text: str) -> str:
             function.prefix, function.attributes = ("internal",), ("alwaysinline",)
             Builder(function.add_block()).ret(function.params[0])
     return print_module(module)
+
+
+def undefine_draws(text: str) -> str:
+    """LLVM text without these bodies: for a program that is differentiated, in which the calls have rules again."""
+    return _BODY.sub(lambda found: _declaration(found[1], found[2].count("double")), text)
 
 
 def _wrapper_text(symbol: str, types: list[str], result: str, draw: Draw) -> str:
