@@ -4,6 +4,8 @@ The heat equation is solved in 2,000 explicit steps. In place of a tape of all o
 states, and runs steps again.
 """
 
+import argparse
+
 import numpy as np
 from numba import njit
 from scipy.optimize import minimize
@@ -36,6 +38,20 @@ def misfit(logarithms, starts, measured):
     return total + 1e-9 * (np.diff(logarithms) ** 2).sum()
 
 
+def draw(file, found, truth):
+    """The conductivity that was found, and the one that made the measurements."""
+    from matplotlib.figure import Figure  # only for the picture
+
+    place = np.linspace(0.0, 1.0, CELLS)
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(place, truth, color="0.7", linewidth=4, label="true")
+    axes.plot(place, found, "o-", markersize=4, label="found")
+    axes.set(xlabel="place on the rod", ylabel="conductivity", ylim=(0.0, None))
+    axes.legend(frameon=False)
+    figure.savefig(file)
+
+
 def main():
     """Recovers a conductivity from where three runs end."""
     place = np.linspace(0.0, 1.0, CELLS)
@@ -50,4 +66,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--plot", metavar="FILE", help="draw the result, as PNG or SVG; needs matplotlib")
+    options = parser.parse_args()
+    found, truth = main()
+    if options.plot:
+        draw(options.plot, found, truth)

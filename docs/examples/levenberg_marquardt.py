@@ -4,6 +4,8 @@ There is an unknown for each of 20,000 points. Each residual depends on three of
 computed in a few products, whatever the number of points, and a step solves a banded system.
 """
 
+import argparse
+
 import numpy as np
 from numba import njit
 from scipy.sparse import identity
@@ -43,6 +45,19 @@ def fit(data, stiffness):
     return curve, steps, jacobian.products
 
 
+def draw(file, data, curve):
+    """The data, with its outliers, and the curve."""
+    from matplotlib.figure import Figure  # only for the picture
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(data[::20], ".", markersize=2, color="0.6", label="data")
+    axes.plot(curve[::20], label="fit")
+    axes.set(xlabel="number of the point / 20", ylim=(-3.0, 25.0))
+    axes.legend(frameon=False)
+    figure.savefig(file)
+
+
 def main():
     """Fits a curve to a wave with noise, a tenth of which is nonsense."""
     random = np.random.default_rng(1)
@@ -52,8 +67,13 @@ def main():
     curve, steps, products = fit(data, 1e4)
     error = np.sqrt(((curve - truth) ** 2).mean())
     print(f"{steps} steps, {products} products for each Jacobian, error {error:.3f}")
-    return error, products
+    return error, products, data, curve
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--plot", metavar="FILE", help="draw the result, as PNG or SVG; needs matplotlib")
+    options = parser.parse_args()
+    _, _, data, curve = main()
+    if options.plot:
+        draw(options.plot, data, curve)

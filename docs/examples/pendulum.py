@@ -4,6 +4,8 @@ The torques at all times are the unknowns, 200 of them; what is minimised is the
 rest, upright, at the end. The gradient goes through the four stages of each step of Runge and Kutta.
 """
 
+import argparse
+
 import numpy as np
 from numba import njit
 from scipy.optimize import minimize
@@ -43,6 +45,22 @@ def cost(torques):
     return 1e-3 * DT * (torques**2).sum() + (angle - np.pi) ** 2 + 0.1 * speed**2
 
 
+def draw(file, torques):
+    """The angle and the torque over time."""
+    from matplotlib.figure import Figure  # only for the picture
+
+    times = DT * np.arange(1, STEPS + 1)
+    angles = [swing(torques[:count])[0] for count in range(1, STEPS + 1)]
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(times, np.degrees(angles), color="C0")
+    left.axhline(180.0, color="0.7", linestyle="--")
+    left.set(xlabel="time", ylabel="angle in degrees")
+    right.plot(times, torques, color="C1")
+    right.set(xlabel="time", ylabel="torque")
+    figure.savefig(file)
+
+
 def main():
     """Finds torques, and says where they lead."""
     start = np.sin(np.arange(STEPS) * DT * 3.0)
@@ -53,4 +71,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--plot", metavar="FILE", help="draw the result, as PNG or SVG; needs matplotlib")
+    options = parser.parse_args()
+    torques, _, _ = main()
+    if options.plot:
+        draw(options.plot, torques)

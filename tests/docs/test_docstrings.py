@@ -1,4 +1,4 @@
-"""Every public name has an example in its docstring, and the example gives what it says.
+"""Every public name stands in the reference and has an example in its docstring, which gives what it says.
 
 Exempt are errors and warnings, which docs/errors.md shows by programs that cause them, and what has no docstring of its
 own: modules and plain data.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -16,6 +18,10 @@ import irad
 import irad.data
 import irad.rules
 import irad.testing
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = DOCS / "reference"
+NOT_IN_REFERENCE = ("__version__", "data", "rules", "testing")
 
 
 def _public() -> dict[str, object]:
@@ -45,3 +51,21 @@ def test_example(name: str):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
     runner.run(test, out=printed.append)
     assert runner.failures == 0, "".join(printed)
+
+
+def test_the_reference_has_every_public_name():
+    documented = set(re.findall(r"^::: (\S+)$", "".join(p.read_text() for p in REFERENCE.iterdir()), re.MULTILINE))
+    assert documented == _public().keys() - {*(f"irad.{name}" for name in NOT_IN_REFERENCE), "irad.rules.ALL"}
+
+
+def test_the_index_has_every_page():
+    pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} - {"README.md"}
+    linked = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "README.md").read_text(encoding="utf-8")))
+    assert pages - linked == set()
+
+
+@pytest.mark.parametrize("name", [name for name in EXPLAINED if "\nArgs:\n" in EXPLAINED[name]])
+def test_parameters_are_explained(name: str):
+    parameters = inspect.signature(_public()[name]).parameters  # type: ignore[arg-type]
+    explained = re.findall(r"^    (\w+(?:, \w+)*): ", EXPLAINED[name].partition("\nArgs:\n")[2], re.MULTILINE)
+    assert parameters.keys() <= {each for line in explained for each in line.split(", ")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,17 @@ def result_of(name: str, capsys: Any) -> Any:
     return found
 
 
+def check_picture(name: str, folder: Path, *found: Any) -> None:
+    """Draws what a program found, where matplotlib is installed."""
+    if find_spec("matplotlib") is None:
+        return
+    file = folder / f"{name}.svg"
+    runpy.run_path(str(EXAMPLES / f"{name}.py"))["draw"](file, *found)
+    text = file.read_text(encoding="utf-8")
+    assert text.count("<path") > 20
+    assert "<svg" in text
+
+
 def test_garch(capsys):
     found, errors, truth = result_of("garch", capsys)
     assert (np.abs(found - truth) < 3.0 * errors).all()
@@ -29,19 +41,22 @@ def test_forces(capsys):
     np.testing.assert_allclose(found, truth, rtol=1e-6)
 
 
-def test_pendulum(capsys):
-    _, angle, speed = result_of("pendulum", capsys)
+def test_pendulum(capsys, tmp_path):
+    torques, angle, speed = result_of("pendulum", capsys)
+    check_picture("pendulum", tmp_path, torques)
     assert abs(angle - np.pi) < 0.05
     assert abs(speed) < 0.1
 
 
-def test_conductivity(capsys):
+def test_conductivity(capsys, tmp_path):
     found, truth = result_of("conductivity", capsys)
+    check_picture("conductivity", tmp_path, found, truth)
     np.testing.assert_allclose(found, truth, rtol=0.05)
 
 
-def test_levenberg_marquardt(capsys):
-    error, products = result_of("levenberg_marquardt", capsys)
+def test_levenberg_marquardt(capsys, tmp_path):
+    error, products, data, curve = result_of("levenberg_marquardt", capsys)
+    check_picture("levenberg_marquardt", tmp_path, data, curve)
     assert error < 0.03
     assert products == 3
 
