@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -37,15 +37,15 @@ Progress = Callable[[str, int, int], None]
 class Settings:
     """How `gradcheck` checks; see there."""
 
-    modes: tuple[str, ...] = ("autodiff",)
-    tolerances: Tolerances = field(default_factory=Tolerances)
-    points: int = 1
-    cotangents: int = 2
-    max_partials: int = 64
-    directions: int = 4
-    seed: int = 0
-    complex_step: bool = True
-    options: Options | None = None
+    modes: tuple[str, ...]
+    tolerances: Tolerances
+    points: int
+    cotangents: int
+    max_partials: int
+    directions: int
+    seed: int
+    complex_step: bool
+    options: Options | None
 
 
 def gradcheck(

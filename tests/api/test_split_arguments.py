@@ -76,6 +76,16 @@ def test_workspace_that_is_no_array(make: Any) -> None:
         assert (made().kept, made().kept_headers) == (0, 0)
 
 
+def test_workspace_that_is_another_argument() -> None:
+    """An element that is seen through both has one cotangent, which the shadows of the two would share out."""
+    augmented, _ = irad.split(irad.ReverseSplit, through, Duplicated, Cache, Active)
+    x, shadow = X.copy(), np.zeros(2)
+    for attempt in (augmented, lambda *given: irad.autodiff(irad.Reverse, through, *given)):
+        with pytest.raises(irad.SignatureError, match=r"\(work\) has no shadow but shares memory with argument 0"):
+            attempt(Duplicated(x, shadow), Cache(x), Active(1.0))
+    assert x.tolist() == X.tolist()
+
+
 def test_workspace_in_compiled_code() -> None:
     augmented, reverse = irad.split(irad.ReverseSplit, through, Duplicated, Cache, Active)
 
@@ -145,7 +155,7 @@ def test_a_method() -> None:
     [
         (lambda: irad.split(irad.ReverseSplit, through, Duplicated, nope=Active), "missing a required argument"),
         (lambda: irad.split(irad.ReverseSplit(modified=(2,)), Model(1.0).energy, Active, Active), "there are 2 anno"),
-        (lambda: irad.split(irad.ReverseSplit, through, irad.BatchDuplicated, Cache, Active), "argument 0 of through"),
+        (lambda: irad.split(irad.ReverseSplit, through, X, Cache, Active), "argument 0 of through has no annotation"),
         (lambda: irad.autodiff(irad.Reverse, through, Duplicated(X, X.copy()), Cache(X), by=Active(1.0)), "'by'"),
     ],
 )

@@ -288,18 +288,19 @@ class MemoryChecks:
                 )
 
     def _check_workspace(self) -> None:
-        """The shadow of workspace is made by the call, and cannot lie in a tangent that the caller gives."""
-        given = [tracked for tracked in self.tracked if tracked.role is Role.TANGENT]
+        """The shadow of workspace is made by the call, and cannot lie in a tangent or shadow that the caller gives."""
+        given = [tracked for tracked in self.tracked if tracked.role in (Role.TANGENT, Role.SHADOW, Role.MIXED)]
         for workspace in (tracked for tracked in self.tracked if tracked.role is Role.WORKSPACE):
             for tracked in given:
                 if self._may_be_written(workspace.leaf, tracked.leaf):
+                    what = "tangent" if tracked.role is Role.TANGENT else "shadow"
                     self.refuse(
                         overlap(self.builder, workspace.extent, tracked.extent),
-                        f"{workspace.argument} has no tangent but shares memory with {tracked.argument}, which has one",
-                        "(a) pass tangents for both that overlap as the arguments do (views of one array) or (b) pass "
+                        f"{workspace.argument} has no {what} but shares memory with {tracked.argument}, which has one",
+                        f"(a) pass {what}s for both that overlap as the arguments do (views of one array) or (b) pass "
                         f"a copy: {workspace.argument.name}.copy()",
                         "the function may write to that memory, and an element seen through both arguments has only "
-                        "one tangent",
+                        f"one {what}",
                     )
 
     def _check_lists(self) -> None:
