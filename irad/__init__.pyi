@@ -55,10 +55,15 @@ from irad.api.modes import (
     ReverseSplitWithPrimal as ReverseSplitWithPrimal,
     ReverseWithPrimal as ReverseWithPrimal,
 )
-from irad.api.second import (
+from irad.api.second.hessians import (
     hessian as hessian,
     hvp as hvp,
     hvp_and_grad as hvp_and_grad,
+)
+from irad.api.second.into import (
+    hessian_into as hessian_into,
+    hvp_and_grad_into as hvp_and_grad_into,
+    hvp_into as hvp_into,
 )
 from irad.api.separate.split import split as split
 from irad.api.separate.vjp import vjp as vjp

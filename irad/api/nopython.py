@@ -17,7 +17,8 @@ from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_jacobian_into
 from irad.api.positions import chosen
-from irad.api.second import hessian, hvp, hvp_and_grad
+from irad.api.second.hessians import hessian, hvp, hvp_and_grad
+from irad.api.second.into import hessian_into, hvp_and_grad_into, hvp_into
 from irad.api.series.jet import jet
 from irad.api.series.taylor import taylor
 from irad.api.shadow import shadow_like
@@ -110,10 +111,17 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
     return typed
 
 
-def _hessian(f: Any, argnums: Any = 0, chunk: Any = None, argnames: Any = None) -> Callable[..., Any]:
-    numbers, size = literal(argnums, "argnums"), literal(chunk, "chunk")
-    found = hessian(function_behind(f), numbers, chunk=size, argnames=literal(argnames, "argnames"))
-    return lambda f, argnums=0, chunk=None, argnames=None: found
+def _hessian(derive: Callable[..., Any]) -> Callable[..., Any]:
+    """How Numba types a call of `hessian` and `hessian_into`."""
+
+    def typed(
+        f: Any, argnums: Any = 0, has_aux: Any = False, chunk: Any = None, argnames: Any = None
+    ) -> Callable[..., Any]:
+        numbers, aux, size = literal(argnums, "argnums"), literal(has_aux, "has_aux"), literal(chunk, "chunk")
+        found = derive(function_behind(f), numbers, aux, chunk=size, argnames=literal(argnames, "argnames"))
+        return lambda f, argnums=0, has_aux=False, chunk=None, argnames=None: found
+
+    return typed
 
 
 def _checkpoint(f: Any) -> Callable[..., Any]:
@@ -196,11 +204,21 @@ _of_python_alone(
 
 _of_python_alone(jet, "irad.taylor(f, order)(series, …), with a coefficient for each order in each series")
 
-for function in (grad, value_and_grad, value_and_grad_into, pushforward, hvp, hvp_and_grad):
+for function in (
+    grad,
+    value_and_grad,
+    value_and_grad_into,
+    pushforward,
+    hvp,
+    hvp_and_grad,
+    hvp_into,
+    hvp_and_grad_into,
+):
     overload(function, prefer_literal=True, strict=False)(_chosen(function))
 for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
     overload(each, prefer_literal=True, strict=False)(_jacobian(each))
-overload(hessian, prefer_literal=True, strict=False)(_hessian)
+for made in (hessian, hessian_into):
+    overload(made, prefer_literal=True, strict=False)(_hessian(made))
 overload(jvp, prefer_literal=True, strict=False)(_jvp)
 overload(taylor, prefer_literal=True, strict=False)(_taylor)
 overload(checkpoint, strict=False)(_checkpoint)

@@ -26,6 +26,7 @@ from irad.options import Options
 _RETURNS: Final = {
     "jacobian": Returns.GRADIENT,
     "hessian": Returns.GRADIENT,
+    "hessian_into": Returns.VALUE,
     "value_and_jacobian": Returns.VALUE_AND_GRADIENT,
     "value_and_jacobian_into": Returns.VALUE,
 }
@@ -199,7 +200,7 @@ def derivative_matrix(
     target = primal if written is None else returning(primal, written, has_aux)
     rebuild = (derivative_matrix, (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, options))
     made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
-    made.names_primal = kind != "hessian"
+    made.names_primal = not kind.startswith("hessian")
     return wanted.bound(made, leading=int(returns is Returns.VALUE))
 
 

@@ -1,0 +1,1 @@
+"""Second derivatives: Hessians and their products with vectors."""

@@ -1,0 +1,173 @@
+"""`hessian_into`, `hvp_into` and `hvp_and_grad_into`: second derivatives written to arrays of the caller.
+
+A product is the tangent of the array that `irad.value_and_grad_into` writes the gradient to, so nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+
+from irad.api.forward import pushforward
+from irad.api.functions import options_or_default, remembered
+from irad.api.grad import grad, value_and_grad_into
+from irad.api.jacobians.call import call_of
+from irad.api.jacobians.jacobian import derivative_matrix
+from irad.api.jacobians.specialised import Written, shadow_like, specialised
+from irad.api.selection import Selection, selected
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
+from irad.frontend.calls.raising import public
+from irad.options import Options
+
+
+@public
+def hessian_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    chunk: int | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `hessian`, but writes the Hessian to arrays that are passed in.
+
+    The result is called as ``(out, *args)`` and returns the gradient, which is computed on the way. ``out`` is as in
+    `irad.value_and_jacobian_into`: it has the structure of the Hessian, with an array of one element for a number.
+
+    Returns:
+        A callable ``(out, *args) -> gradient``, also in compiled code; with ``has_aux`` it returns ``(gradient, aux)``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> matrix = np.empty((2, 2))
+        >>> irad.hessian_into(product)(matrix, np.array([3.0, 5.0]))
+        array([25., 30.])
+        >>> matrix
+        array([[ 0., 10.],
+               [10.,  6.]])
+    """
+    wanted, aux = selected(f, argnums, argnames), bool(has_aux)
+    gradient = grad(wanted.primal, wanted.argnums, aux, options=options)
+    found = derivative_matrix("hessian_into", gradient, wanted.argnums, aux, "forward", chunk, None, None, options)
+    return wanted.bound(found, leading=1)
+
+
+@public
+def hvp_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `hvp`, but writes the product to arrays that are passed in.
+
+    The result is called as ``(out, tangents, *args)`` and returns the value of ``f``. ``out`` is as in
+    `irad.value_and_grad_into`, and must not share memory with ``tangents`` or the arguments.
+
+    Returns:
+        A callable ``(out, tangents, *args) -> value``, also in compiled code; with ``has_aux`` it returns
+        ``(value, aux)``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> out = np.empty(2)
+        >>> irad.hvp_into(product)(out, np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        75.0
+        >>> out
+        array([ 0., 10.])
+    """
+    return _into("hvp_into", selected(f, argnums, argnames), bool(has_aux), options)
+
+
+@public
+def hvp_and_grad_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `hvp_and_grad`, but writes both to arrays that are passed in, and allocates neither.
+
+    The result is called as ``(out, tangents, *args)`` and returns the value of ``f``. ``out`` is a pair: what the
+    product is written to, and what the gradient is, each as in `irad.value_and_grad_into`.
+
+    Returns:
+        A callable ``((product, gradient), tangents, *args) -> value``, also in compiled code; with ``has_aux`` it
+        returns ``(value, aux)``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> out = np.empty(2), np.empty(2)
+        >>> irad.hvp_and_grad_into(product)(out, np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        75.0
+        >>> out
+        (array([ 0., 10.]), array([25., 30.]))
+    """
+    return _into("hvp_and_grad_into", selected(f, argnums, argnames), bool(has_aux), options)
+
+
+def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) -> Any:
+    primal, argnums, used = wanted.primal, wanted.argnums, options_or_default(options)
+    function = primal.py_func
+    names, count = parameter_names(function), None if wanted.single else len(wanted.positions)
+    gradient = value_and_grad_into(primal, argnums, has_aux, options=used)
+    push = pushforward(gradient, (0, *(1 + position for position in wanted.positions)), has_aux, options=used)
+    leading = [f"{INTERNAL}out", f"{INTERNAL}tangents"]
+
+    def build() -> DerivativeDispatcher:
+        def write(given: tuple[Any, ...]) -> Written:
+            return _code(kind, given[0], count, has_aux, call_of(function)), scope
+
+        scope = {"irad_push": push, "irad_shadow_like": shadow_like}
+        called = specialised(kind, [*leading, *names], write)
+        public_names = [each if each not in names else f"{each}_of_product" for each in ("out", "tangents")]
+        wrapper = make_wrapper(
+            kind, function, public_names, f"irad_call({', '.join(public_names)}, {{arguments}})", called
+        )
+        rebuild = (_into, (kind, selected(primal, argnums), has_aux, used))
+        return DerivativeDispatcher(wrapper, called, primal, kind, rebuild, lambda result: result)
+
+    found = remembered(primal, (kind, argnums, has_aux, used), build)
+    return wanted.bound(found, leading=2)
+
+
+def _code(kind: str, out: Any, count: int | None, has_aux: bool, call: str) -> str:
+    """The body; ``count`` is that of the tangents in a tuple."""
+    product, gradient = "irad_out[0]", "irad_out[1]"
+    if kind == "hvp_into":
+        product, gradient = "irad_out", _like(out, "irad_out")
+    tangents = "irad_tangents, " if count is None else "".join(f"irad_tangents[{i}], " for i in range(count))
+    aux = ", irad_aux" * has_aux
+    return (
+        f"    irad_value, irad_slope{aux} = irad_push(({product}, {tangents}), {gradient}, {call})\n"
+        f"    return irad_value{aux}\n"
+    )
+
+
+def _like(out: Any, at: str) -> str:
+    """Memory for the gradient, where only the product is wanted."""
+    if isinstance(out, types.BaseTuple):
+        return f"({''.join(_like(part, f'{at}[{i}]') + ', ' for i, part in enumerate(out.types))})"
+    return f"irad_shadow_like({at})" if isinstance(out, types.Array) else at
