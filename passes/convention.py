@@ -6,6 +6,7 @@ instead of naming a symbol or a parameter of the host; what a host does not have
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from irad.ir.instructions import CallSite
@@ -62,19 +63,21 @@ class LibraryCode:
 
     Attributes:
         folders: where its files lie; each ends with a separator.
+        generated: how the names of files begin that do not exist, of functions that are made.
         without_lines: how the names of functions begin whose line numbers mean nothing.
         kernels: how the names of the functions begin that hold the body of a parallel loop.
         kernel_lines: so many lines of such a function are around the body.
     """
 
     folders: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()
     without_lines: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     kernel_lines: int = 0
 
     def holds(self, file: str) -> bool:
         """Whether a file is part of it."""
-        return file.startswith(self.folders)
+        return file.startswith(self.folders) or os.path.basename(file).startswith(self.generated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Method  load the program, check that the task makes sense for its types, derive,
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -31,7 +31,7 @@ from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.forward_words import word_for_forward_mode
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba.convention import NUMBA
-from irad.frontend.numba.cpu import NumbaProgram, load_program
+from irad.frontend.numba.cpu import NumbaProgram, load_program, location_of
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.pointers import install
@@ -220,6 +220,7 @@ def _lending(
         return attempt(task)
     except IradError as error:
         several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
+        _name_function(several, dispatcher)
         if task.is_forward:
             word_for_forward_mode(several)
         if not ((task.lends_shadows or task.lent) and any(isinstance(each, ActivityError) for each in several)):
@@ -236,6 +237,15 @@ def _lending(
             if task.lends_shadows and isinstance(each, ActivityError) and each.memory is not None:
                 each.remedy = "make it inside the function"
         raise
+
+
+def _name_function(errors: Sequence[IradError], dispatcher: Dispatcher) -> None:
+    """Places what is refused in the code of a derivative itself at the function that it is a derivative of."""
+    while hasattr(dispatcher, "primal"):
+        dispatcher = dispatcher.primal
+    for error in errors:
+        if error.location is not None and NUMBA.library.holds(error.location.file):
+            error.location, error.detail, error.focus = location_of(dispatcher.py_func), None, None
 
 
 def observe_derivation(

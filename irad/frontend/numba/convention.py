@@ -36,6 +36,7 @@ NUMBA: Final = HostConvention(
     ),
     library=LibraryCode(
         folders=(numba_folder, str(Path(__file__).parents[1]) + os.sep),
+        generated=("<irad.",),
         without_lines=("__numba_array_expr",),
         kernels=("__numba_parfor_gufunc",),
         kernel_lines=16,
