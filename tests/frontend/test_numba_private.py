@@ -30,6 +30,7 @@ from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.cpython import listobj
+from numba.experimental import jitclass
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
@@ -264,6 +265,7 @@ def test_private_names_are_exercised_here() -> None:
         **dict.fromkeys(("_library", "_sig", "_pyfunc"), cfunc("float64(float64)")(lambda x: x)),
         "_can_compile": make_function(),
         "_definitions": compiler.run_frontend(make_function().py_func),
+        "_numba_type_": jitclass([("x", float64)])(type("Held", (), {"__init__": lambda self: None}))(),
     }
     assert all(hasattr(owner, name) for name, owner in instances.items())
     modules = {
