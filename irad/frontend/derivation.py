@@ -129,6 +129,14 @@ class Derivation:
         """Whether the function writes to no memory of the caller's."""
         return not any(leaf.data_index in self.compiled.written for a in self.arguments for leaf in a.leaves)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether each run with the same content of the arrays does the same."""
+        leaves = [leaf for argument in self.arguments for leaf in argument.leaves]
+        draws = any(isinstance(leaf.type, types.NumPyRandomGeneratorType) for leaf in leaves)
+        changes = any(leaf.data_index in self.compiled.written and not leaf.is_array for leaf in leaves)
+        return not (draws or changes or self.compiled.writes_elsewhere)
+
     def constant_leaves(self) -> list[tuple[Argument, Content]]:
         """What is in arguments without a role and no workspace."""
         workspace = self.workspace()
@@ -320,7 +328,7 @@ def _want(
     check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
     options = task.options
     program = load_program(
-        dispatcher, argument_types, peels=not options.debug, checks=options.boundscheck, serial=task.is_primal
+        dispatcher, argument_types, peels=not options.debug, checks=options.boundscheck, plain=task.is_primal
     )
     return_type = _differentiated(program.signature.return_type, task)
     check_return(dispatcher, return_type, task)

@@ -203,9 +203,12 @@ def test_what_is_differentiated_again():
     by_vjp = njit(lambda x: irad.vjp(product, x, 2.0)[1](1.0)[0])
     by_autodiff = njit(lambda x: irad.autodiff(irad.Reverse, product, irad.Active(x), irad.Const(2.0))[0])
     assert (by_vjp(3.0), by_autodiff(3.0)) == (12.0, 12.0)
-    assert irad.grad(by_autodiff)(3.0) == 4.0
+    assert (irad.grad(by_vjp)(3.0), irad.grad(by_autodiff)(3.0)) == (4.0, 4.0)
+    augmented, reverse = irad.split(irad.ReverseSplit, product, irad.Active, irad.Const)
+    by_split = njit(lambda x: reverse(augmented(irad.Active(x), irad.Const(2.0)))[0])
+    assert by_split(3.0) == 12.0
     with pytest.raises(irad.UnsupportedError, match="keeps a tape of product"):
-        irad.grad(by_vjp)(3.0)
+        irad.grad(by_split)(3.0)
 
 
 def test_first_use_of_irad():

@@ -467,6 +467,31 @@ def test_parallel_loops():
     np.testing.assert_allclose(irad.hvp(with_a_derivative_in_each_iteration)(V, X), 18.0 * X * V)
 
 
+def _growing(state, rate):
+    return state * (1.0 + rate) + 0.1 * np.sin(state)
+
+
+def test_checkpoints():
+    """In a derivative that is differentiated they are calls of their functions."""
+    step = njit(_growing)
+    end, loop = irad.checkpoint(njit(lambda x: (x**3).sum())), irad.checkpoint_loop(step, 5, 2)
+    until_large = irad.checkpoint_while(njit(lambda state, rate: state.sum() < 30.0), step, 2)
+
+    def checkpointed(x, rate):
+        return end(until_large(loop(x, rate), rate))
+
+    def plain(x, rate):
+        for _ in range(5):
+            x = step(x, rate)
+        while x.sum() < 30.0:
+            x = step(x, rate)
+        return (x**3).sum()
+
+    found, wanted = (irad.hvp(njit(f), (0, 1))((V, 0.5), X, 0.3) for f in (checkpointed, plain))
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+    assert found[1] == pytest.approx(wanted[1], rel=1e-12)
+
+
 def test_names_and_pickles():
     product = irad.hvp(cube)
     assert repr(product) == "<irad.hvp of cube>"

@@ -10,13 +10,14 @@ from numba.extending import overload
 
 from irad.api.functions import primal_of
 from irad.api.inside.pullback_value import PullbackType, pullback_maker, tape_type
+from irad.api.inside.rerun import rerunning
 from irad.api.inside.written_call import WrittenCall
 from irad.api.nopython import function_behind
 from irad.api.positions import chosen
 from irad.api.selection import selected
 from irad.api.separate.vjp import augmented_of, vjp
 from irad.frontend.calls.signature import without_aux
-from irad.frontend.numba.cpu import refuse_pullback
+from irad.frontend.numba import private
 
 
 @overload(vjp, prefer_literal=True, strict=False)
@@ -27,8 +28,9 @@ def typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
     argnums = chosen(primal, call.option("argnums"), call.option("argnames"), None)
     has_aux = bool(call.option("has_aux"))
     wanted = None if argnums is None else selected(primal, argnums)
+    if private.shadow().refuses_pullbacks:
+        return rerunning(call, primal, wanted, has_aux=has_aux)
     sweep = augmented_of(primal, None, None if wanted is None else wanted.positions)
-    refuse_pullback(primal)
     tape = tape_type(sweep, (), call.positional, call.named)
     value = tape.alive.types[-1]
     if has_aux and (not isinstance(value, types.BaseTuple) or len(value) != 2):

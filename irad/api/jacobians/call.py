@@ -30,6 +30,7 @@ from irad.frontend.calls.separate.dispatcher import returned_type
 from irad.frontend.calls.signature import without_aux
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
+from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
@@ -129,6 +130,7 @@ class Call:
         self.arguments = arguments_of(self.function, self.argument_types)
         self.names = {argument.position: argument.name for argument in self.arguments}
         self.call = call_of(self.function)
+        self._is_differentiated = private.shadow().refuses_pullbacks
         for position in task.outputs:
             self._check_output(position)
 
@@ -196,16 +198,8 @@ class Call:
 
     @property
     def repeats(self) -> bool:
-        """Whether each run with the same content of the arrays does the same."""
-        return self._repeats(self.derivation)
-
-    @staticmethod
-    def _repeats(derivation: Derivation) -> bool:
-        compiled = derivation.compiled
-        leaves = [leaf for argument in derivation.arguments for leaf in argument.leaves]
-        draws = any(isinstance(leaf.type, types.NumPyRandomGeneratorType) for leaf in leaves)
-        changes = any(leaf.data_index in compiled.written and not leaf.is_array for leaf in leaves)
-        return not (draws or changes or compiled.writes_elsewhere)
+        """As that of the derivation."""
+        return self.derivation.repeats
 
     def restored(self) -> list[str]:
         """Expressions for the arrays that are restored before each run.
@@ -227,7 +221,15 @@ class Call:
         Raises:
             UnsupportedError: it cannot.
         """
-        if not self._repeats(derivation):
+        if not derivation.repeats and self._is_differentiated:
+            raise UnsupportedError(
+                f"a Jacobian of {self.function.__qualname__} is differentiated, and that has side effects",
+                "draw random numbers outside, and pass them as an argument",
+                "it is computed by columns then, each of them in a run of the function; this one draws random numbers, "
+                "or changes a list, an object, a record or memory that is not an argument",
+                location_of(self.function),
+            )
+        if not derivation.repeats:
             raise UnsupportedError(
                 f"{self.function.__qualname__} has side effects, and {self.repetition}",
                 'irad.jacobian(f), with no mode or mode="reverse", which runs the function once',
@@ -253,7 +255,9 @@ class Call:
         return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
 
     def rows(self, *, is_flagged: bool = False) -> Written:
-        """Code for reverse mode."""
+        """Code for reverse mode; where it is differentiated, for forward mode, which has no tape."""
+        if self._is_differentiated:
+            return self.columns(is_flagged=is_flagged)
         code = Rows(
             self.structure,
             self.names,
@@ -287,6 +291,8 @@ class Call:
 
     def either(self, first: DerivativeDispatcher, rows: DerivativeDispatcher) -> Written:
         """Code for both."""
+        if self._is_differentiated:
+            return self.columns()
         call = ", ".join([*self.task.leading, self.call])
         lines = [f"irad_found, irad_is_complete = irad_first({call})"]
         if self.known_mode is None:
@@ -296,6 +302,8 @@ class Call:
     @cached_property
     def known_mode(self) -> Mode | None:
         """The mode, where it does not depend on the shapes of arrays."""
+        if self._is_differentiated:
+            return "forward"
         structure = self.structure
         inputs = [part.is_array for part in structure.inputs]
         outputs = [part.is_array for part in structure.outputs]

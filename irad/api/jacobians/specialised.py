@@ -15,6 +15,7 @@ from irad.frontend.calls.definition import Definition
 from irad.frontend.generated import function_from
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import array_at, extent_of_array, overlap, shadow_pointer
+from irad.frontend.numba import private
 from irad.frontend.numba.target import typing_context
 
 Written = tuple[str, Mapping[str, object]]
@@ -27,22 +28,29 @@ def specialised(name: str, parameters: Sequence[str], write: Callable[[tuple[Any
     Args:
         name: of the functions.
         parameters: their parameters.
-        write: from the types of the arguments to the code.
+        write: from the types of the arguments to the code, which may be another where it is differentiated.
     """
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        body, scope = write(argument_types)
-        source = f"def {name}({', '.join(parameters)}):\n{body}"
-        compiled = njit(error_model="numpy", boundscheck=False)(function_from(name, source, f"irad.{name}", scope))
-        signature = typing_context().resolve_function_type(types.Dispatcher(compiled), argument_types, {})
+        compiled: dict[bool, Any] = {}  # by whether it is differentiated; the types of dispatchers refer to them weakly
+
+        def resolved() -> tuple[Any, Any]:
+            kind = private.shadow().refuses_pullbacks
+            if kind not in compiled:
+                body, scope = write(argument_types)
+                source = f"def {name}({', '.join(parameters)}):\n{body}"
+                code = function_from(name, source, f"irad.{name}", scope)
+                compiled[kind] = njit(error_model="numpy", boundscheck=False)(code)
+            function = types.Dispatcher(compiled[kind])
+            return function, typing_context().resolve_function_type(function, argument_types, {})
 
         def lower(context: BaseContext, builder: IRBuilder, _: Any, values: Sequence[Any]) -> Any:
-            implementation = context.get_function(types.Dispatcher(compiled), signature)  # its type refers to it weakly
+            implementation = context.get_function(*resolved())
             for library in getattr(implementation, "libs", ()):
                 context.active_code_library.add_linking_library(library)
             return implementation(builder, values)
 
-        return signature.return_type(*argument_types), lower
+        return resolved()[1].return_type(*argument_types), lower
 
     return Definition(parameters, define)
 

@@ -224,8 +224,7 @@ def intrinsic_call(
             types_of_arguments = tuple(argument_types[: len(parameters)])
             if not shadow().is_here():
                 return derivation_of(primal, types_of_arguments, task)
-            with shadow().suspended():
-                return _derivation_to_differentiate(primal, types_of_arguments, task)
+            return derivation_to_differentiate(primal, types_of_arguments, task)
 
         derivation = derive()
         check_targets(primal, derivation, targets_given)
@@ -250,17 +249,19 @@ def intrinsic_call(
     return Definition(names, define)
 
 
-def _derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:
+def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:
     """The derivation behind a call that is differentiated itself; the outer derivative watches it, if any does.
 
-    Its parallel loops are serial: the first derivative's way to divide memory among threads has no derivative.
+    Its parallel loops are serial, and its checkpoints calls: the launch of lanes has no derivative, and the rule of a
+    checkpoint differentiates in compiled code.
 
     Raises:
         UnsupportedError: it is one with respect to memory that leads to other memory.
         IradError: there is no first derivative.
     """
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
-    derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
+    with shadow().suspended():
+        derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
     walked = (argument for argument, leaf in derivation.active_objects() if leaf.kind is LeafKind.OBJECT)
     names = sorted({argument.name for argument in walked})
     if names:

@@ -49,6 +49,7 @@ class CustomRule:
         noalias: what it returns is new memory.
         forward_from_body: forward mode differentiates the body if there is no rule for it.
         batched: functions that take all directions at once, by the kind that they were registered as.
+        is_checkpoint: the reverse is that of the body, with less memory.
         version: changes with each registration.
     """
 
@@ -66,6 +67,7 @@ class CustomRule:
     noalias: bool = False
     forward_from_body: bool = False
     batched: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    is_checkpoint: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 
     @property
@@ -319,12 +321,12 @@ def add(target: object, table: dict[Pattern, CustomRule]) -> None:
     changed(target)
 
 
-def declare_new(target: object, parts: dict[str, Callable[..., Any]], *, forward_from_body: bool) -> None:
-    """Gives a rule to a function that nothing has called yet, so that there is nothing to compile again.
+def declare_checkpoint(target: object, parts: dict[str, Callable[..., Any]]) -> None:
+    """Gives the rule of a checkpoint to a function that nothing has called yet, so that nothing is compiled again.
 
     That may be while Numba types what is going to call it.
     """
-    _RULES[target] = {ANY: CustomRule(target, parts=parts, forward_from_body=forward_from_body)}
+    _RULES[target] = {ANY: CustomRule(target, parts=parts, forward_from_body=True, is_checkpoint=True)}
 
 
 def any_restores() -> bool:

@@ -39,7 +39,7 @@ from irad.frontend.numba import kernels, private, samplers
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
-from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, RawLibrary
+from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, Form, RawLibrary
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
@@ -106,7 +106,7 @@ def load_program(
     *,
     peels: bool = True,
     checks: bool = False,
-    serial: bool = False,
+    plain: bool = False,
 ) -> NumbaProgram:
     """The LLVM text of a Numba function for argument types.
 
@@ -118,24 +118,24 @@ def load_program(
         dispatcher: any ``CPUDispatcher``.
         argument_types: Numba types, defaults and star arguments folded as Numba does.
         peels: whether LLVM may take iterations out of loops; else their numbers are those of the source.
-        checks: whether an index out of bounds raises. Parallel loops are serial then: what their threads raise is lost.
-        serial: whether parallel loops are compiled as loops.
+        checks: whether an index out of bounds raises.
+        plain: whether parallel loops are compiled as loops, and checkpoints as calls.
 
     Raises:
         BackendError: Numba cannot compile it.
         ChangedProgramError: Numba compiled it, or what it calls, with values that it did not keep.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
-    if serial and not checks:
-        program = load_program(dispatcher, argument_types, peels=peels)
-        if not program.kernels:
-            return program  # what is compiled serially has tables of its own, with none of the library in them yet
-    key = (argument_types, peels, checks, serial)
+    if plain:  # what is compiled in that form has tables of its own, in which none of the library is yet
+        program = load_program(dispatcher, argument_types, peels=peels, checks=checks)
+        if not (program.kernels or any(each.rule.is_checkpoint for each in program.ruled)):
+            return program
+    key = (argument_types, peels, checks, plain)
     known = _programs.get(dispatcher, {})
     if key not in known:
         source = location_of(dispatcher.py_func)
         told = step(f"compiling {source.function} with Numba")
-        with told as details, collection_paused(), private.shadow().active(_form(checks, serial)):
+        with told as details, collection_paused(), private.shadow().active(Form(checks, plain)):
             while True:
                 epoch = catalogue.epoch()
                 program = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
@@ -145,10 +145,6 @@ def load_program(
             known[key] = program
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
-
-
-def _form(checks: bool, serial: bool) -> private.Form:
-    return private.Form(checks, serial or checks)
 
 
 def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str:
@@ -163,7 +159,7 @@ def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str
 
 def load_callee(found: AddressedFunction, *, peels: bool = True, checks: bool = False) -> NumbaProgram:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
-    with private.shadow().active(_form(checks, serial=False)):
+    with private.shadow().active(Form(checks)):
         function = found.function
         if isinstance(function, CFunc):
             compiled = private.shadow().context.compile_cfunc(function)
@@ -311,7 +307,7 @@ def refusal(found: Explanation, source: SourceLocation) -> BackendError:
 
 
 def refuse_pullback(primal: Dispatcher) -> None:
-    """Refuses a pullback or tape that is made in a function to be differentiated.
+    """Refuses a tape that is made in a function to be differentiated.
 
     Raises:
         UnsupportedError: it is.
@@ -322,10 +318,10 @@ def refuse_pullback(primal: Dispatcher) -> None:
 
 def _pullback_inside(name: str) -> UnsupportedError:
     return UnsupportedError(
-        f"the function to differentiate keeps a tape of {name}: by irad.vjp or irad.split",
-        "(a) call irad.grad, irad.value_and_grad or irad.pushforward of it there or "
+        f"the function to differentiate keeps a tape of {name}",
+        "(a) irad.vjp in place of irad.split, or irad.value_and_grad, or "
         "(b) give the function that calls it a rule, in irad.rules",
-        "irad does not differentiate such tapes yet: they outlive the call that made them",
+        "tapes outlive the call that made them, and irad does not differentiate them",
     )
 
 
@@ -415,6 +411,7 @@ class _Linker:
                 self._add(library)
         self._link_unresolved()
         if missing := self._undefined():
+            _refuse_pullbacks(self)  # tapes are made with code of another derivative
             raise BackendError(
                 f"the program calls {missing[0]}, which Numba compiled but did not hand over",
                 "report it with the function that caused it",

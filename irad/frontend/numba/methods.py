@@ -51,7 +51,7 @@ def compile(shadow: Shadow, _: object, self: Dispatcher, sig: Signature) -> obje
 
 def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: Type | None) -> object:
     """Lowers one signature into the private table."""
-    rule = catalogue.find(self, tuple(arguments))
+    rule = shadow.form.rule(catalogue.find(self, tuple(arguments)))
     with self._compiling_counter, shadow.lowering(rule):
         try:
             code = inspect.unwrap(self.py_func).__code__
@@ -141,7 +141,7 @@ def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags)
         flags.boundscheck = False
     if shadow.form.checks:
         flags.boundscheck = True
-    if shadow.form.serial:
+    if shadow.form.plain or shadow.form.checks:
         flags.auto_parallel = cpu.ParallelOptions(False)
     flags.debuginfo = True
     flags.dbg_directives_only = True
@@ -229,6 +229,8 @@ def implementation(shadow: Shadow, original: Original, self: Any, args: object, 
     Those of irad answer otherwise where a derivative is made.
     """
     if (self._overload_func.__module__ or "").startswith("irad."):
+        if shadow.refuses_pullbacks:
+            self._impl_cache = shadow.own_implementations.setdefault(type(self), {})
         return original(self, args, kws)
     with ConfigStack().enter(shadow.flags_of_user()):
         found, arguments = original(self, args, kws)

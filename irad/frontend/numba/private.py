@@ -18,7 +18,6 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -50,7 +49,7 @@ from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_follow import following, replacements
 from irad.frontend.numba import kernels, methods, target
 from irad.frontend.numba.bounds import Statements
-from irad.frontend.numba.raw_target import Entry, RawContext
+from irad.frontend.numba.raw_target import Entry, Form, RawContext
 from irad.frontend.numba.target import real_context, typing_context
 
 _CHANGED_FLAGS = (
@@ -61,19 +60,6 @@ _CHANGED_FLAGS = (
     "dbg_extend_lifetimes",
     "dbg_optnone",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How programs are compiled, where that is not as Numba does.
-
-    Attributes:
-        checks: whether indices are checked.
-        serial: whether parallel loops are compiled as loops.
-    """
-
-    checks: bool = False
-    serial: bool = False
 
 
 class _Redirect:
@@ -120,6 +106,7 @@ class Shadow:
     Attributes:
         form: that of what is compiled now.
         implementations: dispatchers that Numba made for overloads.
+        own_implementations: in place of Numba's tables for overloads of irad, in functions that are differentiated.
     """
 
     def __init__(self) -> None:
@@ -129,6 +116,7 @@ class Shadow:
         self.form = Form()
         self._unchanged: dict[str, Any] = {}
         self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.own_implementations: dict[type, dict[Any, Any]] = {}
         self._statements = Statements()
         self._contexts: dict[Form, RawContext] = {}
         self._redirects = (
@@ -147,7 +135,7 @@ class Shadow:
         """The private target context for the form; made at first use."""
         if self.form not in self._contexts:
             made = self._contexts[self.form] = RawContext(typing_context(), "cpu")
-            made.suspended = self.suspended
+            made.suspended, made.form = self.suspended, self.form
         return self._contexts[self.form]
 
     def forget_callers(self) -> None:

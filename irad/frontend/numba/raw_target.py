@@ -28,6 +28,7 @@ from numba.np.ufunc.gufunc import GUFunc
 from irad.backend import equality
 from irad.driver import LoopArray
 from irad.frontend import external
+from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
@@ -40,6 +41,24 @@ from irad.ruleset.symbols import external_text
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
 UNRESOLVED_PREFIX = ".numba.unresolved$"
 SIGNED_RANGES = (types.range_iter32_type, types.range_iter64_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How programs are compiled, where that is not as Numba does.
+
+    Attributes:
+        checks: whether indices are checked. Parallel loops are serial then: what their threads raise is lost.
+        plain: whether parallel loops are compiled as loops, and checkpoints as calls: in derivatives that are
+            differentiated.
+    """
+
+    checks: bool = False
+    plain: bool = False
+
+    def rule(self, found: CustomRule | None) -> CustomRule | None:
+        """The rule that there is for a call."""
+        return None if found is not None and found.is_checkpoint and self.plain else found
 
 
 class Entry:
@@ -134,6 +153,7 @@ class RawContext(cpu.CPUContext):
 
     DIBuilder = LineTable
     suspended: Callable[[], AbstractContextManager[None]] = nullcontext
+    form = Form()
 
     def init(self) -> None:
         """Called by Numba's constructor."""
@@ -160,7 +180,7 @@ class RawContext(cpu.CPUContext):
         key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
         if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
             self._defns[key] = real_context()._defns[key]
-        rule = rule_of(fn, sig.args)
+        rule = self.form.rule(rule_of(fn, sig.args))
         if isinstance(key, templates._EmptyImplementationEntry) and rule is not None:
             fn = self._not_inlined(fn, sig)
         stand_in = transforms.lowering(key, sig, self.suspended)
