@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from irad.compiling import collection_paused
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
-from irad.ir.instructions import Instruction, Store
-from irad.ir.module import Module
+from irad.ir.instructions import CallSite, Instruction, Store
+from irad.ir.module import Function, Module
 from irad.ir.reducible import make_reducible
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import format_instruction, print_module
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
+from irad.ir.worklist import reachable
 from irad.message import source_line
 from irad.options import errors_show_llvm
 from irad.passes.convention import HostConvention
@@ -85,6 +86,7 @@ class Derivative:
         table: symbol of the table of ``places``, which whoever loads the text defines; None where nothing is watched.
         places: what is watched, by number.
         tape: the places of the tape that are counted, by number; empty where none is.
+        is_recursive: whether one of its functions calls itself, by way of others perhaps.
     """
 
     text: str
@@ -97,6 +99,7 @@ class Derivative:
     table: str | None = None
     places: tuple[WatchedPlace, ...] = ()
     tape: tuple[TapePlace, ...] = ()
+    is_recursive: bool = False
 
     @property
     def first(self) -> str:
@@ -144,6 +147,7 @@ def derive(
         program = generated.program
         user = SourceMap(module, request.host.library, program.launches)
         table, places = _places(program, user) if request.watches else (None, ())
+        is_recursive = any(_calls_itself(each) for made in generated.pairs for each in made.pair.functions.values())
         tape = TapePlaces(program.tape_marks, program.frame_parts, user).all() if request.meters else ()
         finish(generated)
         entry = generated.pairs[0].pair
@@ -161,6 +165,7 @@ def derive(
         table,
         places,
         tape,
+        is_recursive,
     )
 
 
@@ -169,6 +174,15 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
     module = _parse(program_text, canonical_loops)
     prepare_module(module)
     return module
+
+
+def _calls_itself(function: Function) -> bool:
+    return function in reachable(_callees(function), _callees)
+
+
+def _callees(function: Function) -> list[Function]:
+    calls = (inst for inst in function.instructions() if isinstance(inst, CallSite))
+    return [call.callee for call in calls if isinstance(call.callee, Function)]
 
 
 def _places(program: Program, user: SourceMap) -> tuple[str, tuple[WatchedPlace, ...]]:

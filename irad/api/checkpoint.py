@@ -334,7 +334,7 @@ def _ruled(
         "reverse": f"def rule(config, cotangent, tape, {listing}):\n{back}",
     }
     functions = {kind: function_from("rule", source, FILE, scope) for kind, source in parts.items()}
-    catalogue.declare_checkpoint(made, functions)
+    catalogue.declare_new(made, functions, is_checkpoint=True)
     return made
 
 

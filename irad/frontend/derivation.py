@@ -455,7 +455,11 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
     events.install(derivative, rules_of(program.ruled, request.mode))
     exports = (*derivative.symbols.values(), *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled, request)
-    library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
+    library = Linkable(
+        *(text, exports, program.environments, program.alive, libraries, _functions_of(program)),
+        program.signatures,
+        program.source.function if derivative.is_recursive and not request.mode.is_forward else None,
+    )
     return Compiled(program, derivative, library, frozenset(written), any(elsewhere))
 
 

@@ -10,16 +10,21 @@ Method  The support functions that are to be inlined travel with the derivatives
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+import re
+from functools import cached_property
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
+from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
 from irad.frontend.numba import code_libraries, kernels, samplers
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
+from irad.frontend.values import abi
+from irad.passes.mode import TANGENT
 
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 
@@ -28,6 +33,8 @@ _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 _NEVER_CACHED = "@numba.dynamic.globals.irad = weak_odr global i8 0"
 
 _INNER, _ADAPTED = ".inner", ".adapted"
+_OWN: Final = (("frame", abi.BOOKKEEPING), ("arena", abi.BOOKKEEPING))
+_DERIVED: Final = re.compile(r"\.irad\d+\.\w+$")
 
 
 class Linkable:
@@ -43,6 +50,8 @@ class Linkable:
         alive: whatever must live as long as code that has linked this.
         libraries: Numba's libraries of functions that the text calls; they have no machine code either.
         functions: the Python functions of the program that the text is the derivative of.
+        recursive: the name of the function, where it is recursive and the text is its reverse mode.
+        signatures: what parameters of its functions point to, by the names that they have where it is differentiated.
     """
 
     def __init__(
@@ -53,6 +62,8 @@ class Linkable:
         alive: tuple[object, ...],
         libraries: tuple[LinkedLibrary, ...] = (),
         functions: frozenset[object] = frozenset(),
+        signatures: tuple[Signature, ...] = (),
+        recursive: str | None = None,
     ) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
@@ -63,13 +74,25 @@ class Linkable:
         resident.load(called)
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
-        self._text = text
+        self._text, self._given_signatures, self.recursive = text, signatures, recursive
         self._module = self._with(resident.inline_text(called), text)
         self._set_apart()
         self._module.link_in(parse(_NEVER_CACHED))
         linked = {name for library in libraries for name in library.symbols()}
         check_symbols(self._module, lambda name: name in linked or CPU.is_loaded(name))
         self._reload_init: set[str] = set()
+
+    @cached_property
+    def signatures(self) -> tuple[Signature, ...]:
+        """Those of its functions: a shadow lies in memory of the same form."""
+        memory = {each.symbol: each.memory for each in self._given_signatures}
+        found = []
+        for function in parse(self._text).functions:
+            known = memory.get(_DERIVED.sub("", function.name), ())
+            shadows = ((f"{name}.shadow", holds) for name, holds in known)
+            own = _OWN if function.name.endswith(f".{TANGENT.name}") and known else ()
+            found.append(Signature(f"{function.name}{_INNER}", (*known, *shadows, *own)))
+        return tuple(found)
 
     def for_differentiation(self) -> Any:
         """A module for a program that is differentiated: what manages memory stays calls, which have rules.

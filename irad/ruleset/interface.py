@@ -408,6 +408,7 @@ class PairRule:
         forward_remedy: how to have one, where `irad.rules.forward` is not the way.
         has_cotangent: there is a rule for reverse mode.
         leaves_arguments: the rule takes no account of what the function overwrites.
+        repeats: the function does the same in each run and changes nothing, whatever its body seems to do.
     """
 
     symbols: tuple[str, ...]
@@ -420,6 +421,7 @@ class PairRule:
     forward_remedy: str | None = None
     has_cotangent: bool = True
     leaves_arguments: bool = False
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
                 focus=name,
             )
-        case PairRule(takes_lanes=False) as rule if _is_repeated(unit, call):
+        case PairRule(takes_lanes=False, repeats=False) as rule if _is_repeated(unit, call):
             return _not_repeatable(rule.name, f"irad.rules.forward({rule.name}, batched=True)")
         case CallRule(tangent=None):
             return no_tangent(call)
@@ -73,7 +73,7 @@ def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
                 "a rule for forward mode carries tangents on; how cotangents go back does not follow from it",
                 focus=name,
             )
-        case PairRule(takes_lanes=False) as rule if _is_repeated(unit, call):
+        case PairRule(takes_lanes=False, repeats=False) as rule if _is_repeated(unit, call):
             batched = (f"irad.rules.{kind}({rule.name}, batched=True)" for kind in ("augmented_primal", "reverse"))
             return _not_repeatable(rule.name, " and ".join(batched))
         case _:

@@ -21,6 +21,7 @@ from irad.errors import BackendError, IradError, SignatureError, UnsupportedErro
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.exchange import Exchanged, check_exchange
 from irad.frontend.calls.forward_call import check_forward, emit_forward_call
 from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
@@ -233,8 +234,14 @@ def intrinsic_call(
         if task.is_forward:
             check_forward(derivation)
         result_type = derivative_type(derivation, targets_given)
+        exchanged: list[Exchanged] = []
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+            if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
+                if not exchanged:
+                    check_exchange(primal, derive())
+                    exchanged.append(Exchanged(primal, derive(), intrinsic_call))
+                return exchanged[0].lower(context, builder, values)
             more = list(values[len(parameters) :])
             targets = target_values(builder, targets_given, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None

@@ -50,6 +50,7 @@ class CustomRule:
         forward_from_body: forward mode differentiates the body if there is no rule for it.
         batched: functions that take all directions at once, by the kind that they were registered as.
         is_checkpoint: the reverse is that of the body, with less memory.
+        repeats: the function does the same in each run and changes nothing, whatever its body seems to do.
         version: changes with each registration.
     """
 
@@ -68,6 +69,7 @@ class CustomRule:
     forward_from_body: bool = False
     batched: dict[str, Callable[..., Any]] = field(default_factory=dict)
     is_checkpoint: bool = False
+    repeats: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 
     @property
@@ -321,12 +323,16 @@ def add(target: object, table: dict[Pattern, CustomRule]) -> None:
     changed(target)
 
 
-def declare_checkpoint(target: object, parts: dict[str, Callable[..., Any]]) -> None:
-    """Gives the rule of a checkpoint to a function that nothing has called yet, so that nothing is compiled again.
+def declare_new(
+    target: object, parts: dict[str, Callable[..., Any]], *, is_checkpoint: bool = False, repeats: bool = False
+) -> None:
+    """Gives a rule to a function that nothing has called yet; of a checkpoint, forward mode takes the body.
 
-    That may be while Numba types what is going to call it.
+    There is nothing to compile again then. It may be while Numba types what is going to call it.
     """
-    _RULES[target] = {ANY: CustomRule(target, parts=parts, forward_from_body=True, is_checkpoint=True)}
+    rule = CustomRule(target, parts=parts, is_checkpoint=is_checkpoint, repeats=repeats)
+    rule.forward_from_body = is_checkpoint
+    _RULES[target] = {ANY: rule}
 
 
 def any_restores() -> bool:

@@ -80,6 +80,7 @@ def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -
             forward_remedy=_FORWARD_OF_IMPORTED if rule.is_imported else None,
             has_cotangent=rule.is_for_reverse,
             leaves_arguments=rule.is_easy or rule.is_total,
+            repeats=rule.repeats,
         )
     elif constant or rule.noalias:
         yield ConstantParameters((symbol,), rule.name, constant, rule.noalias)

@@ -326,7 +326,7 @@ def _pullback_inside(name: str) -> UnsupportedError:
 
 
 def _refuse_pullbacks(linked: _Linker) -> None:
-    """Refuses a program that makes a pullback anywhere but in the bodies of functions with a rule.
+    """Refuses tapes, and reverse mode of recursive functions, anywhere but in the bodies of functions with a rule.
 
     Raises:
         UnsupportedError: it does.
@@ -335,6 +335,13 @@ def _refuse_pullbacks(linked: _Linker) -> None:
         name = getattr(library, "pullback", None)
         if name is not None:
             raise _pullback_inside(name)
+        recursive = getattr(library, "recursive", None)
+        if recursive is not None:
+            raise UnsupportedError(
+                f"the second derivative of {recursive} is differentiated, and {recursive} is recursive",
+                "(a) write it as a loop or (b) give it a rule, in irad.rules",
+                "what the calls of a recursive function save leads from one to the next, and irad cannot follow it",
+            )
 
 
 def _reachable(root: CodeLibrary, *, into_ruled: bool = True) -> list[CodeLibrary]:
@@ -371,6 +378,8 @@ def _signatures(libraries: list[CodeLibrary], text: str) -> Iterator[Signature]:
     names = text.replace('"', "")
     for library in libraries:
         if not isinstance(library, RawLibrary):
+            derived: tuple[Signature, ...] = getattr(library, "signatures", ())
+            yield from (each for each in derived if each.memory and f"@{each.symbol}(" in names)
             continue
         descriptor = getattr(library, "outlined_descriptor", library.descriptor)
         if descriptor is not None and f"@{descriptor.mangled_name}(" in names:

@@ -1,0 +1,107 @@
+"""Second derivatives of recursive functions; the truth are closed forms, and the same functions as loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+
+X, V = np.array([1.2, 0.7, 2.1, 0.4]), np.array([1.0, -0.5, 0.3, 2.0])
+
+
+@njit
+def power(x, n):
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+
+@njit
+def fourth(x):
+    return power(x, 4)
+
+
+@njit
+def halves(x, low, high):
+    if high - low == 1:
+        return np.sin(x[low])
+    middle = (low + high) // 2
+    return halves(x, low, middle) * halves(x, middle, high)
+
+
+@njit
+def product(x):
+    return halves(x, 0, x.size)
+
+
+@njit
+def scaled(x, k, n):
+    """Makes an array in each call, and has a parameter beside it."""
+    if n == 0:
+        return k * np.sin(x[0])
+    return scaled(x * k, k, n - 1) * x[n % x.size]
+
+
+@njit
+def scaled_by_loop(x, k, n):
+    total = 1.0
+    while n > 0:
+        total *= x[n % x.size]
+        x, n = x * k, n - 1
+    return total * k * np.sin(x[0])
+
+
+def test_numbers():
+    assert irad.hvp(fourth)(1.0, 1.5) == pytest.approx(27.0)
+    assert irad.grad(irad.grad(fourth))(1.5) == pytest.approx(27.0)
+    rate = irad.pushforward(fourth)
+    along = njit(lambda v, x: rate(v, x)[1])
+    assert irad.grad(along, (0, 1))(2.0, 1.5) == pytest.approx((13.5, 54.0))
+    with pytest.raises(irad.UnsupportedError, match="second derivative of power is differentiated"):
+        irad.grad(irad.grad(irad.grad(power)))(1.5, 4)
+
+
+def test_hessian_of_an_array():
+    sine, cosine = np.sin(X), np.cos(X)
+    wanted = np.outer(cosine / sine, cosine / sine) * sine.prod()
+    np.fill_diagonal(wanted, -sine.prod())
+    np.testing.assert_allclose(irad.hessian(product)(X), wanted, rtol=1e-12)
+    np.testing.assert_allclose(irad.vjp(irad.grad(product), X)[1](V)[0], wanted @ V, rtol=1e-12)
+
+
+def test_a_loss_of_value_and_gradient():
+    def loss_of(f):
+        value_and_slope = irad.value_and_grad(f)
+
+        @njit
+        def loss(x, k):
+            value, slope = value_and_slope(x, k, 3)
+            return value * value + (slope**2).sum()
+
+        return loss
+
+    recursive, wanted = loss_of(scaled), irad.grad(loss_of(scaled_by_loop), (0, 1))(X, 0.8)
+    found = irad.grad(recursive, (0, 1))(X, 0.8)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+    assert found[1] == pytest.approx(wanted[1], rel=1e-12)
+    tangent = irad.jvp(recursive, (X, 0.8), (V, 0.3))[1]
+    assert tangent == pytest.approx(wanted[0] @ V + 0.3 * wanted[1], rel=1e-12)
+
+
+def test_what_is_refused():
+    @njit
+    def writes(x, n):
+        if n == 0:
+            return x[0] * x[0]
+        x[0] *= 2.0
+        return writes(x, n - 1)
+
+    @njit
+    def writes_twice(x):
+        return writes(x, 2)
+
+    with pytest.raises(irad.SignatureError, match="writes to its arguments"):
+        irad.hvp(writes_twice)(V, X.copy())
+    pulled = njit(lambda x: irad.vjp(fourth, x)[1](1.0)[0])
+    with pytest.raises(irad.UnsupportedError, match="fourth is recursive"):
+        irad.grad(pulled)(1.5)
