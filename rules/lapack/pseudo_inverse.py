@@ -5,9 +5,12 @@
     gemm('C', 'C', n, m, r, 1, vt, u, 0, a)                  a = A⁺
 
 Taken one by one, the adjoint would go through singular vectors, which equal singular values leave open, though A⁺ does
-not depend on the choice. So the two calls are recognised as a pair, by the memory that they share and that nothing else
-sees: the product passes on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that of A from it. In
-forward mode the decomposition leaves Ȧ there, and the product makes the tangent of A⁺ from it.
+not depend on the choice. So the two calls are recognised as a pair, by the memory that they share: the product passes
+on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that of A from it. In forward mode the
+decomposition leaves Ȧ there, and the product makes the tangent of A⁺ from it.
+
+That holds as long as nothing else sees the vectors. A derivative of a pseudo-inverse does, so where it is to be
+differentiated, it calls the decomposition with a small letter, which means the same and is no pair's.
 """
 
 from __future__ import annotations
@@ -16,18 +19,21 @@ from collections.abc import Callable
 from typing import Final
 
 from irad.ir.instructions import CallSite
-from irad.ir.values import ConstantInt, TrackedValue, Value
+from irad.ir.values import ConstantInt, TrackedValue, Value, const_int
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Shapes, Sizes
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
+from irad.rules.dense.kernel import I8
 from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.saved import same
 from irad.rules.dense.tangent import Differential, Tangent
+from irad.ruleset.interface import CopyContext
 
 _OPENS_DERIVATIVE: Final = "irad.arena_new"
 _DECOMPOSITION: Final = "numba_ez_gesdd"
 _PRODUCT: Final = "numba_xxgemm"
 _CONJUGATED: Final = ord("C")
 _THIN: Final = ord("S")
+_ALSO_THIN: Final = ord("s")  # LAPACK does not tell letters apart by their size
 
 
 def ends_pseudo_inverse(product: CallSite) -> bool:
@@ -64,6 +70,13 @@ def _is_pair(decomposition: CallSite, product: CallSite) -> bool:
         *((ldvt, lead_1), (ldu, lead_2), (lda, m), (n, lead_3)),
     )
     return letters == [_THIN, _CONJUGATED, _CONJUGATED] and all(same(x, y) for x, y in shared)
+
+
+def part_the_pair(context: CopyContext, decomposition: CallSite) -> None:
+    """Keeps the next derivative, if there is going to be one, from taking the two calls of this one for a pair."""
+    call = context.value(decomposition)
+    if context.after.module.opaque_guards and isinstance(call, CallSite):
+        call.set_operand(call.operands.index(decomposition.arguments[1]), const_int(I8, _ALSO_THIN))
 
 
 def room_for_pseudo_inverse(sizes: Sizes, _: IsActive) -> Room:

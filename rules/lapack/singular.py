@@ -10,6 +10,8 @@ a phase; see `phases`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from irad.ir.builder import Builder
@@ -23,8 +25,13 @@ from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.saved import check_letters, letter
 from irad.rules.dense.tangent import Differential, Tangent
 from irad.rules.lapack.phases import Turn, over_gap, phase_rate, settled_phase
-from irad.rules.lapack.pseudo_inverse import product_behind, pseudo_inverse_adjoint, room_for_pseudo_inverse
-from irad.ruleset.interface import Rule
+from irad.rules.lapack.pseudo_inverse import (
+    part_the_pair,
+    product_behind,
+    pseudo_inverse_adjoint,
+    room_for_pseudo_inverse,
+)
+from irad.ruleset.interface import AugmentedContext, Rule, TangentContext
 
 _NUMPY: Final = "np.linalg.svd"
 _GESDD: Final = "numba_ez_gesdd"
@@ -372,14 +379,28 @@ def _decomposition(call: CallSite) -> Routine:
     return _SVD if product_behind(call) is None else _PINV
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    numba_rule(
-        _GESDD,
-        _NUMPY,
-        _decomposition,
-        reads=(4,),
-        writes=(4, 6, 7, 9),
-        source=_TOWNSEND,
-        policy=_POLICY,
-    ),
+_DECOMPOSITION: Final = numba_rule(
+    _GESDD,
+    _NUMPY,
+    _decomposition,
+    reads=(4,),
+    writes=(4, 6, 7, 9),
+    source=_TOWNSEND,
+    policy=_POLICY,
 )
+
+
+def _augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+    if product_behind(call) is not None:
+        part_the_pair(context, call)
+    return _DECOMPOSITION.augmented(context, call)
+
+
+def _tangent(context: TangentContext, call: CallSite) -> None:
+    if product_behind(call) is not None:
+        part_the_pair(context, call)
+    assert _DECOMPOSITION.tangent is not None
+    _DECOMPOSITION.tangent(context, call)
+
+
+RULES: Final[tuple[Rule, ...]] = (replace(_DECOMPOSITION, augmented=_augmented, tangent=_tangent),)

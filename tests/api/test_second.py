@@ -503,6 +503,29 @@ def _importable(x):
     return x * x
 
 
+@njit
+def weighted_pseudo_inverse(a):
+    found = np.linalg.pinv(a)
+    return (found * found * np.arange(1.0, 7.0).reshape(found.shape)).sum()
+
+
+along_a = irad.pushforward(weighted_pseudo_inverse)
+
+
+@njit
+def tangent_of_pseudo_inverse(v, a):
+    return along_a(v, a)[1]
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_a_pseudo_inverse(shape):
+    """Its two calls of libraries are one function only where nothing else sees what is between them."""
+    a, v = np.array([1.0, 0.3, -0.7, 0.4, 1.9, 0.8]).reshape(shape), np.arange(6.0).reshape(shape) - 2.0
+    wanted = _differences(weighted_pseudo_inverse, a, v, 1e-6)
+    np.testing.assert_allclose(irad.hvp(weighted_pseudo_inverse)(v, a), wanted, rtol=1e-7, atol=1e-7)
+    assert irad.jvp(tangent_of_pseudo_inverse, (v, a), (None, v))[1] == pytest.approx((wanted * v).sum(), rel=1e-7)
+
+
 # ---------------------------------------------------------------------------------------------------- third order
 
 

@@ -48,7 +48,7 @@ class Dual:
         return _combine(other, self, lambda a, b: a / b, lambda a, b, da, db: (da - a / b * db) / b)
 
     def __pow__(self, exponent: int) -> Any:
-        return _lifted(self, lambda a: a**exponent, lambda a: exponent * a ** (exponent - 1))
+        return _lifted(self, lambda a: a**exponent, lambda a: exponent * a ** max(exponent - 1, 0))
 
     def __neg__(self) -> Dual:
         return Dual(self.level, -self.primal, -self.tangent)
