@@ -195,6 +195,8 @@ def _called(captured: Capture, symbol: str) -> str:
     is_loop = demangled is not None and demangled.name == PARALLEL_LOOP
     if is_loop or symbol.startswith("irad.parallel."):  # what fills and copies arrays in Numba's loops
         return "a parallel loop"
+    if symbol.startswith(("irad.arena_", "irad.shadow_", "irad.strong_zero_")):
+        return "a derivative inside the function"
     name = known[0].__qualname__ if known is not None else ruled
     name = name or (demangled.name if demangled is not None else python_name(symbol))
     return f"a call of {name}, which was not inlined,"

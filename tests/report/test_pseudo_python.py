@@ -357,6 +357,14 @@ def returns_a_pair(x):
     return x * 2.0, x[0]
 
 
+square_slope = irad.grad(njit(lambda x: (x * x).sum()))
+
+
+@njit
+def has_a_derivative(x):
+    return square_slope(x).sum()
+
+
 @njit
 def star(*x):
     return x[0] * x[1]
@@ -369,6 +377,7 @@ def star(*x):
         (product_by_blas, (VECTOR, VECTOR), "a call of .*, which was not inlined"),
         (returns_a_part, (VECTOR,), "a part of an array that is returned"),
         (returns_a_pair, (VECTOR,), "returns Tuple"),
+        (has_a_derivative, (VECTOR,), "^a derivative inside the function cannot"),
     ],
 )
 def test_what_has_no_form_in_python_is_refused(function: Any, args: tuple[Any, ...], what: str):
