@@ -117,6 +117,10 @@ def test_a_callee_of_which_dependence_is_not_known_is_probed():
         irad.sparse_jacobian(projected, pattern="dependence").prepare(x, basis)
     prepared = irad.sparse_jacobian(projected).prepare(x, basis)
     np.testing.assert_array_equal(prepared(x, basis).toarray(), basis)
+    watched = irad.sparse_jacobian(
+        projected, options=irad.Options(debug=True)
+    )  # NaNs that mark columns are none of its
+    np.testing.assert_array_equal(watched(x, basis).toarray(), basis)
 
 
 def test_full_rows_are_found_without_a_run_for_each_column():
