@@ -13,6 +13,7 @@ from irad.api.jacobians.structure import Block, Structure
 from irad.errors import SignatureError
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
+from irad.frontend.packing.packed import have_parts_alike
 
 OUT = "irad_out"
 """The parameter that holds them."""
@@ -47,12 +48,13 @@ def places_in(structure: Structure, given: Any) -> dict[str, Place]:
 def _places(structure: Structure, given: Any) -> Iterator[tuple[str, Place]]:
     for block in structure.blocks():
         for i, name in enumerate(block.names):
-            steps = [*structure.steps(block), *([i] if block.is_pair else [])]
+            steps = [*structure.steps(block), *([(i, None)] if block.is_pair else [])]
             found = given
-            for step in steps:
+            for step, like in steps:
                 is_there = isinstance(found, types.BaseTuple) and step < len(found.types)
+                is_there = is_there and (like is None or have_parts_alike(like, found))
                 found = found.types[step] if is_there else None
-            yield name, _place(structure, block, found, OUT + "".join(f"[{step}]" for step in steps))
+            yield name, _place(structure, block, found, OUT + "".join(f"[{step}]" for step, _ in steps))
 
 
 def _place(structure: Structure, block: Block, found: Any, at: str) -> Place:

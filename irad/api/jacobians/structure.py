@@ -9,7 +9,7 @@ The blocks are arranged as the value is, and in each place of the value as the a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -198,10 +198,11 @@ class Structure:
         """All of them, by output, then by input."""
         return [Block(o, i, self.holomorphic) for o in self.outputs for i in self.inputs]
 
-    def steps(self, block: Block) -> list[int]:
-        """The way to a block through the tuples of the Jacobian."""
-        among = [] if self._single else [self.argnums.index(block.input.position)]
-        return [*block.output.path, *among, *block.input.path]
+    def steps(self, block: Block) -> list[tuple[int, Any]]:
+        """The way to a block through the tuples of the Jacobian: positions, each with what has the same parts."""
+        among = [] if self._single else [(self.argnums.index(block.input.position), None)]
+        of_input = _steps(self._types[block.input.position], block.input.path)
+        return [*_steps(self.return_type, block.output.path), *among, *of_input]
 
     def input_directions(self, part: Part) -> int:
         """How many directions a number among the inputs has."""
@@ -238,6 +239,12 @@ class Structure:
             self.scope[name] = made
             return f"{name}({', '.join(items)})"
         return "None" if build.kind_of(numba_type) is LeafKind.INERT else leaf(next(parts))
+
+
+def _steps(numba_type: Any, path: tuple[int, ...]) -> Iterator[tuple[int, Any]]:
+    for step in path:
+        yield step, numba_type
+        numba_type = numba_type.types[step]
 
 
 def _tuple(items: list[str]) -> str:

@@ -40,7 +40,8 @@ from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import shadow
-from irad.frontend.packing.dispatcher import StructureDispatcher
+from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
+from irad.frontend.packing.packed import is_structure, packed
 from irad.frontend.values.tree import LeafKind
 
 INTERNAL = "irad_"
@@ -102,8 +103,10 @@ class DerivativeDispatcher(StructureDispatcher):
         """
         try:
             return _call(self, *args, **kwargs)
-        except TypeError:
-            misfit = self._misfit(args, kwargs)
+        except (TypeError, ValueError) as error:
+            if is_mixed_list(error) and any(map(is_structure, (*args, *kwargs.values()))):
+                return self(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
+            misfit = self._misfit(args, kwargs) if isinstance(error, TypeError) else None
             if misfit is None:
                 raise
             raise leaving(misfit) from None

@@ -16,6 +16,7 @@ from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
+from irad.frontend.packing.packed import have_parts_alike, shown_structure, structure_of
 from irad.frontend.values import build, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -81,8 +82,10 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
     if isinstance(return_type, types.BaseTuple):
         if seed_type == types.none:
             return
-        if not isinstance(seed_type, types.BaseTuple) or len(seed_type.types) != len(return_type.types):
-            raise _misfit(name, return_type, seed_type, at, f"a tuple with {len(return_type.types)} entries")
+        if not isinstance(seed_type, types.BaseTuple) or not have_parts_alike(return_type, seed_type):
+            known = structure_of(return_type)
+            wanted = f"a tuple with {len(return_type.types)} entries" if known is None else shown_structure(known)
+            raise _misfit(name, return_type, seed_type, at, f"{wanted}, in this order" if known else wanted)
         for i, (item, seed) in enumerate(zip(return_type.types, seed_type.types, strict=True)):
             _check(name, item, seed, f"{at}[{i}]")
         return

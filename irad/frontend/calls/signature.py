@@ -13,6 +13,7 @@ from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
+from irad.frontend.packing.packed import have_parts_alike
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.gradients import gradient_of_content, may_be_tangent
@@ -273,7 +274,7 @@ def check_destination(
         raise SignatureError(
             f"the {_GIVEN.get(role, _MEMORY)} of {argument} of {_name(dispatcher)} is {described(destination)}, "
             f"the argument is {described(argument.type)}",
-            "pass a tuple for a tuple, an array for an array",
+            "pass a tuple for a tuple, an array for an array, and the same keys in the same order",
             "a derivative has the structure of its argument",
             location_of(dispatcher.py_func),
             focus=argument.name,
@@ -291,7 +292,7 @@ def check_destination(
 
 def _parts_like(numba_type: Any, given: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
     """The parts of what is given for a value, with their paths, as far as both are tuples."""
-    if _is_tuple(numba_type) and _is_tuple(given) and len(given.types) == len(numba_type.types):
+    if _is_tuple(numba_type) and _is_tuple(given) and have_parts_alike(numba_type, given):
         for i, (item, part) in enumerate(zip(numba_type.types, given.types, strict=True)):
             yield from _parts_like(item, part, (*path, i))
     else:

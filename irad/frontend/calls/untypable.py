@@ -13,10 +13,12 @@ import numpy as np
 from numba import typeof
 from numba.core.errors import NumbaError
 
+from irad.data.structure import pieces
 from irad.errors import BackendError, IradError, SignatureError
 from irad.frontend.calls.annotations import AutodiffAnnotation
 from irad.frontend.diagnosis.spelling import spelled
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.packing.packed import Structure, shown_structure
 from irad.message import with_article
 
 _OBJECT = (
@@ -49,9 +51,11 @@ def untypable(function: Callable[..., object], values: Mapping[str, object]) -> 
             return _annotated(f"{place} is wrapped in irad.{type(value).__name__}", function, name)
         if isinstance(value, numba.types.Type) or _is_typable(value):
             continue
+        way, part = _unknown_part(name, value)
+        within = "" if way == name else f": {way} is {_described(part)}"
         return BackendError(
-            f"{place} is {_described(value)}, which Numba does not support",
-            _remedy(name, value),
+            f"{place} is {_described(value)}{within}, which Numba does not support",
+            _remedy(way, part),
             _REASON,
             location_of(function),
             focus=name,
@@ -85,7 +89,15 @@ def _is_typable(value: object) -> bool:
     return getattr(found, "dtype", None) != numba.types.pyobject
 
 
+def _unknown_part(name: str, value: object) -> tuple[str, object]:
+    """The first part of an argument that Numba cannot hold, by the way to it; the argument itself where it is one."""
+    found = pieces(value, name) if isinstance(value, tuple) else iter(())
+    return next(((way, part) for way, part in found if not _is_typable(part)), (name, value))
+
+
 def _described(value: object) -> str:
+    if isinstance(value, Structure):
+        return shown_structure(type(value))
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array"
     if isinstance(value, np.ndarray):

@@ -20,6 +20,7 @@ from numba.core.types import Type
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
 from irad.frontend.numba.convention import numba_folder
+from irad.frontend.packing.packed import shown_structure, structure_of
 from irad.message import array_types, source_line, with_article
 from irad.source_text import function_at
 
@@ -126,6 +127,8 @@ def described(numba_type: Type | None) -> str:
     """A type in a sentence: "a float64[::1] array", "None"."""
     if isinstance(numba_type, types.Generator):
         return f"a generator of {readable(str(numba_type.yield_type))}"
+    if (structure := structure_of(numba_type)) is not None:
+        return shown_structure(structure)
     name = readable(str(numba_type)) + " array" * isinstance(numba_type, types.Array)
     return "None" if name == "None" else with_article(name)
 

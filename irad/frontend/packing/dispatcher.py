@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from numba.core import types
+from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.packing import compiled as compiled  # says what a packed structure is in compiled code
@@ -34,10 +37,29 @@ class StructureDispatcher(CPUDispatcher):
         return known[key]
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Callable[..., Any]:
-        if any(map(is_structure, args)):
+        if any(is_structure(_given(arg)) for arg in args):
             return self._call_packed
         found: Callable[..., Any] = super()._compile_for_args(*args, **kws)
         return found
 
-    def _call_packed(self, *args: Any, **kws: Any) -> Any:
-        return self(*map(packed, args), **{name: packed(value) for name, value in kws.items()})
+    def _call_packed(self, *args: Any) -> Any:
+        """Calls it with what Numba's C code has bound: defaults are in it, and star arguments are one tuple."""
+        values = [packed(given) if is_structure(given := _given(arg)) else arg for arg in args]
+        if self._irad_has_star:
+            values[-1:] = values[-1]
+        return self(*values)
+
+    @cached_property
+    def _irad_has_star(self) -> bool:
+        parameters = inspect.signature(self.py_func).parameters.values()
+        return any(each.kind is each.VAR_POSITIONAL for each in parameters)
+
+
+def _given(arg: Any) -> Any:
+    """An argument as Python gave it, or the default that stands for it."""
+    return arg.value if isinstance(arg, OmittedArg) else arg
+
+
+def is_mixed_list(error: Exception) -> bool:
+    """Whether Numba took a list for one whose items all have the type of the first, and found another in it."""
+    return "can't unbox heterogeneous list" in str(error) or "Cannot determine Numba type of" in str(error)

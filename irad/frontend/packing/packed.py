@@ -7,6 +7,7 @@ it for a tuple that leaves compiled code. So nothing has to be unpacked; tuples 
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -14,6 +15,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
+from numba.extending import typeof_impl
 
 from irad.data.recursive import containers as containers  # registers them
 from irad.data.recursive.kinds import Container, kind_of_type, when_changed
@@ -46,9 +48,34 @@ class Structure(tuple[Any, ...]):
         return dict(zip(self._fields, self, strict=True))
 
 
+def structure_of(numba_type: Any) -> type[Structure] | None:
+    """The class of a packed structure, from its Numba type; None for other types."""
+    cls = getattr(numba_type, "instance_class", None)
+    return cls if isinstance(cls, type) and issubclass(cls, Structure) else None
+
+
+def have_parts_alike(one: Any, other: Any) -> bool:
+    """Whether the parts of two tuples, given as Numba types, belong together place by place.
+
+    Where both stand for structures, parts in one place have to have one key: equal dictionaries may have their keys in
+    different orders.
+    """
+    mine, others = structure_of(one), structure_of(other)
+    return len(one.types) == len(other.types) and (mine is None or others is None or mine.keys == others.keys)
+
+
 def is_packed_type(cls: Any) -> bool:
     """Whether Numba can be given values of a type only as packed."""
     return cls not in _PLAIN and (issubclass(cls, dict) or _fields_of(cls) is not None)
+
+
+def shown_structure(cls: type[Structure]) -> str:
+    """A structure in a sentence: "a dict with the keys 'a', 'b'"."""
+    name = with_article(cls.owner.__name__)
+    if issubclass(cls.owner, list):
+        return f"{name} of {len(cls.keys)}"
+    found = "the keys" if issubclass(cls.owner, dict) else "the attributes"
+    return f"{name} with {found} {', '.join(map(repr, cls.keys))}" if cls.keys else f"an empty {cls.owner.__name__}"
 
 
 def is_structure(value: Any) -> bool:
@@ -71,9 +98,17 @@ def packed(value: Any) -> Any:
     """What stands for a value in compiled code: the value itself, if Numba knows such.
 
     Raises:
-        SignatureError: the keys of a dictionary are not strings.
+        SignatureError: the keys of a dictionary are not strings, or a structure holds itself.
     """
-    return _packed(value) if is_structure(value) else value
+    try:
+        return _packed(value) if is_structure(value) else value
+    except RecursionError:
+        raise SignatureError(
+            f"{with_article(type(value).__name__)} of parameters holds itself",
+            "pass it without what leads back to it",
+            "in compiled code a structure is a named tuple, which has an end",
+            HERE,
+        ) from None
 
 
 def _packed(value: Any) -> Any:
@@ -104,23 +139,34 @@ def _packer_of(cls: Any) -> Callable[[Any], Any]:
 def _instance_packer(cls: type, names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], Any]:
     def pack(value: Any) -> Any:
         fields = names(value)
-        if len(fields) < 2:
-            return tuple.__new__(_class_for(cls, fields), _items([getattr(value, name) for name in fields]))
-        return tuple.__new__(_class_for(cls, fields), _items(_getter(fields)(value)))
+        try:
+            items = _getter(fields)(value)
+        except AttributeError:  # some were never assigned
+            fields = tuple(name for name in fields if hasattr(value, name))
+            items = _getter(fields)(value)
+        return tuple.__new__(_class_for(cls, fields), _items(items))
 
     return pack
 
 
 @cache
 def _getter(names: tuple[str, ...]) -> Callable[[Any], Any]:
-    return attrgetter(*names)
+    """A function of an instance that returns its attributes of these names as a sequence."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: [getattr(value, name) for name in names]
 
 
 @cache
 def _fields_of(cls: Any) -> Callable[[Any], tuple[str, ...]] | None:
     """The names of the attributes of a value, for instances that Numba does not know."""
     kind = kind_of_type(cls)
-    return kind.fields if isinstance(kind, Container) and not hasattr(cls, "_numba_type_") else None
+    return kind.fields if isinstance(kind, Container) and not _is_known_to_numba(cls) else None
+
+
+def _is_known_to_numba(cls: Any) -> bool:
+    """Whether Numba, or an extension of it, says which type the instances of a class have."""
+    return hasattr(cls, "_numba_type_") or typeof_impl.dispatch(cls) is not typeof_impl.dispatch(object)
 
 
 when_changed(_packer_of.cache_clear)
@@ -129,7 +175,7 @@ when_changed(_fields_of.cache_clear)
 
 # --- classes of tuples ------------------------------------------------------------------------------------------------
 
-_used_names: Final[dict[str, int]] = {}
+_used_names: Final[dict[str, itertools.count[int]]] = {}
 
 
 @cache
@@ -139,7 +185,7 @@ def _class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
     is_instance = not issubclass(owner, dict | list)
     fields = keys if is_instance else tuple(f"item{number}" for number in range(len(keys)))
     shown = owner.__name__ if is_instance else f"{owner.__name__}({', '.join(map(str, keys))})"
-    number = _used_names[shown] = _used_names.get(shown, 0) + 1
+    number = next(_used_names.setdefault(shown, itertools.count(1)))
     name = shown if number == 1 else f"{shown}#{number}"  # Numba tells classes of named tuples apart by name
     ways = tuple(f".{key}" if is_instance else f"[{key!r}]" for key in keys)
     known = {"owner": owner, "keys": keys, "_fields": fields, "_ways": ways}
@@ -183,7 +229,7 @@ def type_key(value: Any) -> Any:
         flags = value.flags
         return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
     if cls is int and value.bit_length() > 63:
-        return int, value > 0
+        return None
     if isinstance(value, tuple):
         items = tuple(map(type_key, value))
         return None if None in items else (cls, items)

@@ -9,6 +9,7 @@ from typing import Any, assert_never, cast
 from numba.core import types
 
 from irad.frontend.numba.boxing import OwnedRecord
+from irad.frontend.packing.packed import have_parts_alike
 from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import COMPLEX, mapped, tuple_type
@@ -81,6 +82,8 @@ def may_be_tangent(content: tree.Content, given: Any) -> bool:
             return isinstance(given, types.Array) and (given.dtype, given.ndim) == mine
         case tree.TupleContent() | tree.InstanceContent():
             if not isinstance(given, types.BaseTuple) or len(given.types) != len(known.parts):
+                return False
+            if isinstance(known, tree.TupleContent) and not have_parts_alike(known.type, given):
                 return False
             return all(map(may_be_tangent, known.parts, given.types))
         case tree.ListContent():

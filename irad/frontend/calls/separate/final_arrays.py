@@ -19,6 +19,7 @@ from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.messages import described
+from irad.frontend.packing.packed import have_parts_alike
 from irad.frontend.values.abi import Argument
 
 _WHY: Final = "the function returns nothing; its results are the arrays that it writes to"
@@ -52,10 +53,16 @@ def check_final(name: str, arguments: Sequence[Argument], given: Any) -> None:
 def _check_entry(name: str, argument: Argument, mine: Any, given: Any) -> None:
     if given == types.none:
         return
-    if isinstance(mine, types.BaseTuple) and isinstance(given, types.BaseTuple) and len(mine.types) == len(given.types):
+    if isinstance(mine, types.BaseTuple) and isinstance(given, types.BaseTuple) and have_parts_alike(mine, given):
         for item, entry in zip(mine.types, given.types, strict=True):
             _check_entry(name, argument, item, entry)
         return
+    if isinstance(mine, types.BaseTuple) and isinstance(given, types.BaseTuple):
+        raise SignatureError(
+            f"the cotangent of {argument} of {name} is {described(given)}, the argument is {described(mine)}",
+            "pass a tuple for a tuple, and the same keys in the same order, or None",
+            _WHY,
+        )
     if not isinstance(mine, types.Array):
         raise SignatureError(
             f"a cotangent is given for {argument} of {name}, which is {described(mine)} and not an array",

@@ -1,0 +1,115 @@
+"""Structures in every kind of call: names that mean something else, star arguments, defaults, orders of keys."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.extending import typeof_impl
+
+import irad
+
+Csr = namedtuple("Csr", "values items keys count")
+
+
+@dataclass
+class Coo:
+    values: Any
+    items: float
+    keys: float
+    count: float = field(init=False)
+
+
+@njit
+def entries(matrix):
+    return matrix.values[0] * matrix.values[1] * matrix.items + matrix.keys**2
+
+
+def test_fields_that_are_called_like_methods_of_dictionaries() -> None:
+    gradient = irad.grad(entries)(Csr(np.array([2.0, 3.0]), 5.0, 7.0, 11.0))
+    assert (gradient.values.tolist(), gradient.items, gradient.keys) == ([15.0, 10.0], 6.0, 14.0)
+    of_instance = irad.grad(entries)(Coo(np.array([2.0, 3.0]), 5.0, 7.0))
+    assert (of_instance.values.tolist(), of_instance.items, of_instance.keys) == ([15.0, 10.0], 6.0, 14.0)
+    assert not hasattr(of_instance, "count")
+
+
+def test_star_arguments_and_defaults() -> None:
+    def starred(scale, *models):
+        return scale * models[0]["a"] + models[1]["a"] ** 2 * len(models)
+
+    assert irad.jit(starred)(2.0, {"a": 3.0}, {"a": 5.0}) == 56.0
+    assert irad.grad(njit(starred), (0, 1, 2))(2.0, {"a": 3.0}, {"a": 5.0}) == (3.0, {"a": 2.0}, {"a": 20.0})
+
+    def with_default(x, model={"a": 3.0}, power=2):  # noqa: B006
+        return x**power * model["a"]
+
+    assert irad.jit(with_default)(2.0) == 12.0
+    gradient = irad.grad(njit(with_default))
+    assert (gradient(2.0), gradient(2.0, {"a": 4.0}), gradient(2.0, power=3)) == (12.0, 16.0, 36.0)
+
+
+def test_lists_that_begin_like_lists_of_one_type() -> None:
+    product = irad.grad(njit(lambda x: x[0] * 2.0 * len(x)))
+    assert product([1.0, 2.0]) == [4.0, 0.0]
+    assert product([1.0, 2]) == [4.0, None]
+    assert product([1.0, {"a": 1.0}]) == [4.0, {"a": 0.0}]
+    total = irad.grad(njit(lambda x: (x[0] * x[1]).sum()))
+    dense, strided = np.ones(2), np.arange(4.0)[::2]
+    assert [each.tolist() for each in total([dense, dense])] == [[1.0, 1.0]] * 2
+    assert [each.tolist() for each in total([dense, strided])] == [[0.0, 2.0], [1.0, 1.0]]
+
+
+def test_classes_that_an_extension_of_numba_knows() -> None:
+    @dataclass
+    class Extended:
+        x: float
+
+    known = types.float64
+    typeof_impl.register(Extended)(lambda value, context: known)
+    dispatcher = irad.jit(lambda x: x)
+    assert dispatcher.typeof_pyval(Extended(1.0)) is known
+
+
+@njit
+def weighted(params):
+    return params["a"] * params["b"]
+
+
+A_AND_B = {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0])}
+OTHER_ORDER = {"b": np.zeros(2), "a": np.ones(2)}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: irad.jvp(weighted, (A_AND_B,), (OTHER_ORDER,)),
+        lambda: irad.autodiff(irad.Reverse, weighted, irad.Duplicated(A_AND_B, OTHER_ORDER), seed=np.ones(2)),
+        lambda: irad.vjp(njit(lambda params: params), A_AND_B)[1](OTHER_ORDER),
+        lambda: irad.value_and_grad_into(njit(lambda params: weighted(params).sum()))(OTHER_ORDER, A_AND_B),
+        lambda: irad.value_and_jacobian_into(weighted)({"b": np.zeros((2, 2)), "a": np.zeros((2, 2))}, A_AND_B),
+    ],
+    ids=["tangent", "shadow", "cotangent", "gradient", "Jacobian"],
+)
+def test_another_order_of_keys_is_not_taken_by_place(call) -> None:
+    with pytest.raises(irad.SignatureError, match=r"with the keys 'b', 'a'|is to be written to nothing"):
+        call()
+
+
+def test_errors_name_the_part() -> None:
+    square = irad.grad(njit(lambda p: p["x"] ** 2))
+    with pytest.raises(irad.BackendError, match=r"a dict with the keys 'x', 'o': p\['o'\]\[1\] is an object"):
+        square({"x": 1.0, "o": [2.0, object()]})
+    with pytest.raises(irad.SignatureError, match=r"argument 0 \(p\) of .* is a dict with the keys 'x', which has no"):
+        square({"x": 1})
+    endless: dict[str, Any] = {"x": 1.0}
+    endless["self"] = endless
+    with pytest.raises(irad.SignatureError, match="holds itself"):
+        square(endless)
+    function = irad.jit(lambda p: p["n"])
+    with pytest.raises(Exception, match="pyobject"):
+        function({"n": 2**70})
+    assert function({"n": 2**63}) == 2**63
