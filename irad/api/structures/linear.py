@@ -153,7 +153,10 @@ def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
     vector = np.zeros(sum(kind.length(place.inputs[0]) for kind, place in _vectors(x, inactive=inactive)))
     if not 0 <= index < vector.size:
         raise SignatureError(
-            f"there is no element {index}: the structure has {vector.size}", "pass an index from 0 on", location=HERE
+            f"there is no element {index}: the structure has {vector.size}",
+            "pass an index from 0 on, of an element of irad.data.to_vec(x)",
+            "what is shared counts once, a complex number twice",
+            HERE,
         )
     vector[index] = 1.0
     return from_vec(vector, x, inactive=inactive)

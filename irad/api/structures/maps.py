@@ -130,7 +130,12 @@ def _given(output: Any, count: int) -> Values:
     given = (output,) if count == 1 else output
     if isinstance(given, tuple) and len(given) == count:
         return given
-    raise SignatureError(f"the output is not a tuple of {count}", "pass one for each result", location=HERE)
+    raise SignatureError(
+        f"the output is not a tuple of {count}",
+        "pass a tuple with a structure for each result",
+        "outputs= says how many results the function has",
+        HERE,
+    )
 
 
 def _unpacked(results: Values, count: int) -> Any:
@@ -149,7 +154,12 @@ def _run(
     in_place: bool = False,
 ) -> Values:
     if not inputs:
-        raise SignatureError("no structure was passed", "pass at least one after the function", location=HERE)
+        raise SignatureError(
+            "no structure was passed",
+            "pass at least one after the function",
+            "the first structure says what the result looks like",
+            HERE,
+        )
     known = _Known(seen, count)
     root = survey(inputs, outputs, known.results, inactive)
     if in_place and root.is_rebuilt and root.is_active:

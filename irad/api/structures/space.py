@@ -154,8 +154,9 @@ def _number(factor: Any) -> Any:
         return factor
     raise SignatureError(
         f"a vector is multiplied by {with_article(type(factor).__name__)}",
-        "multiply vectors by numbers; of two vectors, x.dot(y) is the inner product",
-        location=HERE,
+        "multiply it by a number; of two vectors, x.dot(y) is the inner product",
+        "a vector space has products of vectors and numbers",
+        HERE,
     )
 
 
@@ -165,5 +166,6 @@ def _structure(other: Any) -> Any:
     raise SignatureError(
         f"a vector is combined with {with_article(type(other).__name__)}",
         "wrap the structure first: irad.data.VectorSpace(structure)",
-        location=HERE,
+        "operators are for two vectors of one space",
+        HERE,
     )

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irad.errors import SignatureError
+from irad.errors import HERE, SignatureError
 
 Member: TypeAlias = tuple[Any, Any]
 
@@ -132,7 +132,12 @@ def add_family(family: Callable[[type], Kind | Chooser | None]) -> None:
 def forget_kind(cls: type) -> None:
     """Takes back what `set_kind` was called with."""
     if cls not in _registered:
-        raise SignatureError(f"{cls.__qualname__} is not registered", "register it first", location="here")
+        raise SignatureError(
+            f"{cls.__qualname__} is not registered",
+            "pass the class that was registered itself, not one derived from it",
+            "a registration is of one class, though it holds for those derived from it",
+            HERE,
+        )
     del _registered[cls]
     _forget_found()
 

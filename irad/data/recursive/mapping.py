@@ -103,7 +103,8 @@ class Recursion:
         raise SignatureError(
             f"the function returns {with_article(type(found).__name__)} for the vectors at {place.name}",
             f"return a tuple of {self._count}, one for each result",
-            location=HERE,
+            "outputs= says how many results there are",
+            HERE,
         )
 
     def _fill(self, place: Place, kind: Container) -> None:

@@ -197,7 +197,8 @@ def _unlike(place: Place, how: str) -> SignatureError:
     return SignatureError(
         f"the structures differ: the values at {place.name} {how}",
         "pass structures that are alike, such as those made by irad.data.make_zero and irad.data.copy",
-        location=HERE,
+        "a function of several structures is called with what they hold at the same place",
+        HERE,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from irad.data.recursive.kinds import INACTIVE, set_kind
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 
@@ -16,6 +17,9 @@ class AutodiffAnnotation:
     """What `irad.autodiff` is told about an argument; no argument itself."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        set_kind(cls, INACTIVE)  # a dataclass, but no structure
 
 
 class Role(enum.Enum):

@@ -200,7 +200,7 @@ def _check_keys(keys: tuple[Any, ...]) -> None:
         if not isinstance(key, str):
             raise SignatureError(
                 f"a dictionary of parameters has the key {key!r}, {with_article(type(key).__name__)}",
-                "use strings as keys",
+                "(a) use strings as keys or (b) pass a numba.typed.Dict, with keys of one type and values of one type",
                 "in compiled code a part is found by its key when the function is compiled",
                 HERE,
             )
