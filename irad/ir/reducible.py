@@ -18,7 +18,7 @@ from irad.ir.cfg import ControlFlow, control_flow
 from irad.ir.instructions import Phi, replace_uses
 from irad.ir.loops import cycles
 from irad.ir.module import Block, Function
-from irad.ir.values import Undef, const_int
+from irad.ir.values import Undef, Value, const_int
 
 
 def make_reducible(function: Function) -> bool:
@@ -62,10 +62,21 @@ def _detour(function: Function, heads: tuple[Block, ...]) -> dict[Block, tuple[B
     return edges
 
 
+def _apart(value: Value, edge: Block) -> Value:
+    """A phi as it is on an edge.
+
+    Where phis of a block are incoming values of each other, LLVM 22 loses some of them when its code generator copies
+    the block to its predecessors (early tail duplication).
+    """
+    return Builder(edge).freeze(value) if isinstance(value, Phi) else value
+
+
 def _move(phi: Phi, edges: dict[Block, tuple[Block, Block]], build: Builder) -> None:
     """Replaces a phi of a head by one of the guard."""
     head = phi.block
     unused = Undef(phi.type)
-    incoming = [(phi.value_from(source) if to is head else unused, edge) for edge, (source, to) in edges.items()]
+    incoming = [
+        (_apart(phi.value_from(source), edge) if to is head else unused, edge) for edge, (source, to) in edges.items()
+    ]
     replace_uses(phi, build.phi(phi.type, incoming))
     phi.erase()

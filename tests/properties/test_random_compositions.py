@@ -15,7 +15,8 @@ from tests.tools.nested_duals import IRAD, NUMPY
 from tests.tools.random_compositions import compose
 
 FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_COMPOSITIONS', '3')}".rpartition(":")
-SEEDS = range(int(FIRST.rpartition(":")[2]), int(END))
+FOUND = (96,)  # a cycle with four entries, which LLVM's code generator spoiled
+SEEDS = dict.fromkeys((*range(int(FIRST.rpartition(":")[2]), int(END)), *FOUND))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
