@@ -113,3 +113,18 @@ def test_jacobians_in_the_function():
     wanted = by_hand(X + 1e-30j * V).imag / 1e-30
     assert irad.jvp(nested, (X,), (V,))[1] == pytest.approx(wanted, rel=1e-12)
     assert irad.grad(nested)(X) @ V == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_jacobian_in_a_function_that_was_never_called():
+    """What it is compiled from serves plain calls as well; here the derivative comes first."""
+
+    @njit
+    def scaled(x, c):
+        return x.copy() * np.sin(c)
+
+    @njit
+    def total(a, c):
+        return irad.jacobian(scaled, 1)(np.array([a, c]), c).sum()
+
+    assert irad.grad(total, (0, 1))(0.1, 0.2) == pytest.approx((np.cos(0.2), np.cos(0.2) - 0.3 * np.sin(0.2)))
+    assert total(0.1, 0.2) == pytest.approx(0.3 * np.cos(0.2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
@@ -34,6 +35,7 @@ from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
+from irad.frontend.numba.private import shadow
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values.abi import Argument, arguments_of
 from irad.frontend.values.tree import Content
@@ -192,9 +194,10 @@ class Call:
 
     @cached_property
     def derivation(self) -> Derivation:
-        """Of the pushforward."""
+        """Of the pushforward as it is called by itself, also where the Jacobian is to be differentiated."""
         assert self.push.task is not None
-        return derivation_of(self.primal, self.argument_types, self.push.task)
+        with shadow().suspended() if shadow().is_here() else nullcontext():
+            return derivation_of(self.primal, self.argument_types, self.push.task)
 
     @property
     def repeats(self) -> bool:
