@@ -15,6 +15,7 @@ from irad.data.copies import copied, same_bits
 from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_floats
 from irad.data.precision import holds_single, in_types_of
 from irad.data.structure import is_structure, members
+from irad.frontend.packing.packed import packed
 from irad.options import Options, PlanName
 from irad.testing.gradients.objective import Objective
 from irad.testing.optimisation import optimisation_limited
@@ -145,12 +146,16 @@ def reference(
     Raises:
         AssertionError: the differences do not converge: ``f`` has a kink or a jump at ``args``.
     """
+
+    def program(*arguments: Any) -> Any:
+        return f(*map(packed, arguments))  # functions of numba.njit take no structures
+
     after = copied(args)
-    value = f(*after)
+    value = program(*after)
     wanted = tuple(i for i, a in enumerate(args) if has_floats(a)) if argnums is None else tuple(argnums)
     seed = None if isinstance(value, (float, np.floating)) else random_like(value)
     weights = np.ones(1) if seed is None else read_floats(seed)
-    objective = Objective(f, args, weights, {}, native=single)
+    objective = Objective(program, args, weights, {}, native=single)
     derivatives = tuple(objective.differences(i, rtol, single=single) for i in wanted)
     return PlainDerivatives(value, after, wanted, seed, derivatives)
 

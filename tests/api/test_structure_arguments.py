@@ -12,6 +12,9 @@ from numba import njit, types
 from numba.extending import typeof_impl
 
 import irad
+from irad.rules import AugmentedReturn, is_active
+from irad.testing import check_rule
+from irad.testing.check_gradient import check_quickly
 
 Csr = namedtuple("Csr", "values items keys count")
 
@@ -113,3 +116,48 @@ def test_errors_name_the_part() -> None:
     with pytest.raises(Exception, match="pyobject"):
         function({"n": 2**70})
     assert function({"n": 2**63}) == 2**63
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+@pytest.mark.parametrize("argument", [Pair(2.0, 3.0), {"a": 2.0, "b": 3.0}], ids=["named tuple", "dictionary"])
+def test_tangents_that_a_rule_is_given_have_the_structure(argument: Any) -> None:
+    part = (lambda p: p.a, lambda p: p.b) if isinstance(argument, Pair) else (lambda p: p["a"], lambda p: p["b"])
+    a, b = map(njit, part)
+    product = irad.custom_jvp(njit(lambda p: a(p) * b(p)))
+    ten = 10.0  # tells the rule from the derivative of the function
+    product.defjvp(njit(lambda p, dp: (a(p[0]) * b(p[0]), ten * a(dp[0]) * b(p[0]) + b(dp[0]) * a(p[0]))))
+    for tangent, expected in (((1.0, 0.0), 30.0), ((1.0, None), 30.0), ((None, 1.0), 2.0)):
+        given = Pair(*tangent) if isinstance(argument, Pair) else dict(zip(("a", "b"), tangent, strict=True))
+        assert irad.jvp(njit(lambda p: product(p)), (argument,), (given,)) == (6.0, expected)
+
+
+def test_checks_take_structures() -> None:
+    @njit
+    def energy(p):
+        return (p["w"] ** 2).sum() * p["s"]
+
+    point = {"w": np.array([1.0, -2.0]), "s": 2.0}
+    check_quickly(energy, point, plans=["default"])
+    slope = 2.0
+
+    @irad.rules.augmented_primal(energy)
+    def energy_augmented(config, p):
+        return AugmentedReturn((p.value["w"] ** 2).sum() * p.value["s"], None, (p.value["w"].copy(), p.value["s"]))
+
+    @irad.rules.reverse(energy)
+    def energy_reverse(config, cotangent, tape, p):
+        if is_active(cotangent) and is_active(p):
+            p.shadow["w"][:] += slope * cotangent * tape[0] * tape[1]
+            return ((None, (tape[0] ** 2).sum() * cotangent),)
+        return ((None, 0.0),) if is_active(p) else (None,)
+
+    try:
+        check_rule(energy, point, single=False, aliasing=False, width=1)
+        gradient = irad.grad(njit(lambda p: energy(p) * 3.0))(point)
+        assert (gradient["w"].tolist(), gradient["s"]) == ([12.0, -24.0], 15.0)
+    finally:
+        irad.rules.remove(energy)
+    with pytest.raises(irad.SignatureError, match="is a dict, not an array"):
+        irad.sparse_jacobian(njit(lambda p: p["w"] * p["s"]))(point)

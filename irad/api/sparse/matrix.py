@@ -17,8 +17,10 @@ from irad.api.sparse.compression import Compression, by_columns, by_rows, by_sym
 from irad.api.sparse.patterns import by_dependence, by_probing, found_pattern
 from irad.api.sparse.prepared import PreparedMatrix, Runs
 from irad.api.sparse.products import Product, products_of
+from irad.data.structure import is_structure
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.numba.cpu import location_of
+from irad.message import with_article
 from irad.options import Options
 
 Mode: TypeAlias = Literal["forward", "reverse"]
@@ -65,6 +67,7 @@ class SparseDerivative:
         Args:
             args: arguments of the function, at which it takes the branches that matter.
         """
+        self._check_argument(args)
         given = self.task.pattern
         is_found = given is None or isinstance(given, str)
         pattern = self._pattern(args) if is_found else self._given(given)
@@ -104,6 +107,18 @@ class SparseDerivative:
         return "Hessian" if self.task.is_symmetric else "Jacobian"
 
     # ------------------------------------------------------------------------------------------------ preparation
+
+    def _check_argument(self, args: tuple[Any, ...]) -> None:
+        position = self.task.position
+        if position >= len(args) or not is_structure(args[position]):
+            return
+        name = type(args[position]).__name__
+        raise SignatureError(
+            f"argument {position} of {self._primal.py_func.__qualname__} is {with_article(name)}, not an array",
+            "(a) pass its numbers as one array, of which the function takes the parts or (b) irad.jacobian",
+            f"a sparse {self._matrix} has a column for each number of one array",
+            location_of(self._primal.py_func),
+        )
 
     def _compressions(self, pattern: Any) -> Iterator[Compression]:
         """The best first."""

@@ -25,7 +25,7 @@ from irad.frontend.custom.annotated import (
     is_active,
 )
 from irad.frontend.custom.contract import kept_value, zero_shadow
-from irad.frontend.custom.forward.partials import zero_tangent
+from irad.frontend.custom.forward.partials import tuple_like, zero_tangent
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 
@@ -179,9 +179,9 @@ def _filled_typed(derivative, like):  # type: ignore[no-untyped-def]
         return lambda derivative, like: zero_tangent(like)
     if not isinstance(derivative, types.BaseTuple) or not isinstance(like, types.BaseTuple):
         return lambda derivative, like: derivative
-    items = "".join(f"filled(derivative[{i}], like[{i}]), " for i in range(len(derivative)))
-    source = f"def parts(derivative, like):\n    return ({items})\n"
-    return function_from("parts", source, "irad.custom_jvp", {"filled": filled})
+    items, scope = tuple_like(like, "filled(derivative[{0}], like[{0}])")
+    source = f"def parts(derivative, like):\n    return {items}\n"
+    return function_from("parts", source, "irad.custom_jvp", {"filled": filled, **scope})
 
 
 @overload(zeros_of_parts)

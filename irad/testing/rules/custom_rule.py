@@ -18,6 +18,7 @@ from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.catalogue import CustomRule, Key
 from irad.frontend.custom.pair import remembering
+from irad.frontend.packing.packed import packed
 from irad.testing.optimisation import optimisation_limited
 from irad.testing.rules.activities import activities
 from irad.testing.rules.fault import Property, RuleFault
@@ -63,6 +64,7 @@ def check_custom_rule(
         RuleError: there is no rule, or it cannot be compiled.
     """
     packs.load()
+    arguments = tuple(map(packed, arguments))
     rule = catalogue.find(f, tuple(map(typeof, arguments)))
     if rule is None or not (rule.is_for_reverse or rule.is_for_forward):
         raise RuleError(

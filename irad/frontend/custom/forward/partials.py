@@ -40,12 +40,24 @@ def pushed_in_lane(lane, totals, partial, tangents):  # type: ignore[no-untyped-
     return pushed(totals[lane], partial, tangents[lane])
 
 
+def tuple_like(like: types.BaseTuple, item: str) -> tuple[str, dict[str, Any]]:
+    """A tuple of as many items, a named tuple for such, as an expression with the names that it needs.
+
+    Args:
+        like: says how many, and the class.
+        item: an expression with ``{0}`` for the index.
+    """
+    items = "".join(f"{item.format(i)}, " for i in range(len(like)))
+    cls = getattr(like, "instance_class", None)
+    return (f"({items})", {}) if cls is None else (f"made({items})", {"made": cls})
+
+
 @overload(zero_tangent)
 def _zero_tangent_typed(value):  # type: ignore[no-untyped-def]
     if isinstance(value, types.BaseTuple):
-        items = "".join(f"zero_tangent(value[{i}]), " for i in range(len(value)))
-        source = f"def parts(value):\n    return ({items})\n"
-        return function_from("parts", source, "irad.rules.easy_rule", {"zero_tangent": zero_tangent})
+        items, scope = tuple_like(value, "zero_tangent(value[{0}])")
+        source = f"def parts(value):\n    return {items}\n"
+        return function_from("parts", source, "irad.rules.easy_rule", {"zero_tangent": zero_tangent, **scope})
     number = value.dtype if isinstance(value, types.Array) else value
     if number not in layouts.FLOATS and number not in layouts.COMPLEX:
         return lambda value: None
