@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit, types
+from numba import njit, prange, types
 from numba.extending import typeof_impl
 
 import irad
@@ -38,6 +38,31 @@ def test_fields_that_are_called_like_methods_of_dictionaries() -> None:
     of_instance = irad.grad(entries)(Coo(np.array([2.0, 3.0]), 5.0, 7.0))
     assert (of_instance.values.tolist(), of_instance.items, of_instance.keys) == ([15.0, 10.0], 6.0, 14.0)
     assert not hasattr(of_instance, "count")
+
+
+@dataclass
+class Needy:
+    x: float
+
+    def __new__(cls, x: float) -> Needy:
+        return object.__new__(cls)
+
+
+def test_an_instance_is_made_without_its_constructor() -> None:
+    assert irad.grad(njit(lambda p: p.x**2))(Needy(3.0)) == Needy(6.0)
+
+
+def test_structures_in_parallel_loops() -> None:
+    @njit(parallel=True)
+    def total(params, x):
+        found = 0.0
+        for i in prange(x.size):
+            found += params["w"][i] * x[i] ** 2 * params["scale"]
+        return found
+
+    x = np.arange(4.0)
+    gradient = irad.grad(total)({"w": np.ones(4), "scale": 3.0}, x)
+    assert (gradient["w"].tolist(), gradient["scale"]) == ((3.0 * x**2).tolist(), 14.0)
 
 
 def test_star_arguments_and_defaults() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -175,7 +176,7 @@ when_changed(_fields_of.cache_clear)
 
 # --- classes of tuples ------------------------------------------------------------------------------------------------
 
-_used_names: Final[dict[str, itertools.count[int]]] = {}
+_owners_of_names: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {}
 
 
 @cache
@@ -184,15 +185,24 @@ def _class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
         _check_keys(keys)
     is_instance = not issubclass(owner, dict | list)
     fields = keys if is_instance else tuple(f"item{number}" for number in range(len(keys)))
-    shown = owner.__name__ if is_instance else f"{owner.__name__}({', '.join(map(str, keys))})"
-    number = next(_used_names.setdefault(shown, itertools.count(1)))
-    name = shown if number == 1 else f"{shown}#{number}"  # Numba tells classes of named tuples apart by name
+    name = _name_for(owner, keys)
     ways = tuple(f".{key}" if is_instance else f"[{key!r}]" for key in keys)
     known = {"owner": owner, "keys": keys, "_fields": fields, "_ways": ways}
     made = type(name, (Structure,), {"__slots__": (), "__new__": _maker(owner, keys), **known})
-    parameters = [inspect.Parameter(field, inspect.Parameter.POSITIONAL_ONLY) for field in fields]
+    parameters = [inspect.Parameter(field, inspect.Parameter.POSITIONAL_OR_KEYWORD) for field in fields]
     made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # how compiled code makes one
     return made
+
+
+def _name_for(owner: Any, keys: tuple[Any, ...]) -> str:
+    """A name that no other class of tuples has: Numba tells them apart by it, and writes it in code for loops."""
+    is_instance = not issubclass(owner, dict | list)
+    shown = owner.__name__ if is_instance else re.sub(r"\W", "_", "_".join([owner.__name__, *map(str, keys)]))
+    for number in itertools.count(1):
+        name = shown if number == 1 else f"{shown}_{number}"
+        if _owners_of_names.setdefault(name, (owner, keys)) == (owner, keys):
+            break
+    return name
 
 
 def _check_keys(keys: tuple[Any, ...]) -> None:
@@ -214,12 +224,20 @@ def _maker(owner: type, keys: tuple[Any, ...]) -> Maker:
         return lambda cls, *items: list(items)
 
     def instance(cls: type, *items: Any) -> Any:
-        made = owner.__new__(owner)
+        made = _new(owner)
         for name, item in zip(keys, items, strict=True):
             object.__setattr__(made, name, item)  # it may be frozen
         return made
 
     return instance
+
+
+def _new(cls: Any) -> Any:
+    """An instance without fields."""
+    try:
+        return object.__new__(cls)
+    except TypeError:  # of a class in C, an exception say
+        return cls.__new__(cls)
 
 
 def type_key(value: Any) -> Any:
