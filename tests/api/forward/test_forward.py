@@ -358,12 +358,6 @@ def test_a_limit_of_the_tape_is_always_kept():
     assert irad.jvp(weighted, (X, 2.0), (None, 1.0), options=irad.Options(max_tape_bytes=1)) == (60.0, 30.0)
 
 
-def test_debug_mode_is_refused():
-    with pytest.raises(irad.UnsupportedError, match="debug mode") as caught:
-        irad.jvp(wave, (1.0,), (1.0,), options=irad.Options(debug=True))
-    assert "irad.vjp(wave, …, options=irad.Options(debug=True))" in caught.value.remedy
-
-
 # ------------------------------------------------------------------------------------------------ autodiff
 
 
