@@ -148,7 +148,7 @@ def _claims(rule: Rule) -> Iterator[tuple[str, FloatType | None]]:
 
 # ------------------------------------------------------------------------------------------------ fingerprint
 
-_Code: TypeAlias = Callable[..., object]
+_Code: TypeAlias = Callable[..., object] | None
 
 
 def _text_of(rule: Rule) -> str:
@@ -158,8 +158,8 @@ def _text_of(rule: Rule) -> str:
         case Inactive():
             return repr(("inactive", rule.symbols, rule.effects and _sorted(rule.effects)))
         case CallRule():
-            code = (_code_of(rule.augmented), _code_of(rule.reverse))
-            return repr(("call", rule.symbols, _sorted(rule.effects), code))
+            parts = (rule.augmented, rule.reverse, rule.tangent, rule.series)
+            return repr(("call", rule.symbols, _sorted(rule.effects), rule.moves, *map(_code_of, parts)))
         case PairRule():
             return repr((rule.symbols, rule.name, rule.version, sorted(rule.parameters), rule.returns_new))
         case ConstantParameters():
@@ -189,7 +189,7 @@ def _sorted(effects: Effects) -> str:
 def _code_of(function: _Code) -> str:
     """The compiled text of a function and of what it closes over."""
     code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
+    if function is None or not isinstance(code, CodeType):
         return repr(function)
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     closed = [_code_of(cell) if callable(cell) else repr(cell) for cell in cells]

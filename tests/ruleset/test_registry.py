@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from irad.errors import RuleError
@@ -124,6 +126,8 @@ def test_the_fingerprint_follows_what_rules_say():
     assert of(call_rule("f")) == of(call_rule("f"))
     assert of(call_rule("f")) != of(call_rule("f", reverse=something))
     assert of(call_rule("f")) != of(call_rule("g"))
+    for part in ({"tangent": something}, {"series": something}, {"moves": True}):
+        assert of(call_rule("f")) != of(replace(call_rule("f"), **part))
 
 
 def test_the_fingerprint_follows_what_a_rule_closes_over():
