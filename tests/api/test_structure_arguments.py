@@ -85,6 +85,7 @@ def test_lists_that_begin_like_lists_of_one_type() -> None:
     assert product([1.0, 2.0]) == [4.0, 0.0]
     assert product([1.0, 2]) == [4.0, None]
     assert product([1.0, {"a": 1.0}]) == [4.0, {"a": 0.0}]
+    assert irad.grad(njit(lambda x: x[1]["a"] ** 2 + len(x[0])))(([], {"a": 3.0})) == ([], {"a": 6.0})
     total = irad.grad(njit(lambda x: (x[0] * x[1]).sum()))
     dense, strided = np.ones(2), np.arange(4.0)[::2]
     assert [each.tolist() for each in total([dense, dense])] == [[1.0, 1.0]] * 2

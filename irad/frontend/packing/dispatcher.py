@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from numba.core import types
 from numba.core.dispatcher import OmittedArg
@@ -60,6 +60,13 @@ def _given(arg: Any) -> Any:
     return arg.value if isinstance(arg, OmittedArg) else arg
 
 
+_TOO_EARLY: Final = (
+    "can't unbox heterogeneous list",
+    "Cannot determine Numba type of",
+    "cannot compute fingerprint of empty",
+)
+
+
 def is_mixed_list(error: Exception) -> bool:
-    """Whether Numba took a list for one whose items all have the type of the first, and found another in it."""
-    return "can't unbox heterogeneous list" in str(error) or "Cannot determine Numba type of" in str(error)
+    """Whether Numba has typed an argument by the first items of lists, before it asked for the type of the whole."""
+    return any(text in str(error) for text in _TOO_EARLY)
