@@ -19,6 +19,8 @@ OTHER_TEXTS = {
         "frontend/numba/type_inference.py",
         "frontend/external.py",
         "frontend/frozen/numba_flags.py",
+        "frontend/linkable.py",
+        "frontend/packing/packed.py",
         "debug/seal.py",
     ),
     *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "readonly", "hints")),

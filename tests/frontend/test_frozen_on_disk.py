@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import irad
+from irad.frontend.frozen.numba_compare import is_same_code
 from tests.frontend.test_frozen import check
 
 ROOT = Path(__file__).parents[2]
@@ -143,3 +144,30 @@ def test_a_callee_on_the_disk_brings_its_own_copy_of_what_both_call(tmp_path: Pa
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout.split())
     assert printed == [["0", "0.5", "1.5", "1.5", "3.0"], ["1", "0.5", "1.5", "1.5", "3.0"]]
+
+
+class Library:
+    """What is read of a code library of Numba."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _get_module_for_linking(self) -> str:
+        return self._text
+
+
+def test_numbers_in_names_of_blocks_make_no_difference() -> None:
+    """Numba counts blocks on from function to function, and LLVM puts comments in a column right of the label."""
+    text = """define double @f(double %x) {{
+entry:
+  br label %B{0}
+
+B{0}:{1}; preds = %entry
+  %y = fmul double %x, {2}
+  ret double %y
+}}"""
+    one, other, changed = (
+        Library(text.format(*parts)) for parts in ((9, " " * 47, 2.0), (12345, " " * 43, 2.0), (9, " " * 47, 3.0))
+    )
+    assert is_same_code(one, other)
+    assert not is_same_code(one, changed)

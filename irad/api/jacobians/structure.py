@@ -8,7 +8,6 @@ The blocks are arranged as the value is, and in each place of the value as the a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,7 +234,7 @@ class Structure:
             made = getattr(numba_type, "instance_class", None)
             if made is None:
                 return _tuple(items)
-            name = f"irad_class_{re.sub(r'[^0-9A-Za-z]+', '_', made.__name__)}_{id(made)}"
+            name = f"irad_class_{id(made)}"
             self.scope[name] = made
             return f"{name}({', '.join(items)})"
         return "None" if build.kind_of(numba_type) is LeafKind.INERT else leaf(next(parts))

@@ -130,7 +130,7 @@ def _bodies(text: str, copied: set[str]) -> set[str]:
         if lines is not None:
             if "@numba_unpickle(" in line:
                 line = _PICKLE_SIZE.sub("", line)
-            lines.append(_LABEL.sub(":", nameless(line)))
+            lines.append(_LABEL.sub(":", nameless(line)).rstrip())  # a comment stands right of a label, however wide
             if line == "}":
                 found.add("\n".join(sorted(lines) if is_copied else lines))
                 lines = None
