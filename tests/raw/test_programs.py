@@ -54,7 +54,7 @@ def test_example_of_the_documentation(source: str, tmp_path: Path):
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
 def check(path: Path, level: int, folder: Path, plan: str = "default") -> None:
