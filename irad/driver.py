@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irad.compiling import collection_paused
@@ -16,7 +16,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import format_instruction, print_module
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
-from irad.ir.worklist import reachable
+from irad.ir.worklist import Worklist, components
 from irad.message import source_line
 from irad.options import errors_show_llvm
 from irad.passes.convention import HostConvention
@@ -147,7 +147,7 @@ def derive(
         program = generated.program
         user = SourceMap(module, request.host.library, program.launches)
         table, places = _places(program, user) if request.watches else (None, ())
-        is_recursive = any(_calls_itself(each) for made in generated.pairs for each in made.pair.functions.values())
+        is_recursive = _has_recursion([each for made in generated.pairs for each in made.pair.functions.values()])
         tape = TapePlaces(program.tape_marks, program.frame_parts, user).all() if request.meters else ()
         finish(generated)
         entry = generated.pairs[0].pair
@@ -176,8 +176,14 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
     return module
 
 
-def _calls_itself(function: Function) -> bool:
-    return function in reachable(_callees(function), _callees)
+def _has_recursion(functions: Sequence[Function]) -> bool:
+    """Whether one of some functions calls itself, by way of others perhaps."""
+    calls: dict[Function, list[Function]] = {}
+    for function in (pending := Worklist(functions)):
+        calls[function] = _callees(function)
+        pending.add(*calls[function])
+    circles = {each for part in components(list(calls), calls) if len(part) > 1 for each in part}
+    return any(each in circles or each in calls[each] for each in functions)
 
 
 def _callees(function: Function) -> list[Function]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.module import Block
-from irad.ir.worklist import reachable
+from irad.ir.worklist import components, reachable
 
 
 @dataclass(eq=False, slots=True)
@@ -127,7 +127,9 @@ def cycles(cfg: ControlFlow) -> Iterator[tuple[tuple[Block, ...], tuple[Block, .
     edges = {block: list(cfg.successors[block]) for block in cfg.order}
     pending: list[tuple[Block, ...]] = [cfg.order]
     while pending:
-        for component in _components(pending.pop(), edges):
+        for component in components(pending.pop(), edges):
+            if len(component) == 1:
+                continue
             inside = frozenset(component)
             heads = tuple(b for b in component if any(p not in inside for p in cfg.predecessors[b]))
             yield component, heads
@@ -140,48 +142,6 @@ def _irreducible_entries(cfg: ControlFlow) -> tuple[Block, ...]:
     """The heads of irreducible cycles."""
     entries = {head for _, heads in cycles(cfg) if len(heads) > 1 for head in heads}
     return tuple(sorted(entries, key=cfg.position.__getitem__))
-
-
-def _components(blocks: tuple[Block, ...], edges: dict[Block, list[Block]]) -> list[tuple[Block, ...]]:
-    """Strongly connected components of more than one block (Tarjan 1972), each in the order of ``blocks``."""
-    rank: dict[Block, int] = {}
-    low: dict[Block, int] = {}
-    path: dict[Block, None] = {}
-    members = frozenset(blocks)
-    found: list[tuple[Block, ...]] = []
-    for start in blocks:
-        if start in rank:
-            continue
-        stack = [(start, iter(edges[start]))]
-        rank[start] = low[start] = len(rank)
-        path[start] = None
-        while stack:
-            block, pending = stack[-1]
-            for target in pending:
-                if target not in members:
-                    continue
-                if target not in rank:
-                    rank[target] = low[target] = len(rank)
-                    path[target] = None
-                    stack.append((target, iter(edges[target])))
-                    break
-                if target in path:
-                    low[block] = min(low[block], rank[target])
-            else:
-                stack.pop()
-                if stack:
-                    low[stack[-1][0]] = min(low[stack[-1][0]], low[block])
-                if low[block] == rank[block]:
-                    found.append(_pop_component(path, block))
-    position = {block: index for index, block in enumerate(blocks)}
-    return [tuple(sorted(part, key=position.__getitem__)) for part in found if len(part) > 1]
-
-
-def _pop_component(path: dict[Block, None], root: Block) -> tuple[Block, ...]:
-    part: list[Block] = []
-    while not part or part[-1] is not root:
-        part.append(path.popitem()[0])
-    return tuple(part)
 
 
 def innermost_first(loops: Iterable[Loop]) -> tuple[Loop, ...]:

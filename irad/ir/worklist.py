@@ -1,8 +1,8 @@
-"""Searches: what can be reached from some values, blocks or functions, each looked at once."""
+"""Searches: what can be reached from some values, blocks or functions, and what reaches itself, in linear time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
@@ -37,3 +37,49 @@ def reachable(starts: Iterable[_Item], following: Callable[[_Item], Iterable[_It
     for item in found:
         yield item
         found.add(*following(item))
+
+
+def components(items: Sequence[_Item], edges: Mapping[_Item, Sequence[_Item]]) -> list[tuple[_Item, ...]]:
+    """The strongly connected components (Tarjan 1972) of some items, each in the order of ``items``.
+
+    Args:
+        items: the items.
+        edges: of each item those that follow it; others than ``items`` are left out.
+    """
+    rank: dict[_Item, int] = {}
+    low: dict[_Item, int] = {}
+    path: dict[_Item, None] = {}
+    position = {item: index for index, item in enumerate(items)}
+    found: list[tuple[_Item, ...]] = []
+    for start in items:
+        if start in rank:
+            continue
+        stack = [(start, iter(edges[start]))]
+        rank[start] = low[start] = len(rank)
+        path[start] = None
+        while stack:
+            item, pending = stack[-1]
+            for target in pending:
+                if target not in position:
+                    continue
+                if target not in rank:
+                    rank[target] = low[target] = len(rank)
+                    path[target] = None
+                    stack.append((target, iter(edges[target])))
+                    break
+                if target in path:
+                    low[item] = min(low[item], rank[target])
+            else:
+                stack.pop()
+                if stack:
+                    low[stack[-1][0]] = min(low[stack[-1][0]], low[item])
+                if low[item] == rank[item]:
+                    found.append(tuple(sorted(_pop_component(path, item), key=position.__getitem__)))
+    return found
+
+
+def _pop_component(path: dict[_Item, None], root: _Item) -> list[_Item]:
+    part: list[_Item] = []
+    while not part or part[-1] is not root:
+        part.append(path.popitem()[0])
+    return part

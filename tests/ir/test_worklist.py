@@ -1,6 +1,6 @@
 """Searches look at each item once, in a fixed order, and go no further than they are asked."""
 
-from irad.ir.worklist import Worklist, reachable
+from irad.ir.worklist import Worklist, components, reachable
 
 _EDGES = {"a": "bc", "b": "d", "c": "da", "d": "", "e": "a"}
 
@@ -26,3 +26,10 @@ def test_a_search_goes_on_with_what_is_added_after_it_ended() -> None:
     search.add("d", "b")
     assert list(search) == ["b"]
     assert list(search.seen) == ["d", "b"]
+
+
+def test_components_are_what_reaches_itself():
+    edges = {"a": ["b"], "b": ["c", "x"], "c": ["a", "d"], "d": ["e"], "e": ["d"], "f": ["f"], "g": []}
+    found = components(list("abcdefg"), edges)
+    assert sorted(found) == [("a", "b", "c"), ("d", "e"), ("f",), ("g",)]
+    assert components(["a", "b"], edges) == [("b",), ("a",)]
