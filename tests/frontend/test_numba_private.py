@@ -91,6 +91,7 @@ PRIVATE_METHODS = [
     (debuginfo.DIBuilder, "_di_subroutine_type"),
     (cpu.CPUContext, "DIBuilder"),
     (typing.context, "CallStack"),
+    (typing.templates._OverloadMethodTemplate, "_resolve"),
     (Environment, "from_fndesc"),
     (CPUTarget, "target_context"),
     (listobj.ListInstance, "_payload"),
