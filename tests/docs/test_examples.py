@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
@@ -64,3 +65,27 @@ def test_levenberg_marquardt(capsys, tmp_path):
 def test_descent(capsys):
     slope, difference = result_of("descent", capsys)
     np.testing.assert_allclose(slope, difference, rtol=1e-6)
+
+
+def test_optimisers(capsys):
+    found = result_of("optimisers", capsys)
+    example = runpy.run_path(str(EXAMPLES / "optimisers.py"))
+    features, targets = example["measurements"]()
+    matrix = np.column_stack([features, np.ones(targets.size)])
+    least_squares = np.linalg.solve(matrix.T @ matrix + 0.1 * np.eye(4), matrix.T @ targets)
+
+    def robust(vector):
+        residuals = matrix @ vector - targets
+        return 0.05 * vector @ vector + np.sum(np.sqrt(1.0 + residuals**2) - 1.0)
+
+    minimum = minimize(robust, np.zeros(4), tol=1e-10).x
+    assert set(found) == {"array", "dictionary", "dataclass", "jitclass"}
+    for by_conjugate_gradients, by_lbfgs, by_adam in found.values():
+        np.testing.assert_allclose(by_conjugate_gradients, least_squares, rtol=1e-10)
+        np.testing.assert_allclose(by_lbfgs, minimum, rtol=1e-5)
+        np.testing.assert_allclose(by_adam, minimum, rtol=1e-4)
+
+
+def test_quadrature(capsys):
+    found, truth = result_of("quadrature", capsys)
+    np.testing.assert_allclose(found, truth, rtol=1e-9)

@@ -104,7 +104,19 @@ class VectorSpace:
 
     def copyto(self, target: VectorSpace) -> None:
         """Overwrites another vector of this space with this one."""
-        target._overwritten(lambda old, new, out=None: copied(new, out=out), self)
+        target._filled(copied, self)
+
+    def map(self, f: Callable[..., Any], *others: VectorSpace) -> Self:
+        """A vector of what ``f`` makes of the parts of this one and others: ``x.map(np.maximum, y)``."""
+        return self._made(f, *others)
+
+    def map_(self, f: Callable[..., Any], *vectors: VectorSpace) -> None:
+        """Overwrites this vector with what ``f`` makes of the parts of others: ``x.map_(np.sqrt, y)``.
+
+        Functions of NumPy, and others with a parameter ``out``, write to this vector's arrays. It may itself be one of
+        ``vectors``.
+        """
+        self._filled(f, *vectors)
 
     def axpy(self, factor: complex, x: VectorSpace) -> None:
         """Adds ``factor * x``; what that takes of memory is kept for the next time."""
@@ -131,8 +143,10 @@ class VectorSpace:
         return self._like(recursive_map(operation, self.value, *map(_structure, others), inactive=self._inactive))
 
     def _overwritten(self, operation: Callable[..., Any], *others: VectorSpace) -> Self:
-        others_structures = map(_structure, others)
-        self.value = recursive_map_into(operation, self.value, self.value, *others_structures, inactive=self._inactive)
+        return self._filled(operation, self, *others)
+
+    def _filled(self, operation: Callable[..., Any], *vectors: VectorSpace) -> Self:
+        self.value = recursive_map_into(operation, self.value, *map(_structure, vectors), inactive=self._inactive)
         return self
 
 
