@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Member, add_family, kind_of, set_kind
-from irad.data.recursive.vectors import of_arrays
+from irad.data.recursive.vectors import identity_of_array, of_arrays
 
 _MISSING: Final = object()
 
@@ -145,7 +145,7 @@ def _field_views(records: Any) -> Iterator[Member]:
 
 def _cleared_records(records: Any) -> Any:
     """Zeros in place of all that is active: new memory is not touched before it is needed."""
-    made = np.zeros(records.shape, records.dtype)
+    made = np.zeros(records.shape, records.dtype).view(type(records) if isinstance(records, np.ndarray) else np.ndarray)
     for name in records.dtype.names:
         field = records[name]
         if records.dtype[name].hasobject or isinstance(kind_of(np.asarray(field)), Inactive):
@@ -160,7 +160,11 @@ def _is_writable(records: Any) -> bool:
 
 
 OBJECTS: Final = Container(
-    _object_members, lambda key: _index(key[0] if len(key) == 1 else key), copied=copy.copy, store=_store_item
+    _object_members,
+    lambda key: _index(key[0] if len(key) == 1 else key),
+    copied=copy.copy,
+    store=_store_item,
+    identity=identity_of_array,
 )
 RECORDS: Final = Container(
     _field_views,
@@ -168,6 +172,7 @@ RECORDS: Final = Container(
     copied=_cleared_records,
     is_mutable=_is_writable,
     is_memory=True,
+    identity=identity_of_array,
 )
 
 

@@ -31,6 +31,7 @@ class Vector:
         assign: ``assign(target, source)`` overwrites the elements of a value; None where values are immutable.
         is_writable: whether `assign` may be called for a value.
         takes_ufuncs: whether the functions of NumPy take values, also as ``out``.
+        identity: equal for values that are one thing: an object's id, or where its memory is.
     """
 
     zero: Callable[[Any], Any]
@@ -41,6 +42,7 @@ class Vector:
     assign: Callable[[Any, Any], None] | None = None
     is_writable: Callable[[Any], bool] = lambda value: True
     takes_ufuncs: bool = False
+    identity: Callable[[Any], Any] = id
 
     def may_assign(self, value: Any) -> bool:
         """Whether a value is storage that can be overwritten."""
@@ -63,6 +65,9 @@ class Container:
         is_mutable: whether users may replace members of a value.
         fields: the names of the attributes of an instance; None for other containers.
         is_memory: whether members are views of the memory of a value, so that what is written to them is stored.
+        identity: as for a vector.
+        makes_members: whether members are Python objects that are made whenever they are asked for: their ids say
+            nothing afterwards.
     """
 
     members: Callable[[Any], Iterable[Member]]
@@ -73,6 +78,8 @@ class Container:
     is_mutable: Callable[[Any], bool] = lambda value: True
     fields: Callable[[Any], tuple[str, ...]] | None = None
     is_memory: bool = False
+    identity: Callable[[Any], Any] = id
+    makes_members: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

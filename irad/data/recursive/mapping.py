@@ -63,8 +63,8 @@ class Recursion:
 
     def _set(self, place: Place, results: Values) -> None:
         place.results = results
-        if place.is_active and place.has_identity:
-            self._seen[id(place.inputs[0])] = results
+        if place.is_active:
+            self._seen.update(dict.fromkeys(place.keys, results))
 
     def _inactive(self, place: Place) -> Values:
         if place.outputs is not None:

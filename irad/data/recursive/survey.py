@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Kind, Vector, kind_of
 from irad.errors import HERE, SignatureError
+from irad.message import with_article
 
 Values: TypeAlias = tuple[Any, ...]
-Memo: TypeAlias = dict[int, Any]
+Memo: TypeAlias = dict[Any, Any]
 Way: TypeAlias = "tuple[Way, Container, Any] | None"
 """How a place is reached: from where, and the key there."""
 
@@ -30,7 +32,9 @@ class Place:
         inputs: the object, and its counterparts.
         outputs: what is given to be overwritten.
         way: how it is reached first.
-        has_identity: whether it is one thing wherever it is found: a number is not, nor is a view of a field.
+        keys: what tells it from other objects, also when the call is over: its id, and where its memory is. Numbers and
+            views of fields have none.
+        is_fresh: whether it was made when it was asked for, so that nothing else has its id.
         parts: what it holds, for containers.
         is_active: whether it is or holds a vector.
         is_rebuilt: whether its outputs cannot be kept: they, or what they hold, cannot be overwritten.
@@ -41,7 +45,8 @@ class Place:
     inputs: Values
     outputs: Values | None
     way: Way
-    has_identity: bool
+    keys: tuple[Any, ...]
+    is_fresh: bool
     parts: list[Part] = field(default_factory=list)
     is_active: bool = False
     is_rebuilt: bool = False
@@ -80,7 +85,7 @@ def survey(
     Args:
         inputs: at least one; all of one structure.
         outputs: structures like that, which are to be overwritten.
-        seen: by the id of objects the tuple of what takes their place; they are not looked into.
+        seen: by the keys of objects the tuple of what takes their place; they are not looked into.
         inactive: says of an object whether it is inactive, although it may hold vectors.
 
     Raises:
@@ -88,6 +93,7 @@ def survey(
     """
     surveyor = _Surveyor(seen if seen is not None else {}, inactive)
     root = surveyor.place(inputs, outputs, None)
+    surveyor.check_reads()
     _propagate(surveyor.containers)
     return root
 
@@ -109,29 +115,30 @@ def vectors_of(root: Place) -> Iterator[Place]:
 class _Surveyor:
     def __init__(self, seen: Memo, inactive: Callable[[Any], bool] | None) -> None:
         self._seen, self._inactive = seen, inactive
-        self._known: dict[int, Place] = {}
-        self._owners: dict[int, Place] = {}  # by the id of an output, the place that overwrites it
+        self._known: dict[Any, Place] = {}
+        self._owners: dict[Any, Place] = {}  # by the identity of an output, the place that overwrites it
         self.containers: list[Place] = []
 
-    def place(self, inputs: Values, outputs: Values | None, way: Way) -> Place:
+    def place(self, inputs: Values, outputs: Values | None, way: Way, *, is_fresh: bool = False) -> Place:
         first = inputs[0]
-        if (known := self._known.get(id(first))) is not None:
+        kind = kind_of(first)
+        if isinstance(kind, Inactive) or (self._inactive is not None and self._inactive(first)):
+            return Place(INACTIVE, inputs, outputs, way, (), is_fresh)
+        identity = kind.identity(first) if _has_identity(kind, way) else None
+        if (known := self._known.get(identity)) is not None:
             _check_repeated(known, inputs, way)
             return known
-        kind = kind_of(first)
-        if self._inactive is not None and self._inactive(first):
-            kind = INACTIVE
-        place = Place(kind, inputs, outputs, way, _has_identity(kind, way))
-        if isinstance(kind, Inactive):
-            return place
-        if place.has_identity:
-            self._known[id(first)] = place
-            if id(first) in self._seen:
-                _take(self._seen[id(first)], place)
+        place = Place(kind, inputs, outputs, way, _keys(identity, first, is_fresh=is_fresh), is_fresh)
+        if identity is not None:
+            self._known[identity] = place
+            if (found := next(filter(None, map(self._seen.get, place.keys)), None)) is not None:
+                self._seen.update(dict.fromkeys(place.keys, found))
+                _take(found, place)
                 return place
-            self._check_owner(place)
         for other in (*inputs[1:], *(outputs or ())):
             _check_alike(place, other)
+        if identity is not None and outputs is not None:
+            self._own(place, kind)
         if isinstance(kind, Container):
             self.containers.append(place)
             self._look_into(place, kind)
@@ -143,23 +150,60 @@ class _Surveyor:
     def _look_into(self, place: Place, kind: Container) -> None:
         columns = [dict(kind.members(value)) for value in (*place.inputs, *(place.outputs or ()))]
         keys, count = columns[0].keys(), len(place.inputs)
+        is_fresh = place.is_fresh or kind.makes_members
         if any(column.keys() != keys for column in columns[1:]):
             raise _unlike(place, "do not hold the same members")
         for key in keys:
             members = tuple([column[key] for column in columns])
             given = None if place.outputs is None else members[count:]
-            place.parts.append(Part(key, self.place(members[:count], given, (place.way, kind, key)), given))
+            part = self.place(members[:count], given, (place.way, kind, key), is_fresh=is_fresh)
+            place.parts.append(Part(key, part, given))
 
-    def _check_owner(self, place: Place) -> None:
+    def check_reads(self) -> None:
+        """What is read at one place must not be overwritten at another, where the function is called before."""
+        if not self._owners:
+            return
+        for place in self._known.values():
+            kind = place.kind
+            if isinstance(kind, Inactive) or not (isinstance(kind, Vector) or kind.is_memory):
+                continue
+            for value in place.inputs if place.results is None else ():
+                owner = self._owners.get(kind.identity(value), place)
+                if owner is not place:
+                    raise SignatureError(
+                        f"an output holds at {owner.name} what an input holds at {place.name}",
+                        "pass a copy of the input, made by irad.data.copy",
+                        "it would be overwritten before it is read",
+                        HERE,
+                    )
+
+    def _own(self, place: Place, kind: Vector | Container) -> None:
         for output in place.outputs or ():
-            owner = self._owners.setdefault(id(output), place)
-            if owner is not place:
+            if not (kind.may_assign(output) if isinstance(kind, Vector) else kind.is_mutable(output)):
+                continue  # it is made anew
+            identity = kind.identity(output)
+            owner = self._owners.get(identity)
+            if owner is not None:
                 raise SignatureError(
-                    f"an output holds one object at {owner.name} and {place.name}; the first input holds two",
+                    f"two outputs hold one object at {place.name}"
+                    if owner is place
+                    else f"an output holds one object at {owner.name} and {place.name}; the first input holds two",
                     "pass an output that shares no more than the input does, such as irad.data.make_zero(input)",
                     "one object cannot hold two results",
                     HERE,
                 )
+            self._owners[identity] = place
+
+
+def _keys(identity: Any, value: Any, *, is_fresh: bool) -> tuple[Any, ...]:
+    if identity is None or identity == id(value):
+        return () if identity is None or is_fresh else (identity,)
+    return (identity,) if is_fresh else (identity, id(value))
+
+
+def is_same(kind: Vector | Container, one: Any, other: Any) -> bool:
+    """Whether two values of a kind are one thing."""
+    return one is other or (type(one) is type(other) and bool(kind.identity(one) == kind.identity(other)))
 
 
 def _has_identity(kind: Kind, way: Way) -> bool:
@@ -170,11 +214,14 @@ def _has_identity(kind: Kind, way: Way) -> bool:
 
 def _take(found: Values, place: Place) -> None:
     place.results, place.is_active = found, True
-    place.is_rebuilt = any(mine is not given for mine, given in zip(found, place.outputs or found, strict=True))
+    assert not isinstance(place.kind, Inactive)
+    is_kept = partial(is_same, place.kind)
+    place.is_rebuilt = not all(map(is_kept, found, place.outputs or found))
 
 
 def _check_repeated(known: Place, inputs: Values, way: Way) -> None:
-    if any(mine is not other for mine, other in zip(known.inputs, inputs, strict=True)):
+    assert not isinstance(known.kind, Inactive)
+    if not all(map(partial(is_same, known.kind), known.inputs, inputs)):
         raise SignatureError(
             f"the first input holds one object at {known.name} and {_written(way)}; another input holds two",
             "pass inputs that share what the first one shares, such as copies made by irad.data.copy",
@@ -185,8 +232,10 @@ def _check_repeated(known: Place, inputs: Values, way: Way) -> None:
 
 def _check_alike(place: Place, other: Any) -> None:
     first = place.inputs[0]
+    if other is first:
+        return
     if type(other) is not type(first) and kind_of(other) is not place.kind:
-        raise _unlike(place, f"are a {type(first).__name__} and a {type(other).__name__}")
+        raise _unlike(place, f"are {with_article(type(first).__name__)} and {with_article(type(other).__name__)}")
     for what in ("dtype", "shape") if isinstance(first, np.ndarray | np.void) else ():
         mine, its = getattr(first, what), getattr(other, what)
         if mine != its:
@@ -255,9 +304,13 @@ def _is_rebuilt_by_itself(place: Place) -> bool:
         return False
     return any(
         part.place.is_active
-        and (
-            (part.place.is_rebuilt and not isinstance(part.place.kind, Container))
-            or any(mine is not given for mine, given in zip(part.place.outputs or (), part.outputs or (), strict=True))
-        )
+        and ((part.place.is_rebuilt and not isinstance(part.place.kind, Container)) or not _has_outputs_of(part))
         for part in place.parts
     )
+
+
+def _has_outputs_of(part: Part) -> bool:
+    """Whether what the given outputs hold there is what becomes the result."""
+    kind = part.place.kind
+    assert not isinstance(kind, Inactive)
+    return all(map(partial(is_same, kind), part.place.outputs or (), part.outputs or ()))

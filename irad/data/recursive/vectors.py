@@ -45,6 +45,22 @@ def _zeros(like: NDArray[Any]) -> NDArray[Any]:
     return np.zeros_like(like)
 
 
+def _inner(x: Any, y: Any) -> Any:
+    x, y = np.asarray(x), np.asarray(y)  # those of subclasses have products of their own
+    if x.flags.c_contiguous and y.flags.c_contiguous:
+        return np.vdot(x, y)
+    axes = list(range(x.ndim))
+    return np.einsum(x.conj() if x.dtype.kind == "c" else x, axes, y, axes, [])  # copies nothing that is real
+
+
+def identity_of_array(array: Any) -> Any:
+    """Where the elements are, if they are in memory of another library, which makes a new array at each access."""
+    base = array.base
+    if base is None or isinstance(base, np.ndarray):
+        return id(array)
+    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+
+
 def _assign(target: NDArray[Any], source: Any) -> None:
     target[...] = source
 
@@ -58,13 +74,14 @@ NUMBER: Final = Vector(
 )
 ARRAY: Final = Vector(
     zero=_zeros,
-    dot=np.vdot,
+    dot=_inner,
     read=_read,
     refilled=_refilled_array,
     length=_length,
     assign=_assign,
     is_writable=lambda value: bool(value.flags.writeable),
     takes_ufuncs=True,
+    identity=identity_of_array,
 )
 
 

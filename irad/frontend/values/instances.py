@@ -1,26 +1,37 @@
-"""Instances of jitclasses as containers of their fields."""
+"""Instances of jitclasses as containers of their fields; typed lists and dictionaries.
+
+Python has no objects in them: it is given a new one for the same memory whenever it asks for a member.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba import njit
+from numba import njit, typed
 from numba.core import types
 from numba.core.base import BaseContext
-from numba.experimental.jitclass._box import Box
+from numba.experimental.jitclass._box import Box, box_get_dataptr
 from numba.experimental.jitclass.base import imp_dtor
 from numba.extending import intrinsic
 
-from irad.data.recursive.containers import with_fields
-from irad.data.recursive.kinds import Container, add_family
+from irad.data.recursive.containers import OTHER_DICTIONARY, OTHER_LIST, with_fields
+from irad.data.recursive.kinds import Container, add_family, set_kind
 
 
 def _of_jitclass(cls: type) -> Container | None:
     if not issubclass(cls, Box):
         return None
-    return with_fields(lambda value: tuple(value._numba_type_.struct), _copied, mutable=True)
+    of_fields = with_fields(lambda value: tuple(value._numba_type_.struct), _copied, mutable=True)
+    return dataclasses.replace(of_fields, identity=lambda value: (box_get_dataptr(value),), makes_members=True)
+
+
+def _address(value: Any) -> Any:
+    """Where a typed list or dictionary is; it has no memory before it has a type."""
+    opaque = getattr(value, "_opaque", None)
+    return id(value) if opaque is None else (opaque.data,)
 
 
 @intrinsic
@@ -54,3 +65,5 @@ def _copied(instance: Any) -> Any:
 
 
 add_family(_of_jitclass)
+for _cls, _kind in ((typed.List, OTHER_LIST), (typed.Dict, OTHER_DICTIONARY)):
+    set_kind(_cls, dataclasses.replace(_kind, identity=_address, makes_members=True))
