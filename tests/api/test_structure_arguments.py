@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import namedtuple
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +67,43 @@ def test_structures_in_parallel_loops() -> None:
     x = np.arange(4.0)
     gradient = irad.grad(total)({"w": np.ones(4), "scale": 3.0}, x)
     assert (gradient["w"].tolist(), gradient["scale"]) == ((3.0 * x**2).tolist(), 14.0)
+
+
+CACHED = """
+import dataclasses
+import numpy as np
+import irad
+
+@dataclasses.dataclass
+class Layer:
+    w: object
+
+def local():
+    return dataclasses.dataclass(type("Local", (), {"__annotations__": {"w": object}}))
+
+@irad.jit(cache=True)
+def first(p):
+    return (p["a"][0].w ** 2).sum() * p["a"][1].w * p["b"]
+
+others = local(), local()
+for layer in (*others[::-1 if len(__import__("sys").argv) > 1 else 1], Layer):
+    p = {"a": [layer(np.ones(2)), layer(3.0)], "b": 2.0}
+    print(first(p), type(irad.grad(first)(p)["a"][0]) is layer)
+print(sum(first.stats.cache_hits.values()), sum(first.stats.cache_misses.values()))
+"""
+
+
+def test_code_on_disk_is_found_by_the_next_process(tmp_path: Path) -> None:
+    script, folder = tmp_path / "script.py", tmp_path / "cache"
+    script.write_text(CACHED)
+    where = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    runs = [
+        subprocess.run([sys.executable, script, *more], capture_output=True, text=True, check=True, env=where).stdout
+        for more in ([], ["reversed"])
+    ]
+    calls = ["12.0 True"] * 3
+    assert [run.splitlines() for run in runs] == [[*calls, "0 3"], [*calls, "3 0"]]
+    assert len(list(folder.rglob("*.nbc"))) == 3
 
 
 def test_star_arguments_and_defaults() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import literal_unroll, njit, prange
 
 import irad
 from irad import data
@@ -158,7 +158,16 @@ def test_what_a_dictionary_can_do_in_compiled_code() -> None:
             total = 0.0
         return total * len(params) * len(params.keys())
 
+    @njit
+    def looks_up(params, key):
+        total = params.get("a").sum() * params.get("z", 3.0) if key in params else 0.0
+        for each in literal_unroll(params.keys()):
+            total += np.sum(params[each])
+        return total if params.get("z") is None else 0.0
+
     assert irad.grad(uses)({"a": np.ones(2), "b": np.ones(1)})["b"].tolist() == [8.0]
+    found = irad.grad(looks_up)({"a": np.ones(2), "b": 1.0}, "a")
+    assert (found["a"].tolist(), found["b"]) == ([4.0, 4.0], 1.0)
     assert irad.grad(uses)(OrderedDict(b=np.ones(1), a=np.ones(2)))["a"].tolist() == [4.0, 4.0]
 
 
@@ -205,8 +214,64 @@ def test_errors_name_keys() -> None:
         irad.grad(njit(lambda p: p["z"]))({"a": 1.0, "b": 2.0})
     with pytest.raises(irad.SignatureError, match="the key 1, an int"):
         irad.grad(njit(lambda p: p[1]))({1: 2.0})
-    with pytest.raises(irad.BackendError, match="indexing"):
-        irad.grad(njit(lambda p, key: p[key]))({"a": 1.0}, "a")
+
+
+def test_what_a_dictionary_cannot_do_in_compiled_code() -> None:
+    def of_key(p, key):
+        return p[key]
+
+    def of_itself(p):
+        total = 0.0
+        for key in p:
+            total += p[key]
+        return total
+
+    def assigned(p):
+        p["a"] *= 2.0
+        return p["a"]
+
+    def deleted(p):
+        del p["a"]
+        return p["b"]
+
+    def popped(p):
+        return p.pop("a")
+
+    def items(p):
+        return p.items()[0][1]
+
+    def attribute(p):
+        p["b"].bias += 2.0
+        return p["b"].bias
+
+    def parallel(p):
+        total = 0.0
+        for i in prange(3):
+            total += p["b"].weights[i]
+        return total
+
+    def parallel_part(p):
+        layer, total = p["b"], 0.0
+        for i in prange(3):
+            total += layer.weights[i]
+        return total
+
+    layer = Layer(np.ones(3), 2.0)
+    for function, words, line, arguments in (
+        (of_key, "a key that is known only when the function runs", 1, ({"a": 1.0}, "a")),
+        (of_itself, "it looks up a float64 in a dictionary", 3, ({"a": 1.0},)),
+        (assigned, "it assigns to a key of a dictionary", 1, ({"a": 1.0},)),
+        (deleted, "it deletes a key of a dictionary", 1, ({"a": 1.0, "b": 2.0},)),
+        (popped, "it adds or removes keys", 1, ({"a": 1.0},)),
+        (items, "it asks for the items of a dictionary whose parts have different types", 1, ({"a": 1.0, "b": 2},)),
+        (attribute, r"it assigns to the attribute bias of a Layer\(", 1, ({"b": layer},)),
+        (parallel, r"a parallel loop uses a Layer\(float64\[::1\], ", 2, ({"b": layer},)),
+        (parallel_part, "a parallel loop uses a named tuple from another tuple", 2, ({"b": layer},)),
+    ):
+        compiled = njit(function, parallel="prange" in function.__code__.co_names)
+        with pytest.raises(irad.BackendError, match=words) as refusal:
+            irad.grad(compiled)(*arguments)
+        assert refusal.value.location.line == function.__code__.co_firstlineno + line, function
 
 
 def test_reports_take_structures(params: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.packed import have_parts_alike, shown_structure, structure_of
+from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of
 from irad.frontend.values import build, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 

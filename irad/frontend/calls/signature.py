@@ -13,7 +13,7 @@ from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
-from irad.frontend.packing.packed import have_parts_alike
+from irad.frontend.packing.classes import have_parts_alike
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.gradients import gradient_of_content, may_be_tangent

@@ -18,7 +18,7 @@ from irad.errors import BackendError, IradError, SignatureError
 from irad.frontend.calls.annotations import AutodiffAnnotation
 from irad.frontend.diagnosis.spelling import spelled
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.packing.packed import Structure, shown_structure
+from irad.frontend.packing.classes import Structure, shown_structure
 from irad.message import with_article
 
 _OBJECT = (

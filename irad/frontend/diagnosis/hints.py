@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from numba.core.errors import TypingError
+
 ONLY: Final = "irad differentiates what Numba compiles, and Numba supports a subset of Python and NumPy"
 _AS_PYTHON: Final = "keep it as Python code and supply its derivative: irad.rules.import_rule({0}, rule, returns=…)"
 _KNOWN: Final = "use functions that Numba supports (its documentation lists them)"
@@ -33,7 +35,18 @@ class Hint:
     focus: str | None = None
 
 
+def refused(problem: str, reason: str, remedy: str) -> TypingError:
+    """What typing functions of irad raise, so that Numba says where: its message holds all three, as does irad's."""
+    return TypingError(f"{problem}. Why: {reason}. Instead: {remedy}.")
+
+
 HINTS: Final = (
+    Hint(
+        re.compile(r"(?:^|(?<=\n)) *(?:\w+: )?([^\n]+?)\. Why: ([^\n]+?)\. Instead: ([^\n]+)\."),
+        "{0}",
+        "{1}",
+        "{2}",
+    ),
     Hint(
         re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'function'>"),
         "it calls {0}, which is a plain Python function",
@@ -130,6 +143,12 @@ HINTS: Final = (
         "Numba supports some of the attributes and methods that Python has",
         "(a) correct the name or (b) use what Numba supports (its documentation lists it)",
         "{0}",
+    ),
+    Hint(
+        re.compile(r"Invalid use of getiter with parameters \((?:Named)?Tuple\((.+)\)\)"),
+        "it loops over a tuple whose items have different types: {0}",
+        _ONE_TYPE,
+        "loop over numba.literal_unroll(items), which compiles the loop for each item",
     ),
     Hint(
         re.compile(r"Cannot unify (.+?) and (.+?) for '([A-Za-z_]\w*)[^']*'"),

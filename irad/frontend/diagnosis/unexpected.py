@@ -22,9 +22,14 @@ from numba.core.errors import InternalError, NumbaError
 
 from irad import errors
 from irad.frontend.diagnosis import spelling
-from irad.frontend.numba.messages import Explanation, full_name
+from irad.frontend.numba.messages import Explanation, full_name, readable
+from irad.message import with_article
 
 _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_UNASSIGNABLE: Final = re.compile(r"No definition for lowering (.+)\.(\w+) = ")
+_NO_SCALAR: Final = re.compile(r"scalar type (.+) given for non scalar argument")
+_NO_DEFINITION: Final = "'str' object has no attribute 'loc'"
+"""What comes of Numba's attempt to say that it does not find where a named tuple comes from."""
 _USE_INSTEAD: Final = re.compile(r"\b[Uu]se (`[^`]+`)")
 _PLAIN: Final = "the function would fail in plain Python as well"
 
@@ -55,7 +60,7 @@ def _explain(error: Exception, package_of_raiser: str) -> _Parts:
         found = explain(error) if isinstance(error, kind) else None
         if found is not None:
             return found
-    text = " ".join(str(error).split()).rstrip(" .")
+    text = readable(" ".join(str(error).split()).rstrip(" ."))
     problem = f"{type(error).__name__}{': ' if text else ''}{text}"
     if package_of_raiser not in _COMPILERS:
         return (
@@ -106,6 +111,31 @@ def _type_without_code(error: NotImplementedError) -> _Parts | None:
     )
 
 
+def _assignment(error: NotImplementedError) -> _Parts | None:
+    found = _UNASSIGNABLE.search(str(error))
+    if found is None:
+        return None
+    holder, name = found.groups()
+    return (
+        f"it assigns to the attribute {name} of {with_article(readable(holder))}",
+        "in compiled code this is a tuple, which cannot be changed",
+        f"(a) assign to a variable: {name} = … or (b) overwrite the elements of an array: .{name}[:] = …",
+        name,
+    )
+
+
+def _not_for_threads(error: TypeError | AttributeError) -> _Parts | None:
+    found = _NO_SCALAR.search(str(error))
+    if found is None and str(error) != _NO_DEFINITION:
+        return None
+    return (
+        f"a parallel loop uses {with_article(readable(found[1])) if found else 'a named tuple from another tuple'}",
+        "Numba hands numbers, arrays, and the parts of a tuple of these to threads, and nothing deeper",
+        "take the numbers and arrays that the loop needs out of it in front of the loop, as in weights = model.weights",
+        None,
+    )
+
+
 def _places(trace: Iterable[tuple[FrameType, int]]) -> Iterator[tuple[str, int]]:
     """Statements of the user's that were being compiled, innermost first, each once."""
     seen: set[tuple[str, int]] = set()
@@ -136,4 +166,7 @@ _KINDS: Final[tuple[tuple[type[Exception], Callable[[Any], _Parts | None]], ...]
     (AttributeError, _misspelt),
     (ImportError, _missing_package),
     (NotImplementedError, _type_without_code),
+    (NotImplementedError, _assignment),
+    (TypeError, _not_for_threads),
+    (AttributeError, _not_for_threads),
 )

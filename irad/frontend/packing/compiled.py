@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from numba.core import errors, types
+from numba.core import types
+from numba.core.errors import TypingError
 from numba.core.typing.templates import infer_getattr, make_overload_method_template
 from numba.extending import overload
 
+from irad.frontend.diagnosis.hints import refused
 from irad.frontend.generated import function_from
-from irad.frontend.packing.packed import structure_of
+from irad.frontend.numba.messages import described
+from irad.frontend.packing.classes import structure_of
 
 
 def _keys(numba_type: Any) -> tuple[str, ...] | None:
@@ -20,31 +23,91 @@ def _keys(numba_type: Any) -> tuple[str, ...] | None:
     return cls.keys if cls is not None and issubclass(cls.owner, dict) else None
 
 
-def _position(keys: tuple[str, ...], key: Any) -> int | None:
-    """Which part a key is that is written in the function; None if that is known only when it runs."""
-    if not isinstance(key, types.StringLiteral):
+def _number_of(keys: tuple[str, ...], key: Any) -> int | None:
+    """Which part a key is that is written in the function; None if it is no key.
+
+    Raises:
+        TypingError: the key is known only when the function runs.
+    """
+    if isinstance(key, types.StringLiteral):
+        return keys.index(key.literal_value) if key.literal_value in keys else None
+    if not isinstance(key, types.UnicodeType):
+        raise refused(
+            f"it looks up {described(key)} in a dictionary of parameters",
+            "keys are strings; in compiled code a loop over the dictionary itself is one over its parts",
+            "loop with `for key in numba.literal_unroll(params.keys()):`",
+        )
+    raise refused(
+        "it looks up a key that is known only when the function runs",
+        "parts of a dictionary of parameters may have different types, and are found when the function is compiled",
+        'write the key, as in params["weights"], or loop with `for key in numba.literal_unroll(params.keys()):`',
+    )
+
+
+def _part(structure: Any, key: Any) -> int | None:
+    """Which part of a packed dictionary is looked up; None for what is none."""
+    keys = _keys(structure)
+    if keys is None:
         return None
-    if key.literal_value not in keys:
-        raise errors.TypingError(f"there is no key {key.literal_value!r}: the keys are {', '.join(map(repr, keys))}")
-    return keys.index(key.literal_value)
+    number = _number_of(keys, key)
+    if number is None:
+        raise refused(
+            f"there is no key {key.literal_value!r}: the keys are {', '.join(map(repr, keys))}",
+            "the parts of a dictionary of parameters are found by their keys when the function is compiled",
+            "correct the key, or pass a dictionary that has it",
+        )
+    return number
 
 
 @overload(operator.getitem, strict=False)
 def _item(structure: Any, key: Any) -> Any:
-    keys = _keys(structure)
-    if keys is None or not isinstance(key, types.StringLiteral | types.UnicodeType):
-        return None
-    number = _position(keys, key)
+    if isinstance(key, types.Integer | types.SliceType):
+        return None  # a loop over the tuple
+    number = _part(structure, key)
     return None if number is None else lambda structure, key: structure[number]
+
+
+@overload(operator.setitem, strict=False)
+def _store(structure: Any, key: Any, value: Any) -> Any:
+    if _keys(structure) is not None:
+        raise _unchangeable("it assigns to a key")
+
+
+@overload(operator.delitem, strict=False)
+def _delete(structure: Any, key: Any) -> Any:
+    if _keys(structure) is not None:
+        raise _unchangeable("it deletes a key")
+
+
+def _changed(structure: Any, *arguments: Any) -> Any:
+    raise _unchangeable("it adds or removes keys")
+
+
+def _unchangeable(what: str) -> TypingError:
+    return refused(
+        f"{what} of a dictionary of parameters",
+        "in compiled code the dictionary is a tuple, which cannot be changed",
+        'change it before the function is called, or use a variable, as in weights = 2.0 * params["weights"]; elements '
+        'of arrays can be overwritten: params["weights"][:] = 0.0',
+    )
 
 
 @overload(operator.contains, strict=False)
 def _contains(structure: Any, key: Any) -> Any:
     keys = _keys(structure)
-    if keys is None or not isinstance(key, types.StringLiteral):
+    if keys is None or not isinstance(key, types.StringLiteral | types.UnicodeType):
         return None
+    if not isinstance(key, types.StringLiteral):
+        return lambda structure, key: key in keys
     found = key.literal_value in keys
     return lambda structure, key: found
+
+
+def _get(structure: Any, key: Any, default: Any = None) -> Any:
+    number = _number_of(_keys(structure) or (), key)
+    if number is None:
+        return lambda structure, key, default=None: default
+    return lambda structure, key, default=None: structure[number]
 
 
 def _all_keys(structure: Any) -> Any:
@@ -57,6 +120,12 @@ def _all_values(structure: Any) -> Any:
 
 
 def _all_items(structure: Any) -> Any:
+    if isinstance(structure, types.NamedTuple):
+        raise refused(
+            "it asks for the items of a dictionary whose parts have different types",
+            "in compiled code a variable has a single type",
+            "loop with `for key in numba.literal_unroll(params.keys()):`, and use params[key]",
+        )
     return _tuple_of("(keys[{0}], structure[{0}])", _keys(structure))
 
 
@@ -77,7 +146,11 @@ def _add_method(tuple_type: type, name: str, function: Callable[..., Any]) -> No
     infer_getattr(OfDictionaries)
 
 
-for _name, _method in (("keys", _all_keys), ("values", _all_values), ("items", _all_items)):
+_METHODS: Final[tuple[tuple[str, Callable[..., Any]], ...]] = (
+    *(("keys", _all_keys), ("values", _all_values), ("items", _all_items), ("get", _get)),
+    *((name, _changed) for name in ("clear", "pop", "popitem", "setdefault", "update")),
+)
+for _name, _method in _METHODS:
     overload(_method, strict=False)(_method)
     for _tuple_type in (types.NamedTuple, types.NamedUniTuple):
         _add_method(_tuple_type, _name, _method)

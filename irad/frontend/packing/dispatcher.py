@@ -12,7 +12,8 @@ from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.packing import compiled as compiled  # says what a packed structure is in compiled code
-from irad.frontend.packing.packed import Structure, is_packed_type, is_structure, packed, type_key
+from irad.frontend.packing.classes import Structure
+from irad.frontend.packing.packed import is_packed_type, is_structure, packed, type_key
 
 
 class StructureDispatcher(CPUDispatcher):

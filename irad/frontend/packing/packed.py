@@ -1,19 +1,15 @@
-"""From a structure of Python to the named tuple that stands for it in compiled code, and back.
+"""From a structure of Python to the named tuple that stands for it in compiled code.
 
-The class of such a tuple is that of one kind of structure with its keys. *Called*, it gives the structure: Numba calls
-it for a tuple that leaves compiled code. So nothing has to be unpacked; tuples for compiled code are made by `packed`.
+Nothing has to be unpacked: the class of such a tuple, called by Numba, makes the structure.
 """
 
 from __future__ import annotations
 
-import inspect
-import itertools
-import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numba.extending import typeof_impl
@@ -21,62 +17,15 @@ from numba.extending import typeof_impl
 from irad.data.recursive import containers as containers  # registers them
 from irad.data.recursive.kinds import Container, kind_of_type, when_changed
 from irad.errors import HERE, SignatureError
+from irad.frontend.packing.classes import class_for
 from irad.message import with_article
 
-Maker: TypeAlias = Callable[..., Any]
-
 _PLAIN: Final = frozenset({np.ndarray, float, int, bool, complex, str, type(None), np.float64, np.float32, np.int64})
-
-
-class Structure(tuple[Any, ...]):
-    """A tuple that stands for a structure; each class derived from this is for one owner and its keys.
-
-    Attributes:
-        owner: the class of the structure.
-        keys: what its parts are found by: those of a dictionary, names of attributes, or indices.
-    """
-
-    owner: ClassVar[type]
-    keys: ClassVar[tuple[Any, ...]]
-    _fields: ClassVar[tuple[str, ...]]
-    _ways: ClassVar[tuple[str, ...]]  # to the parts, as Python writes them
-
-    @classmethod
-    def _make(cls, items: Iterable[Any]) -> Structure:
-        return tuple.__new__(cls, items)
-
-    def _asdict(self) -> dict[str, Any]:  # makes it a named tuple to Numba
-        return dict(zip(self._fields, self, strict=True))
-
-
-def structure_of(numba_type: Any) -> type[Structure] | None:
-    """The class of a packed structure, from its Numba type; None for other types."""
-    cls = getattr(numba_type, "instance_class", None)
-    return cls if isinstance(cls, type) and issubclass(cls, Structure) else None
-
-
-def have_parts_alike(one: Any, other: Any) -> bool:
-    """Whether the parts of two tuples, given as Numba types, belong together place by place.
-
-    Where both stand for structures, parts in one place have to have one key: equal dictionaries may have their keys in
-    different orders.
-    """
-    mine, others = structure_of(one), structure_of(other)
-    return len(one.types) == len(other.types) and (mine is None or others is None or mine.keys == others.keys)
 
 
 def is_packed_type(cls: Any) -> bool:
     """Whether Numba can be given values of a type only as packed."""
     return cls not in _PLAIN and (issubclass(cls, dict) or _fields_of(cls) is not None)
-
-
-def shown_structure(cls: type[Structure]) -> str:
-    """A structure in a sentence: "a dict with the keys 'a', 'b'"."""
-    name = with_article(cls.owner.__name__)
-    if issubclass(cls.owner, list):
-        return f"{name} of {len(cls.keys)}"
-    found = "the keys" if issubclass(cls.owner, dict) else "the attributes"
-    return f"{name} with {found} {', '.join(map(repr, cls.keys))}" if cls.keys else f"an empty {cls.owner.__name__}"
 
 
 def is_structure(value: Any) -> bool:
@@ -128,9 +77,9 @@ def _packer_of(cls: Any) -> Callable[[Any], Any]:
     """How values of a type are packed that are, or are in, a structure."""
     if issubclass(cls, dict):
         owner = OrderedDict if issubclass(cls, OrderedDict) else dict
-        return lambda value: tuple.__new__(_class_for(owner, tuple(value)), _items(value.values()))
+        return lambda value: tuple.__new__(class_for(owner, tuple(value)), _items(value.values()))
     if issubclass(cls, list):
-        return lambda value: tuple.__new__(_class_for(cls, tuple(range(len(value)))), _items(value))
+        return lambda value: tuple.__new__(class_for(cls, tuple(range(len(value)))), _items(value))
     if issubclass(cls, tuple):
         return lambda value: tuple.__new__(cls, _items(value))
     names = None if cls in _PLAIN else _fields_of(cls)
@@ -145,7 +94,7 @@ def _instance_packer(cls: type, names: Callable[[Any], tuple[str, ...]]) -> Call
         except AttributeError:  # some were never assigned
             fields = tuple(name for name in fields if hasattr(value, name))
             items = _getter(fields)(value)
-        return tuple.__new__(_class_for(cls, fields), _items(items))
+        return tuple.__new__(class_for(cls, fields), _items(items))
 
     return pack
 
@@ -172,72 +121,6 @@ def _is_known_to_numba(cls: Any) -> bool:
 
 when_changed(_packer_of.cache_clear)
 when_changed(_fields_of.cache_clear)
-
-
-# --- classes of tuples ------------------------------------------------------------------------------------------------
-
-_owners_of_names: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {}
-
-
-@cache
-def _class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
-    if issubclass(owner, dict):
-        _check_keys(keys)
-    is_instance = not issubclass(owner, dict | list)
-    fields = keys if is_instance else tuple(f"item{number}" for number in range(len(keys)))
-    name = _name_for(owner, keys)
-    ways = tuple(f".{key}" if is_instance else f"[{key!r}]" for key in keys)
-    known = {"owner": owner, "keys": keys, "_fields": fields, "_ways": ways}
-    made = type(name, (Structure,), {"__slots__": (), "__new__": _maker(owner, keys), **known})
-    parameters = [inspect.Parameter(field, inspect.Parameter.POSITIONAL_OR_KEYWORD) for field in fields]
-    made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # how compiled code makes one
-    return made
-
-
-def _name_for(owner: Any, keys: tuple[Any, ...]) -> str:
-    """A name that no other class of tuples has: Numba tells them apart by it, and writes it in code for loops."""
-    is_instance = not issubclass(owner, dict | list)
-    shown = owner.__name__ if is_instance else re.sub(r"\W", "_", "_".join([owner.__name__, *map(str, keys)]))
-    for number in itertools.count(1):
-        name = shown if number == 1 else f"{shown}_{number}"
-        if _owners_of_names.setdefault(name, (owner, keys)) == (owner, keys):
-            break
-    return name
-
-
-def _check_keys(keys: tuple[Any, ...]) -> None:
-    for key in keys:
-        if not isinstance(key, str):
-            raise SignatureError(
-                f"a dictionary of parameters has the key {key!r}, {with_article(type(key).__name__)}",
-                "(a) use strings as keys or (b) pass a numba.typed.Dict, with keys of one type and values of one type",
-                "in compiled code a part is found by its key when the function is compiled",
-                HERE,
-            )
-
-
-def _maker(owner: type, keys: tuple[Any, ...]) -> Maker:
-    """What the class of a tuple makes of parts: the structure."""
-    if issubclass(owner, dict):
-        return lambda cls, *items: owner(zip(keys, items, strict=True))
-    if issubclass(owner, list):
-        return lambda cls, *items: list(items)
-
-    def instance(cls: type, *items: Any) -> Any:
-        made = _new(owner)
-        for name, item in zip(keys, items, strict=True):
-            object.__setattr__(made, name, item)  # it may be frozen
-        return made
-
-    return instance
-
-
-def _new(cls: Any) -> Any:
-    """An instance without fields."""
-    try:
-        return object.__new__(cls)
-    except TypeError:  # of a class in C, an exception say
-        return cls.__new__(cls)
 
 
 def type_key(value: Any) -> Any:

@@ -19,7 +19,7 @@ from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.packed import have_parts_alike
+from irad.frontend.packing.classes import have_parts_alike
 from irad.frontend.values.abi import Argument
 
 _WHY: Final = "the function returns nothing; its results are the arrays that it writes to"

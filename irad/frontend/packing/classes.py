@@ -1,0 +1,169 @@
+"""The classes of the named tuples that stand for structures in compiled code.
+
+There is one for each kind of structure with its keys. *Called*, it gives the structure: Numba calls it for a tuple that
+leaves compiled code. Each is an attribute of this module, under a name that says which one it is, in every process:
+Numba pickles types beside the code that it caches on disk. These names are part of those files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, Final, TypeAlias
+
+from irad.errors import HERE, SignatureError
+from irad.message import with_article
+
+Maker: TypeAlias = Callable[..., Any]
+
+_PREFIX: Final = "structure_"
+_NAME: Final = re.compile(r"\b(\w+?)_[0-9a-f]{12}(?=\()")
+_classes: Final[dict[str, type[Structure]]] = {}
+
+
+class Structure(tuple[Any, ...]):
+    """A tuple that stands for a structure; each class derived from this is for one owner and its keys.
+
+    Attributes:
+        owner: the class of the structure.
+        keys: what its parts are found by: those of a dictionary, names of attributes, or indices.
+    """
+
+    owner: ClassVar[type]
+    keys: ClassVar[tuple[Any, ...]]
+    _fields: ClassVar[tuple[str, ...]]
+    _ways: ClassVar[tuple[str, ...]]  # to the parts, as Python writes them
+
+    @classmethod
+    def _make(cls, items: Iterable[Any]) -> Structure:
+        return tuple.__new__(cls, items)
+
+    def _asdict(self) -> dict[str, Any]:  # makes it a named tuple to Numba
+        return dict(zip(self._fields, self, strict=True))
+
+
+def structure_of(numba_type: Any) -> type[Structure] | None:
+    """The class of a packed structure, from its Numba type; None for other types."""
+    cls = getattr(numba_type, "instance_class", None)
+    return cls if isinstance(cls, type) and issubclass(cls, Structure) else None
+
+
+def have_parts_alike(one: Any, other: Any) -> bool:
+    """Whether the parts of two tuples, given as Numba types, belong together place by place.
+
+    Where both stand for structures, parts in one place have to have one key: equal dictionaries may have their keys in
+    different orders.
+    """
+    mine, others = structure_of(one), structure_of(other)
+    return len(one.types) == len(other.types) and (mine is None or others is None or mine.keys == others.keys)
+
+
+def shown_structure(cls: type[Structure]) -> str:
+    """A structure in a sentence: "a dict with the keys 'a', 'b'"."""
+    name = with_article(cls.owner.__name__)
+    if issubclass(cls.owner, list):
+        return f"{name} of {len(cls.keys)}"
+    found = "the keys" if issubclass(cls.owner, dict) else "the attributes"
+    return f"{name} with {found} {', '.join(map(repr, cls.keys))}" if cls.keys else f"an empty {cls.owner.__name__}"
+
+
+@cache
+def class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
+    """The class for one kind of structure with its keys.
+
+    Raises:
+        SignatureError: the keys of a dictionary are not strings.
+    """
+    if issubclass(owner, dict):
+        _check_keys(keys)
+    is_instance = not issubclass(owner, dict | list)
+    fields = keys if is_instance else tuple(f"item{number}" for number in range(len(keys)))
+    ways = tuple(f".{key}" if is_instance else f"[{key!r}]" for key in keys)
+    known = {"owner": owner, "keys": keys, "_fields": fields, "_ways": ways}
+    stored = _free_name(owner, keys)
+    # a name that no other class of tuples has, and part of the symbols of code in Numba's cache
+    digest = hashlib.sha256(stored.encode()).hexdigest()[:12]
+    name = re.sub(r"\W", "_", f"{owner.__name__}_{digest}")
+    made = type(name, (Structure,), {"__slots__": (), "__new__": _maker(owner, keys), **known})
+    made.__module__, made.__qualname__ = __name__, stored
+    _classes[stored] = made
+    parameters = [inspect.Parameter(field, inspect.Parameter.POSITIONAL_OR_KEYWORD) for field in fields]
+    made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # how compiled code makes one
+    return made
+
+
+def shown_names(text: str) -> str:
+    """Types in a text of Numba's, with the names of the owners for those of the classes here."""
+    return _NAME.sub(r"\1", text)
+
+
+# --- classes by name --------------------------------------------------------------------------------------------------
+
+
+def _free_name(owner: Any, keys: tuple[Any, ...]) -> str:
+    """What a class is called here; those made by one function have one name and are numbered.
+
+    Which of them has which number does not matter for cached code: that depends on the keys alone.
+    """
+    for number in itertools.count():
+        spelled = json.dumps([owner.__module__, owner.__qualname__, keys, number])
+        name = _PREFIX + spelled.encode().hex()
+        if name not in _classes:
+            break
+    return name
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith(_PREFIX):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _classes:
+        module, owner, keys, _ = json.loads(bytes.fromhex(name.removeprefix(_PREFIX)))
+        with suppress(ImportError, AttributeError, TypeError):  # a class that is gone, or not made yet
+            class_for(attrgetter(owner)(importlib.import_module(module)), tuple(keys))
+    return _classes.get(name) or type(name, (Structure,), {})  # one for which nothing is called
+
+
+# --- from parts to structures -----------------------------------------------------------------------------------------
+
+
+def _check_keys(keys: tuple[Any, ...]) -> None:
+    for key in keys:
+        if not isinstance(key, str):
+            raise SignatureError(
+                f"a dictionary of parameters has the key {key!r}, {with_article(type(key).__name__)}",
+                "(a) use strings as keys or (b) pass a numba.typed.Dict, with keys of one type and values of one type",
+                "in compiled code a part is found by its key when the function is compiled",
+                HERE,
+            )
+
+
+def _maker(owner: type, keys: tuple[Any, ...]) -> Maker:
+    """What the class of a tuple makes of parts: the structure."""
+    if issubclass(owner, dict):
+        return lambda cls, *items: owner(zip(keys, items, strict=True))
+    if issubclass(owner, list):
+        return lambda cls, *items: list(items)
+
+    def instance(cls: type, *items: Any) -> Any:
+        made = _new(owner)
+        for name, item in zip(keys, items, strict=True):
+            object.__setattr__(made, name, item)  # it may be frozen
+        return made
+
+    return instance
+
+
+def _new(cls: Any) -> Any:
+    """An instance without fields."""
+    try:
+        return object.__new__(cls)
+    except TypeError:  # of a class in C, an exception say
+        return cls.__new__(cls)
