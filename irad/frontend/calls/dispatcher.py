@@ -17,7 +17,7 @@ from numba.core import sigutils, types
 from numba.core.base import BaseContext
 
 from irad.compiling import collection_paused, step
-from irad.errors import BackendError, IradError, SignatureError, UnsupportedError, without_source
+from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
@@ -42,7 +42,6 @@ from irad.frontend.numba.messages import REFUSALS, described, explanation, reada
 from irad.frontend.numba.private import shadow
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
-from irad.frontend.values.tree import LeafKind
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
@@ -266,25 +265,11 @@ def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], ta
     checkpoint differentiates in compiled code.
 
     Raises:
-        UnsupportedError: it is one with respect to memory that leads to other memory.
         IradError: there is no first derivative.
     """
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
     with shadow().suspended():
-        derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
-    walked = (argument for argument, leaf in derivation.active_objects() if leaf.kind is LeafKind.OBJECT)
-    names = sorted({argument.name for argument in walked})
-    if names:
-        name = primal.py_func.__qualname__
-        raise UnsupportedError(
-            f"a derivative of {name} with respect to what {' and '.join(names)} leads to is differentiated",
-            "(a) pass arrays, tuples or lists of numbers, and make other lists, dictionaries and instances inside the "
-            "function or (b) pass these as constants, and do not store active values in them",
-            "irad cannot differentiate yet how a derivative finds the memory that lists of anything but numbers, "
-            "dictionaries and instances lead to",
-            location_of(primal.py_func),
-        )
-    return derivation
+        return derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

@@ -19,7 +19,7 @@ from irad.frontend.memory.buffers import buffers_for
 from irad.frontend.memory.given_tangents import Differing, GivenTangents, store
 from irad.frontend.memory.list_memory import ListBlock, fill_block, head_size, items_size, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
-from irad.frontend.memory.object_memory import ObjectMemory
+from irad.frontend.memory.object_memory import ObjectMemory, SeparateObjects
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import Owner
 from irad.frontend.memory.shadows import (
@@ -77,7 +77,7 @@ class ArgumentMemory:
         self.references = references
         self._targets, self._is_first = targets, not other_lanes
         self._scratch: dict[int, Any] = {}
-        self._objects: ObjectMemory | None = None
+        self._objects: ObjectMemory | SeparateObjects | None = None
         workspace = derivation.workspace()
         self.tracked = [
             *(
@@ -160,7 +160,9 @@ class ArgumentMemory:
         for tracked in self.tracked:
             if tracked.target is not None and tracked not in automatic:
                 tracked.shadow = self._copied_tangent(tracked) if self._is_copied(tracked) else self._data_of(tracked)
-        if self.derivation.active_objects():
+        if self.derivation.active_objects() and private.shadow().is_here():
+            self._allocate_separately(automatic)
+        elif self.derivation.active_objects():
             self._allocate_objects(automatic)
         elif len(automatic) > 1 and self._is_written([t.leaf for t in automatic]):
             self._allocate_joined(automatic)
@@ -177,14 +179,7 @@ class ArgumentMemory:
         found = self._objects = self._object_memory(objects, automatic)
         self.references.loops.append(found.release)
         found.survey(self.references.scratch)
-        for tracked in self.tracked:
-            if tracked.target_extent is not None:
-                self.references.refuse(
-                    found.meets(tracked.target_extent),
-                    f"the memory given for the derivative of {tracked.argument} overlaps an argument",
-                    "pass a separate array",
-                    "writing the derivative there would overwrite values that the function uses",
-                )
+        self._refuse_targets(found)
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
         joined = self._is_written((*objects, *(t.leaf for t in automatic)))
         if self._is_written(everything):
@@ -192,19 +187,52 @@ class ArgumentMemory:
         if not joined:
             found.place(joined=False)
         found.connect(self.references.scratch)
-        if any(role is Role.TANGENT for role in map(self._role_of, self.derivation.active_objects())):
-            self._put_tangents(found, joined=joined)
+        self._put_tangents(found, joined=joined)
         for tracked in automatic:
             slot = tracked.meminfo = self.references.slot(self._group_of(tracked))
             self.context.nrt.incref(self.builder, MEMINFO_TYPE, found.meminfo)
             self.builder.store(found.meminfo, slot)
             tracked.shadow = found.shadows[tracked.leaf.data_index]
 
+    def _allocate_separately(self, automatic: Sequence[Tracked]) -> None:
+        """The same in code that is differentiated itself, where what is written must not be reached in two ways."""
+        objects = [leaf for _, leaf in self.derivation.active_objects()]
+        everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
+        if self._is_written(everything) or any(tracked.target_extent is not None for tracked in self.tracked):
+            found = self._object_memory(objects, automatic, keeps_apart=True)
+            self.references.loops.append(found.release)
+            found.survey(self.references.scratch)
+            self._refuse_targets(found)
+            if self._is_written(everything):
+                self.references.refuse(
+                    self.builder.icmp_signed("<", found.place(joined=True), _INTP(0)),
+                    "arguments, or parts of one, share memory",
+                    "pass a copy of what is shared",
+                    "where a derivative is differentiated again, shadows of objects lie apart, and the function may "
+                    "write to that memory",
+                )
+        separate = self._objects = SeparateObjects(self.context, self.builder, objects, self.flat, self.references)
+        self._put_tangents(separate, joined=False)
+        for tracked in automatic:
+            self._allocate_alone(tracked)
+
+    def _refuse_targets(self, objects: ObjectMemory) -> None:
+        for tracked in self.tracked:
+            if tracked.target_extent is not None:
+                self.references.refuse(
+                    objects.meets(tracked.target_extent),
+                    f"the memory given for the derivative of {tracked.argument} overlaps an argument",
+                    "pass a separate array",
+                    "writing the derivative there would overwrite values that the function uses",
+                )
+
     def _role_of(self, found: tuple[Argument, Content]) -> Role:
         return self.derivation.task.role_of(found[0].position)
 
-    def _put_tangents(self, objects: ObjectMemory, *, joined: bool) -> None:
-        """Puts the given tangents into shadows; what is reached in several ways must have one tangent."""
+    def _put_tangents(self, objects: ObjectMemory | SeparateObjects, *, joined: bool) -> None:
+        """Puts the given tangents into shadows, if any; what is reached in several ways must have one tangent."""
+        if all(role is not Role.TANGENT for role in map(self._role_of, self.derivation.active_objects())):
+            return
         self._put_each(objects.given(self.references, store))
         if joined:
             differing = Differing(self.builder)
@@ -238,7 +266,9 @@ class ArgumentMemory:
             found.survey(self.references.scratch)
             self._refuse_mixed(found.place(joined=True))
 
-    def _object_memory(self, objects: Sequence[Content], automatic: Sequence[Tracked]) -> ObjectMemory:
+    def _object_memory(
+        self, objects: Sequence[Content], automatic: Sequence[Tracked], *, keeps_apart: bool = False
+    ) -> ObjectMemory:
         others: list[tuple[Owner, Content | Extent]] = [(Owner.NOBODY, leaf) for leaf in self._constant_objects()]
         others += [(Owner.CALLER, t.extent) for t in self.tracked if t not in automatic]
         others += [(Owner.CALLER, leaf) for _, leaf in self.derivation.active_lists()]
@@ -247,7 +277,7 @@ class ArgumentMemory:
             for leaf in self._constant_leaves()
             if leaf.has_memory
         ]
-        return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others)
+        return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others, keeps_apart=keeps_apart)
 
     def _constant_leaves(self) -> list[Content]:
         return [leaf for _, leaf in self.derivation.constant_leaves()]
@@ -425,6 +455,7 @@ class ArgumentMemory:
 
     def object_state(self) -> tuple[Any, ...]:
         """What a pullback needs of the objects, as arrays of bytes: new references."""
+        assert not isinstance(self._objects, SeparateObjects)  # tapes have no derivative
         return () if self._objects is None else self._objects.state()
 
     def list_shadow(self, leaf: Content) -> Any:

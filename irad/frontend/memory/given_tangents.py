@@ -14,9 +14,10 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 
-from irad.frontend.memory.object_gradients import Notes
+from irad.frontend.memory.object_gradients import NotedWords, Notes
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import INTP, VOID_POINTER
+from irad.frontend.memory.separate_shadows import KeptNotes
 from irad.frontend.memory.shadows import differ
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import floats_of_element
@@ -61,12 +62,19 @@ class GivenTangents(Notes):
     Args:
         context: Numba's target context.
         builder: of llvmlite.
-        noted: the address of the notes.
+        noted: where the notes are.
         references: of the call, which ends when a tangent does not fit.
         put: what is done with each number.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder, noted: Any, references: References, put: Put) -> None:
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        noted: NotedWords | KeptNotes,
+        references: References,
+        put: Put,
+    ) -> None:
         Notes.__init__(self, context, builder, noted, None, references.fail)
         self._references, self._put = references, put
 
@@ -142,7 +150,8 @@ class GivenTangents(Notes):
         build = self._builder
         count, items = self._word(), self._shadow()
         refuse_length(self._references, build, length_of(self._context, build, given_type, given), count)
-        with cgutils.for_range(build, count, intp=INTP) as loop:
+        each = self._each(content)
+        with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
             item = self._borrowed(given_type, given_type.dtype, given, types.intp, loop.index)
             self.put(content.item, item, given_type.dtype, self._item(content, items, loop.index))
 

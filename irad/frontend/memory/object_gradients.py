@@ -7,7 +7,7 @@ argument had before the call. Arrays are those of the shadows themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
@@ -16,37 +16,26 @@ from numba.core.base import BaseContext
 
 from irad.frontend.memory.containers import Maker
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
-from irad.frontend.memory.shadows import MEMINFO_TYPE, array_at
+from irad.frontend.memory.separate_shadows import KeptNotes
+from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, array_at
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.layouts import size_of_element
 
 
-class Notes:
-    """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
+class NotedWords:
+    """Reads the words of a table, one after the other.
 
     Args:
-        context: Numba's target context.
         builder: of llvmlite.
-        noted: the address of the words.
-        meminfo: of the memory of the shadows.
-        fail: emits the end of the function when there is no memory.
-        moved: bytes from the shadows to a copy of them, from which gradients are made.
+        address: of the first.
+        moved: bytes from the shadows to a copy of them, which addresses are to lead to.
     """
 
-    def __init__(
-        self,
-        context: BaseContext,
-        builder: IRBuilder,
-        noted: Any,
-        meminfo: Value | None,
-        fail: Callable[[], None],
-        moved: Any = None,
-    ) -> None:
-        self._context, self._builder, self._meminfo, self._moved = context, builder, meminfo, moved
-        self._maker = Maker(context, builder, fail)
-        self._noted = builder.bitcast(noted, INTP.as_pointer())
-        self._next = cgutils.alloca_once_value(builder, INTP(0))
+    def __init__(self, builder: IRBuilder, address: Any, moved: Any = None) -> None:
+        self._builder, self._moved = builder, moved
+        self._words = builder.bitcast(address, INTP.as_pointer())
+        self._next = cgutils.alloca_once(builder, INTP)
         self.rewind()
 
     def rewind(self) -> None:
@@ -56,16 +45,52 @@ class Notes:
     def _place(self, words: int) -> Any:
         index = self._builder.load(self._next)
         self._builder.store(self._builder.add(index, INTP(words)), self._next)
-        return self._builder.gep(self._noted, [index])
+        return self._builder.gep(self._words, [index])
 
-    def _word(self) -> Any:
+    def word(self) -> Any:
+        """A number."""
         return self._builder.load(self._place(1))
 
-    def _shadow(self) -> Any:
-        address = self._word()
+    def shadow(self) -> Any:
+        """An address in a shadow."""
+        address = self.word()
         if self._moved is not None:
             address = self._builder.add(address, self._moved)
         return self._builder.inttoptr(address, VOID_POINTER)
+
+    def key(self, content: tree.DictionaryContent, model: Any) -> Any:
+        """The key of an entry."""
+        place = self._builder.bitcast(self._place(content.value_at // WORD), model.get_data_type().as_pointer())
+        return model.load_from_data_pointer(self._builder, place)
+
+    def items(self) -> Callable[[Any], AbstractContextManager[None]]:
+        """What surrounds the reading of each item of a container, from its number."""
+        return lambda _: nullcontext()
+
+
+class Notes:
+    """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        noted: where the notes are.
+        meminfo: of the memory of the shadows; None where that ends with the call: gradients are copies.
+        fail: emits the end of the function when there is no memory.
+    """
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        noted: NotedWords | KeptNotes,
+        meminfo: Value | None,
+        fail: Callable[[], None],
+    ) -> None:
+        self._context, self._builder, self._meminfo, self._fail = context, builder, meminfo, fail
+        self._maker = Maker(context, builder, fail)
+        self._noted = noted
+        self._word, self._shadow, self.rewind = noted.word, noted.shadow, noted.rewind
 
     # --- gradients ----------------------------------------------------------------------------------------------------
 
@@ -105,10 +130,17 @@ class Notes:
     def _array(self, content: tree.ArrayContent) -> Any:
         context, build = self._context, self._builder
         array_type = gradient_of_content(content)
-        data, _, _, shape, strides = self._noted_array(content)
-        assert self._meminfo is not None  # only what clears has none
-        context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
-        return array_at(context, build, array_type, data, shape, strides, self._meminfo)
+        data, low, size, shape, strides = self._noted_array(content)
+        if self._meminfo is not None:
+            context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
+            return array_at(context, build, array_type, data, shape, strides, self._meminfo)
+        meminfo = context.nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
+        with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
+            self._fail()
+        copy = context.nrt.meminfo_data(build, meminfo)
+        cgutils.raw_memcpy(build, copy, low, size, 1)
+        away = build.sub(build.ptrtoint(data, INTP), build.ptrtoint(low, INTP))
+        return array_at(context, build, array_type, build.gep(copy, [away]), shape, strides, meminfo)
 
     def _noted_array(self, content: tree.ArrayContent) -> tuple[Any, Any, Any, list[Any], list[Any]]:
         """Data, lowest address, bytes spanned, shape and strides."""
@@ -124,11 +156,17 @@ class Notes:
 
     def _list(self, content: tree.ListContent) -> Any:
         count, items = self._word(), self._shadow()
+        each = self._each(content)
 
         def item(index: Any) -> Any:
-            return self.gradient(content.item, self._item(content, items, index))
+            with each(index):
+                return self.gradient(content.item, self._item(content, items, index))
 
         return self._maker.list_of(gradient_of_content(content), count, item)
+
+    def _each(self, content: tree.ListContent) -> Callable[[Any], AbstractContextManager[None]]:
+        """What surrounds the reading of an item: items that lead nowhere have no notes."""
+        return (lambda _: nullcontext()) if tree.is_plain(content.item) else self._noted.items()
 
     def _item(self, content: tree.ListContent, items: Any, index: Any) -> Any:
         """The shadow of an item."""
@@ -145,10 +183,10 @@ class Notes:
         """A loop over entries: key and shadow of the value."""
         build = self._builder
         model = self._context.data_model_manager[content.key.type]
-        with cgutils.for_range(build, count, intp=INTP):
+        each = self._noted.items()
+        with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
             cell = build.gep(self._shadow(), [INTP(content.value_at)])
-            place = build.bitcast(self._place(content.value_at // WORD), model.get_data_type().as_pointer())
-            yield model.load_from_data_pointer(build, place), cell
+            yield self._noted.key(content, model), cell
 
     # --- clearing -----------------------------------------------------------------------------------------------------
 
@@ -170,7 +208,8 @@ class Notes:
                     self.clear(part, build.gep(start, [INTP(part.offset)]))
             case tree.ListContent():
                 count, items = self._word(), self._shadow()
-                with cgutils.for_range(build, count, intp=INTP) as loop:
+                each = self._each(known)
+                with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
                     self.clear(known.item, self._item(known, items, loop.index))
             case tree.DictionaryContent():
                 with self._each_entry(known, self._word()) as (_, cell):

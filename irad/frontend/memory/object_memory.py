@@ -14,10 +14,11 @@ from numba.core.base import BaseContext
 
 from irad.frontend.memory.given_tangents import GivenTangents, Put
 from irad.frontend.memory.memory_checks import Tracked
-from irad.frontend.memory.object_gradients import Notes
+from irad.frontend.memory.object_gradients import NotedWords, Notes
 from irad.frontend.memory.object_walk import Walk
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, ShadowAt
+from irad.frontend.memory.separate_shadows import KeptNotes, SeparateShadows
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, array_at, bytes_at
 from irad.frontend.values.abi import reference_of
 from irad.frontend.values.gradients import gradient_of_content
@@ -34,6 +35,7 @@ class ObjectMemory:
         flat: all LLVM arguments of the primal.
         arrays: arrays and records that get their shadows in the same buffer.
         others: what has its shadow elsewhere, or none, by owner: objects, and extents of arrays.
+        keeps_apart: no two of these may share memory.
     """
 
     def __init__(
@@ -44,10 +46,12 @@ class ObjectMemory:
         flat: Sequence[Any],
         arrays: Sequence[Tracked],
         others: Sequence[tuple[Owner, Content | Extent]] = (),
+        *,
+        keeps_apart: bool = False,
     ) -> None:
         self._context, self._builder, self._leaves, self._flat, self._arrays = context, builder, leaves, flat, arrays
         self._others = others
-        self._regions = Regions(context, builder)
+        self._regions = Regions(context, builder, keeps_apart=keeps_apart)
         self.meets, self.release = self._regions.meets, self._regions.release
         self.shadows: dict[int, Any] = {}
         self.meminfo: Any = None
@@ -83,16 +87,17 @@ class ObjectMemory:
         self.shadows = {index: self._regions.address(data, at) for index, at in self._found.items()}
 
     def _object(self, walk: Walk, leaf: Content) -> ShadowAt:
-        places = (self._builder.bitcast(self._flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
-        return walk.reference(reference_of(leaf), *places)
+        return _walked(self._builder, walk, leaf, self._flat)
 
     def notes(self, fail: Callable[[], None]) -> Notes:
         """What gradients are made from."""
-        return Notes(self._context, self._builder, self._regions.noted, self.meminfo, fail)
+        return Notes(self._context, self._builder, NotedWords(self._builder, self._regions.noted), self.meminfo, fail)
 
     def given(self, references: References, put: Put) -> GivenTangents:
         """What puts tangents into the shadows; ``put`` is done with each number."""
-        return GivenTangents(self._context, self._builder, self._regions.noted, references, put)
+        return GivenTangents(
+            self._context, self._builder, NotedWords(self._builder, self._regions.noted), references, put
+        )
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
@@ -104,9 +109,51 @@ class ObjectMemory:
         return bytes_at(context, build, context.nrt.meminfo_data(build, meminfo), size, meminfo)
 
 
+class SeparateObjects:
+    """The shadows of objects in code that is differentiated itself.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        leaves: the objects.
+        flat: all LLVM arguments of the primal.
+        references: of the call.
+    """
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        leaves: Sequence[Content],
+        flat: Sequence[Any],
+        references: References,
+    ) -> None:
+        self._context, self._builder = context, builder
+        self._shadows = SeparateShadows(context, builder, references)
+        walk = Walk(context, builder, self._shadows)
+        found = {leaf.data_index: _walked(builder, walk, leaf, flat) for leaf in leaves}
+        self.shadows = {index: self._shadows.address(at) for index, at in found.items()}
+
+    def notes(self, fail: Callable[[], None]) -> Notes:
+        """What gradients are made from."""
+        return Notes(self._context, self._builder, KeptNotes(self._builder, self._shadows.kept), None, fail)
+
+    def given(self, references: References, put: Put) -> GivenTangents:
+        """What puts tangents into the shadows; ``put`` is done with each number."""
+        return GivenTangents(
+            self._context, self._builder, KeptNotes(self._builder, self._shadows.kept), references, put
+        )
+
+
+def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
+    """Walks through an object among the arguments."""
+    places = (builder.bitcast(flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
+    return walk.reference(reference_of(leaf), *places)
+
+
 def clear_objects(context: BaseContext, builder: IRBuilder, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
-    notes = Notes(context, builder, noted, None, _never)
+    notes = Notes(context, builder, NotedWords(builder, noted), None, _never)
     for content in objects:
         notes.clear(content)
 
@@ -140,7 +187,7 @@ def copy_objects(
         context.nrt.incref(builder, MEMINFO_TYPE, meminfo)
         copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
         references.keep(array_type, copies[-1])
-    notes = Notes(context, builder, noted.data, meminfo, references.fail, distance)
+    notes = Notes(context, builder, NotedWords(builder, noted.data, distance), meminfo, references.fail)
     return copies, [references.keep(gradient_of_content(content), notes.gradient(content)) for content in objects]
 
 

@@ -7,6 +7,8 @@ the call. The table describes the arguments as they are before the call, which m
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
@@ -15,6 +17,7 @@ from numba.core.base import BaseContext
 
 from irad.frontend.memory.containers import Reader
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD, Owner, Regions, ShadowAt
+from irad.frontend.memory.separate_shadows import SeparateShadows
 from irad.frontend.memory.shadows import Extent, extent_of_array
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
@@ -35,7 +38,13 @@ class Walk(Reader):
         owner: of what it meets; where that is not this call, nothing is connected, noted or held.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder, regions: Regions, owner: Owner = Owner.CALL) -> None:
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        regions: Regions | SeparateShadows,
+        owner: Owner = Owner.CALL,
+    ) -> None:
         Reader.__init__(self, context, builder)
         self._regions, self._owner = regions, owner
         self._is_mine = owner is Owner.CALL
@@ -173,9 +182,17 @@ class Walk(Reader):
             self._note(count, shadow)
         if tree.is_plain(found.item):
             return
-        with cgutils.for_range(build, count, intp=INTP) as loop:
+        each = self._each(found, count)
+        with cgutils.for_range(build, count, intp=INTP) as loop, each():
             offset = build.mul(loop.index, INTP(found.stride))
             self.value(found.item, build.gep(items, [offset]), shadow.plus(build, offset))
+
+    def _each(self, container: tree.Content, count: Value) -> Callable[[], AbstractContextManager[None]]:
+        """Surrounds the notes of an item, in a loop that comes next."""
+        return self._regions.notes_of_items(count) if self._is_noted(container) else nullcontext
+
+    def _is_noted(self, content: tree.Content) -> bool:
+        return self._is_mine and tree.has_derivative(content)
 
     def _dictionary(self, found: tree.DictionaryContent, pointer: Value) -> ShadowAt:
         build = self._builder
@@ -191,15 +208,15 @@ class Walk(Reader):
             self._store(word, struct, DICT.offset(field))
         if tree.has_derivative(found):
             self._note(self._call("numba_dict_length", INTP, [pointer]))
-        with self._entries(pointer) as (number, key, value):
+        each = self._each(found, entries)
+        with self._entries(pointer) as (number, key, value), each():
             low, end = build.ptrtoint(key, INTP), build.add(build.ptrtoint(value, INTP), INTP(found.value_size))
             cell = self.extent(Extent(low, low, end))
             self._store(cell, table.plus(build, build.mul(number, INTP(WORD))), 0)
             self._hold_key(found, key)
-            if tree.has_derivative(found):
+            if self._is_noted(found):
                 self._note(cell)
-                if self._is_mine:
-                    self._regions.note_bytes(key, found.value_at)
+                self._regions.note_key(found, key)
             self.value(found.value, value, self._shifted(cell, found.value_at))
         return struct
 

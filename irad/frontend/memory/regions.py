@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
@@ -19,6 +20,7 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
+from irad.frontend.values.tree import DictionaryContent
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t
@@ -57,10 +59,11 @@ class Regions:
     Args:
         context: Numba's target context.
         builder: of llvmlite.
+        keeps_apart: whether each region counts as one of an owner of its own: none may overlap another.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder) -> None:
-        self._context, self._builder = context, builder
+    def __init__(self, context: BaseContext, builder: IRBuilder, *, keeps_apart: bool = False) -> None:
+        self._context, self._builder, self._keeps_apart = context, builder, keeps_apart
         self._counts = [cgutils.alloca_once_value(builder, INTP(0)) for _ in _WIDTHS]
         self._tables: list[Any] = []  # none while it is only counted
         self._held = cgutils.alloca_once_value(builder, INTP(0))  # references, once they are taken
@@ -114,7 +117,8 @@ class Regions:
 
     def region(self, low: Value, high: Value, size: Value, owner: Owner) -> Any:
         """A region of memory and the bytes of its shadow; returns its number."""
-        return self._add(_REGIONS, low, high, size, INTP(owner.value), INTP(0))
+        label = self._builder.load(self._counts[_REGIONS]) if self._keeps_apart else INTP(owner.value)
+        return self._add(_REGIONS, low, high, size, label, INTP(0))
 
     def extent(self, extent: Extent, owner: Owner) -> ShadowAt:
         """The region of an array; returns the shadow of its first element."""
@@ -136,15 +140,21 @@ class Regions:
         pairs = [(place, word) for place, word in zip(places, words, strict=True) if isinstance(word, ShadowAt)]
         self._add(_LINKS, *(each for place, to in pairs for each in (INTP(_NOTES), place, to.region, to.offset)))
 
-    def note_bytes(self, source: Any, size: int) -> None:
-        """Some memory is noted."""
-        index = self._advance(_NOTED, size // WORD)
+    def note_key(self, content: DictionaryContent, source: Any) -> None:
+        """The key of an entry is noted."""
+        index = self._advance(_NOTED, content.value_at // WORD)
         if self._tables:
             place = self._builder.bitcast(self._word(_NOTED, index), VOID_POINTER)
-            cgutils.raw_memcpy(self._builder, place, source, INTP(size), 1)
+            cgutils.raw_memcpy(self._builder, place, source, INTP(content.value_at), 1)
+
+    def notes_of_items(self, count: Any) -> Callable[[], AbstractContextManager[None]]:
+        """What surrounds the notes of each item of a container."""
+        return nullcontext
 
     def hold(self, meminfo: Value) -> None:
-        """A reference is taken, for `release`."""
+        """A reference is taken, for `release`; not where shadows lie apart: these hold their own."""
+        if self._keeps_apart:
+            return
         self._add(_REFERENCES, self._builder.ptrtoint(meminfo, INTP))
         if self._tables:
             self._context.nrt.incref(self._builder, MEMINFO_TYPE, meminfo)
