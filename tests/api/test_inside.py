@@ -211,6 +211,41 @@ def test_what_is_differentiated_again():
         irad.grad(by_split)(3.0)
 
 
+@pytest.mark.filterwarnings("error::numba.NumbaExperimentalFeatureWarning")
+def test_split():
+    """The call itself: it leaves nothing to do at run time. ∂(x² y)/∂x = 2 x y, ∂(f a²)/∂a = 2 f a."""
+
+    @njit
+    def both(a, x):
+        augmented, reverse = irad.split(irad.ReverseSplitWithPrimal, product, irad.Active, y=irad.Const)
+        tape, value = augmented(irad.Active(x), irad.Const(2.0))
+        forward, back = irad.split(irad.ReverseSplit, squares, irad.Duplicated, irad.Active(1.0))
+        shadow = np.zeros_like(a)
+        kept = forward(irad.Duplicated(a, shadow), irad.Active(x))
+        (_, by_factor), (by_x, _) = back(kept, 0.5 * a), reverse(tape)
+        return value, by_x, by_factor, shadow
+
+    value, by_x, by_factor, shadow = both(X, 3.0)
+    assert (value, by_x, by_factor) == (18.0, 12.0, pytest.approx(0.5 * (X**3).sum()))
+    assert shadow == pytest.approx(3.0 * X**2)
+    with pytest.raises(irad.UnsupportedError, match="keeps a tape of product"):
+        irad.grad(njit(lambda x: both(np.ones(2), x)[1]))(3.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda x: irad.split(irad.Reverse, product, irad.Active, irad.Const), "separate sweeps"),
+        (lambda x: irad.split(x, product, irad.Active, irad.Const), "a float64, which is not a mode"),
+        (lambda x: irad.split(irad.ReverseSplit, product, irad.Active, x), "argument 1 of product has no annotation"),
+        (lambda x: irad.split(irad.ReverseSplit), "misses the function"),
+    ],
+)
+def test_what_split_refuses(wrong, words):
+    with pytest.raises((irad.SignatureError, TypeError), match=words):
+        njit(wrong)(1.0)
+
+
 def test_first_use_of_irad():
     script = """
 import irad

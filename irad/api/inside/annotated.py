@@ -21,6 +21,7 @@ from irad.api.annotate import (
     MixedDuplicated,
 )
 from irad.api.modes import AutodiffMode
+from irad.frontend.numba.messages import described
 
 _ALONE: Final = (Const, Cache, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)
@@ -56,6 +57,24 @@ def annotation_of(numba_type: Any) -> Annotation | None:
     """An annotation with types in place of what it annotates, for the type of one; None for any other type."""
     kind = _KINDS.get(getattr(numba_type, "instance_class", None))
     return None if kind is None else kind(*numba_type.types)
+
+
+def annotation_class_of(numba_type: Any) -> Any:
+    """The class that an annotation is of, for its type or that of the class itself; else a `Described`."""
+    if isinstance(numba_type, types.Function) and numba_type.typing_key in _HELD:
+        return numba_type.typing_key
+    found = annotation_of(numba_type)
+    return Described(numba_type) if found is None else type(found)
+
+
+class Described:
+    """Stands for an argument without annotation in the error about it."""
+
+    def __init__(self, numba_type: Any) -> None:
+        self.numba_type = numba_type
+
+    def __repr__(self) -> str:
+        return described(self.numba_type)
 
 
 def _register(kind: type) -> None:

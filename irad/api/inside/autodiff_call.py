@@ -11,7 +11,7 @@ from numba.extending import overload
 from irad.api.annotate import ROLES
 from irad.api.autodiff import autodiff, autodiff_of
 from irad.api.functions import primal_of
-from irad.api.inside.annotated import ModeType, annotation_of
+from irad.api.inside.annotated import Described, ModeType, annotation_of
 from irad.api.nopython import function_behind
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.annotations import Seed
@@ -48,7 +48,7 @@ def typed(mode: Any, f: Any, arguments: tuple[Any, ...], seed: Any, options: Any
 
 
 def _lowered(mode: Any, function: Any, arguments: tuple[Any, ...], seed: Any) -> Callable[..., Any]:
-    annotations = tuple(annotation_of(each) or _Described(each) for each in arguments)
+    annotations = tuple(annotation_of(each) or Described(each) for each in arguments)
     source = Seed.ONE if seed is None else Seed.NONE if seed == types.none else Seed.GIVEN
     derivative = autodiff_of(primal_of(function), mode.mode, annotations, source, None)
     kinds = [type(each) for each in annotations]
@@ -72,16 +72,6 @@ def _function(name: str, body: str, scope: Mapping[str, object]) -> Callable[...
     """A function with the parameters of `irad.autodiff`, written out: Numba takes those of a call from them."""
     defaults = {"_absent": _ABSENT, "_default": _DEFAULT}
     return function_from(name, f"def {name}({_PARAMETERS}):\n{body}", "irad.autodiff", {**scope, **defaults})
-
-
-class _Described:
-    """Stands for an argument without annotation in the error about it."""
-
-    def __init__(self, numba_type: Any) -> None:
-        self.numba_type = numba_type
-
-    def __repr__(self) -> str:
-        return described(self.numba_type)
 
 
 def _misfit(problem: str, remedy: str) -> SignatureError:

@@ -1,4 +1,4 @@
-"""The two sweeps of `irad.split` called in compiled code, and tapes that go there from Python and back.
+"""`irad.split` in compiled code: the call itself, its two sweeps, and tapes that go there from Python and back.
 
 Numba sees each sweep as a compiled function, which is made when it is first used so.
 """
@@ -13,10 +13,13 @@ from numba import njit, typeof
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import NativeValue, box, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, box, overload, register_model, typeof_impl, unbox
 
-from irad.api.inside.annotated import annotation_of
+from irad.api.inside.annotated import Described, ModeType, annotation_class_of, annotation_of
+from irad.api.inside.kept_call import KeptCallType, kept_call_maker
 from irad.api.inside.pullback_value import TapeType, gradients_type, pullback_maker, reverse_tape, tape_type
+from irad.api.inside.written_call import WrittenCall
+from irad.api.nopython import function_behind
 from irad.api.separate.split import (
     DEFAULT_SEED,
     AugmentedSweep,
@@ -25,6 +28,7 @@ from irad.api.separate.split import (
     check_annotations,
     check_tape,
     default_seed,
+    split,
 )
 from irad.api.separate.tape import Tape
 from irad.errors import SignatureError
@@ -34,6 +38,28 @@ from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import location_of, refuse_pullback
 from irad.frontend.numba.messages import described
+
+
+@overload(split, prefer_literal=True, strict=False)
+def _typed(mode: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
+    """How Numba types a call of `split`, which leaves nothing to do at run time: both sweeps are known then."""
+    call = WrittenCall("split", args, keywords)
+    if not call.positional:
+        raise TypeError("irad.split misses the function")
+    f, *annotations = call.positional
+    named = {name: annotation_class_of(kind) for name, kind in call.named.items()}
+    known: Any = mode.mode if isinstance(mode, ModeType) else Described(mode)
+    augmented, reverse = split(known, function_behind(f), *map(annotation_class_of, annotations), **named)
+    scope = {"make": _as_value(augmented), "reverse": reverse}
+    return call.function("    return make(()), reverse\n", scope)
+
+
+def _as_value(augmented: AugmentedSweep) -> Any:
+    """What makes the sweep a value that is no function to Numba, which warns of tuples that begin with a function."""
+    names = ", ".join(f"a{i}" for i in range(len(augmented.kinds)))
+    source = f"def augmented(kept, {names}):\n    return sweep({names})\n"
+    apply = njit(function_from("augmented", source, "irad.split", {"sweep": augmented}))
+    return kept_call_maker(KeptCallType("augmented sweep", apply, types.Tuple(())))
 
 
 @typeof_impl.register(AugmentedSweep)

@@ -153,8 +153,8 @@ def split(
     ``irad.ReverseSplitWithPrimal`` ``(tape, value)``. ``reverse(tape)`` or ``reverse(tape, seed)`` returns the
     derivatives and adds to shadows, as `irad.autodiff` does. Any number of tapes may be alive, and be reversed in any
     order, in any thread. A tape holds the arguments and their shadows. It is freed when it has been reversed, or when
-    the last reference to it is gone; with ``mode(repeatable=True)`` it may be reversed again. Both functions can be
-    called in compiled code, where a tape is a value like any other.
+    the last reference to it is gone; with ``mode(repeatable=True)`` it may be reversed again. This function and both
+    that it returns can be called in compiled code, where a tape is a value like any other.
 
     Args:
         mode: ``irad.ReverseSplit`` or ``irad.ReverseSplitWithPrimal``, or one of them with modifiers. Unless
