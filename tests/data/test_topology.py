@@ -265,3 +265,34 @@ def test_r24_ten_thousand_calls_leave_nothing_behind() -> None:
 
     before = blocks_after(100)
     assert blocks_after(10_000) - before < 100
+
+
+NESTED = np.dtype(
+    [("p", np.float64, 3), ("in", [("m", np.float32), ("n", np.int64)], 2), ("z", np.complex128), ("o", "O")]
+)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5000,), (40, 300), (3, 0)], ids=str)
+def test_records_in_blocks_are_those_without(shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(3)
+    x, y = (np.zeros(shape, NESTED) for _ in range(2))
+    for each in (x, y):
+        each["p"], each["in"]["m"] = random.standard_normal((*shape, 3)), random.standard_normal((*shape, 2))
+        each["z"], each["in"]["n"] = random.standard_normal(shape) * 1j, 7
+    x["o"] = y["o"] = "text"
+    whole = data.recursive_map(lambda a, b: a + b, x, y)  # not known to work element by element
+    total, summed = data.recursive_map(np.add, x, y), data.copy(x)
+    data.accumulate(summed, y)
+    vector = data.VectorSpace(data.copy(x))
+    vector.axpy(2.0, data.VectorSpace(y))
+    vector.axpy(-1.0, data.VectorSpace(y))
+    for made in (total, summed):
+        assert type(made) is type(whole)
+        assert np.array_equal(made, whole)
+    np.testing.assert_allclose(data.to_vec(vector.value), data.to_vec(whole), rtol=1e-6, atol=1e-6)
+    assert (data.make_zero(x)["in"]["n"] == 7).all()
+    both = data.recursive_map(lambda a, b: (a + b, a - b), x, y, outputs=2)
+    assert np.array_equal(both[0], whole)
+    kept = data.make_zero(x, inactive=lambda value: value.dtype == np.complex128)
+    assert np.array_equal(kept["z"], x["z"])
+    assert not kept["p"].any()

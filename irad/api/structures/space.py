@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from irad.api.structures.linear import dot, norm
 from irad.api.structures.maps import Predicate, recursive_map, recursive_map_into
 from irad.api.structures.zeros import copy, make_zero
-from irad.data.recursive.operations import add, copied, divided, scaled, subtract, zero
+from irad.data.recursive.operations import add, axpy, copied, divided, scaled, subtract, zero
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
 
@@ -120,12 +121,7 @@ class VectorSpace:
 
     def axpy(self, factor: complex, x: VectorSpace) -> None:
         """Adds ``factor * x``; what that takes of memory is kept for the next time."""
-        number = _number(factor)
-
-        def added(mine: Any, its: Any, out: Any = None) -> Any:
-            return add(mine, scaled(its, number, out=self._room(its)), out=out)
-
-        self._overwritten(added, x)
+        self._overwritten(partial(axpy, factor=_number(factor), room=self._room), x)
 
     def _room(self, like: Any) -> Any:
         """Memory for a product; None for numbers."""
@@ -151,13 +147,11 @@ class VectorSpace:
 
 
 def _times(factor: complex) -> Callable[..., Any]:
-    number = _number(factor)
-    return lambda part, out=None: scaled(part, number, out=out)
+    return partial(scaled, factor=_number(factor))
 
 
 def _over(divisor: complex) -> Callable[..., Any]:
-    number = _number(divisor)
-    return lambda part, out=None: divided(part, number, out=out)
+    return partial(divided, divisor=_number(divisor))
 
 
 def _number(factor: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Final
 
 from irad.api.structures.maps import Predicate, recursive_map, recursive_map_
@@ -127,9 +128,7 @@ def accumulate(
 
     def added(target: Any, increment: Any, out: Any = None) -> Any:
         increment = increment if f is None else f(increment)
-        if not atomic:
-            return add(target, increment, out=out)
-        with _adding:
+        with _adding if atomic else nullcontext():
             return add(target, increment, out=out)
 
-    recursive_map_(added, x, x, y, inactive=inactive)
+    recursive_map_(added if atomic or f is not None else add, x, x, y, inactive=inactive)

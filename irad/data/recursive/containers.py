@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Member, add_family, kind_of, set_kind
+from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Member, add_family, set_kind
 from irad.data.recursive.vectors import identity_of_array, of_arrays
 
 _MISSING: Final = object()
@@ -144,14 +144,11 @@ def _field_views(records: Any) -> Iterator[Member]:
 
 
 def _cleared_records(records: Any) -> Any:
-    """Zeros in place of all that is active: new memory is not touched before it is needed."""
+    """Zeros in place of all members: new memory is not touched before it is needed."""
     made = np.zeros(records.shape, records.dtype).view(type(records) if isinstance(records, np.ndarray) else np.ndarray)
     for name in records.dtype.names:
-        field = records[name]
-        if records.dtype[name].hasobject or isinstance(kind_of(np.asarray(field)), Inactive):
-            made[name] = field
-        elif records.dtype[name].names is not None:
-            made[name] = _cleared_records(np.asarray(field))
+        if records.dtype[name].hasobject:
+            made[name] = records[name]
     return made if isinstance(records, np.ndarray) else made[()]
 
 

@@ -11,12 +11,14 @@ import copy
 import inspect
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from irad.data.recursive.blocks import columns_of, rows_of
 from irad.data.recursive.kinds import Container, Vector
-from irad.data.recursive.operations import zero
+from irad.data.recursive.operations import is_elementwise, zero
 from irad.data.recursive.survey import Memo, Place, Values
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
@@ -84,23 +86,25 @@ class Recursion:
     def _vector(self, place: Place, kind: Vector) -> Values:
         outputs = place.outputs
         if outputs is None or (place.is_rebuilt and not (self._keeps_immutable and kind.assign is not None)):
-            return self._values(place)
-        if place.is_rebuilt:
-            return outputs
-        if self._takes_out:
-            self._function(*place.inputs, out=outputs[0] if self._count == 1 else outputs)
-        else:
-            assert kind.assign is not None
-            for target, source in zip(outputs, self._values(place), strict=True):
-                kind.assign(target, source)
+            return self._values(place, place.inputs)
+        if not place.is_rebuilt:
+            self._write(place, kind, place.inputs, outputs)
         return outputs
 
-    def _values(self, place: Place) -> Values:
-        found = self._function(*place.inputs)
+    def _write(self, place: Place, kind: Vector, inputs: Values, outputs: Values) -> None:
+        if self._takes_out:
+            self._function(*inputs, out=outputs[0] if self._count == 1 else outputs)
+            return
+        assert kind.assign is not None
+        for target, source in zip(outputs, self._values(place, inputs), strict=True):
+            kind.assign(target, source)
+
+    def _values(self, place: Place, inputs: Values) -> Values:
+        found = self._function(*inputs)
         if self._count == 1:
-            return (_as_vector(found, place.inputs[0]),)
+            return (_as_vector(found, inputs[0]),)
         if isinstance(found, tuple) and len(found) == self._count:
-            return tuple(_as_vector(each, place.inputs[0]) for each in found)
+            return tuple(_as_vector(each, inputs[0]) for each in found)
         raise SignatureError(
             f"the function returns {with_article(type(found).__name__)} for the vectors at {place.name}",
             f"return a tuple of {self._count}, one for each result",
@@ -118,7 +122,7 @@ class Recursion:
             results = tuple(map(kind.copied, like))
         self._set(place, results)
         if kind.is_memory:
-            self._overwrite(place, kind, results)
+            self._overwrite(place, results)
             return
         assert kind.store is not None
         for part in place.parts:
@@ -132,13 +136,21 @@ class Recursion:
     def _keeps(self, place: Place) -> bool:
         return place.outputs is not None and (self._keeps_immutable or not place.is_rebuilt)
 
-    def _overwrite(self, place: Place, kind: Container, results: Values) -> None:
-        if self._function is zero and results is not place.outputs:  # what is new is zero
-            return
-        columns = [dict(kind.members(result)) for result in results]
-        for part in place.parts:
-            part.place.outputs, part.place.is_rebuilt = tuple(column[part.key] for column in columns), False
-            self.run(part.place)
+    def _overwrite(self, place: Place, results: Values) -> None:
+        """Writes to the fields of records, to all of some records before any of the next."""
+        is_new, in_blocks = results is not place.outputs, is_elementwise(self._function)
+        active, inactive = columns_of(place, split=in_blocks)
+        if is_new and self._function is zero:  # what is new is zero
+            active = []
+        count = len(place.inputs)
+        for arrays in rows_of((*place.inputs, *results), whole=not in_blocks):
+            for leaf, column in active:
+                views = tuple(map(column, arrays))
+                assert isinstance(leaf.kind, Vector)
+                self._write(leaf, leaf.kind, views[:count], views[count:])
+            for column in inactive if is_new else ():
+                for result in arrays[count:]:
+                    column(result)[...] = column(arrays[0])
 
     def _build(self, place: Place, kind: Container) -> None:
         assert kind.built is not None
@@ -164,6 +176,8 @@ def _as_vector(found: Any, like: Any) -> Any:
 
 def takes_out(function: Callable[..., Any]) -> bool:
     """Whether a function can be told where to write its result, by ``out=`` as those of NumPy."""
+    if isinstance(function, partial):
+        function = function.func
     if isinstance(function, np.ufunc):
         return True
     if isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,10 +48,32 @@ def scaled(value: Any, factor: Any, out: Any = None) -> Any:
     return np.multiply(value, factor, out=out) if kind.takes_ufuncs else _assigned(kind, out, value * factor)
 
 
+def axpy(target: Any, value: Any, *, factor: Any, room: Callable[[Any], Any], out: Any = None) -> Any:
+    """``target + factor * value``.
+
+    Args:
+        target: a vector.
+        value: another one.
+        factor: a number.
+        room: of a vector memory for a product with it, or None.
+        out: where to write.
+    """
+    return add(target, scaled(value, factor, out=room(value)), out=out)
+
+
 def divided(value: Any, divisor: Any, out: Any = None) -> Any:
     """The quotient of a vector and a number."""
     kind = _kind(value)
     return np.divide(value, divisor, out=out) if kind.takes_ufuncs else _assigned(kind, out, value / divisor)
+
+
+_OPERATIONS: Final = frozenset({zero, copied, add, subtract, scaled, axpy, divided})
+
+
+def is_elementwise(function: Callable[..., Any]) -> bool:
+    """Whether a function is known to work element by element: it may be called with parts of arrays in their place."""
+    of = function.func if isinstance(function, partial) else function
+    return isinstance(of, np.ufunc) or of in _OPERATIONS
 
 
 def _kind(value: Any) -> Vector:
