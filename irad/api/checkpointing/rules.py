@@ -22,8 +22,8 @@ from irad.api.checkpointing.pulling import pulled_call
 from irad.api.checkpointing.random_state import put_random_state, random_state
 from irad.api.checkpointing.state import result_of
 from irad.api.checkpointing.values import FILE, Leaf, copied, leaves_of, structured
-from irad.frontend.custom.pure import overlaps
 from irad.frontend.generated import function_from
+from irad.frontend.structures.identity import overlaps
 from irad.options import Options
 
 

@@ -1,9 +1,10 @@
-"""`irad.autodiff`, `irad.linearize` and `irad.vjp` written in njit code, the sweeps of `irad.split` called there."""
+"""`irad.autodiff`, `irad.linearize`, `irad.vjp`, `irad.data` in njit code; the sweeps of `irad.split` called there."""
 
 from irad.api.inside import (
     autodiff_call as autodiff_call,
     linearize_call as linearize_call,
     split_call as split_call,
+    structure_calls as structure_calls,
     vjp_call as vjp_call,
 )
 from irad.frontend.numba.private import refresh_if_compiling

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 
 from irad.errors import RuleError
 from irad.frontend.custom.annotated import (
@@ -28,6 +28,7 @@ from irad.frontend.custom.contract import kept_value, zero_shadow
 from irad.frontend.custom.forward.partials import tuple_like, zero_tangent
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
+from irad.frontend.structures.identity import overlaps
 
 
 def tangent_functions(
@@ -214,29 +215,6 @@ def _check_apart(result, arguments):  # type: ignore[no-untyped-def]
             "return a copy of it",
             "an array and its copy have different cotangents, and the rule has one for what is returned",
         )
-
-
-@register_jitable
-def overlaps(one, other):  # type: ignore[no-untyped-def]
-    """Whether the memory of two arrays may overlap, by what they span; for compiled code."""
-    if one.size == 0 or other.size == 0:
-        return False
-    start, end = _extent(one)
-    first, last = _extent(other)
-    return start < last and first < end
-
-
-@register_jitable
-def _extent(array):  # type: ignore[no-untyped-def]
-    """The first byte of an array, and the one after the last."""
-    low = array.ctypes.data
-    high = low + array.itemsize
-    for length, stride in zip(array.shape, array.strides):  # noqa: B905
-        if stride < 0:
-            low += (length - 1) * stride
-        else:
-            high += (length - 1) * stride
-    return low, high
 
 
 _SELF: Final = {"check_new": check_new}

@@ -35,7 +35,7 @@ def _address(value: Any) -> Any:
 
 
 @intrinsic
-def _copied_instance(_typing_context: Any, instance: Any) -> Any:
+def copied_instance(_typing_context: Any, instance: Any) -> Any:
     """A new instance whose fields are those of another one."""
 
     def generate(context: BaseContext, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -57,7 +57,7 @@ def _copied_instance(_typing_context: Any, instance: Any) -> Any:
 
 @cache
 def _copier() -> Any:
-    return njit(lambda instance: _copied_instance(instance))
+    return njit(lambda instance: copied_instance(instance))
 
 
 def _copied(instance: Any) -> Any:

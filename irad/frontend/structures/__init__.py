@@ -1,0 +1,1 @@
+"""Recursion over structures in compiled code."""

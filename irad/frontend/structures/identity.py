@@ -1,0 +1,136 @@
+"""Which objects are one object, in compiled code.
+
+An array is one with another if it has the same elements in the same memory: address, shape and strides. Other objects
+are one if they are at one address. A few objects are compared one by one; those in lists and dictionaries go into a
+table.
+
+The table is an array of integers with a row for each object, found by its address: its number counted from 1, its key,
+and the keys of what is at the same place in other structures. It begins on the stack.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload, register_jitable
+
+from irad.frontend.structures.memory import address
+
+ROWS_ON_STACK: Final = 32
+
+
+def key(value: Any) -> Any:
+    """What tells an object from others of its type: a tuple of integers."""
+    raise NotImplementedError
+
+
+@overload(key, strict=False)
+def _key_typed(value: Any) -> Any:
+    if isinstance(value, types.Array) and value.ndim > 0:
+        return lambda value: (address(value), *value.shape, *value.strides)
+    return lambda value: (address(value),)
+
+
+def key_length(numba_type: Any) -> int:
+    """How many integers a key is."""
+    return 1 + 2 * numba_type.ndim if isinstance(numba_type, types.Array) else 1
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two objects are one; arrays without elements never are."""
+    raise NotImplementedError
+
+
+@overload(same, strict=False)
+def _same_typed(a: Any, b: Any) -> Any:
+    if not isinstance(a, types.Array):
+        return lambda a, b: address(a) == address(b)
+    if a.ndim == 0:
+        return lambda a, b: address(a) == address(b)
+    return lambda a, b: a.size != 0 and address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
+
+
+def holds_nothing(value: Any) -> bool:
+    """Whether it is an array without elements: nothing tells such arrays apart."""
+    raise NotImplementedError
+
+
+@overload(holds_nothing, strict=False)
+def _holds_nothing_typed(value: Any) -> Any:
+    if isinstance(value, types.Array):
+        return lambda value: value.size == 0
+    return lambda value: False
+
+
+@register_jitable
+def overlaps(one, other):  # type: ignore[no-untyped-def]
+    """Whether the memory of two arrays may overlap, by what they span; for compiled code."""
+    if one.size == 0 or other.size == 0:
+        return False
+    start, end = _extent(one)
+    first, last = _extent(other)
+    return start < last and first < end
+
+
+@register_jitable
+def _extent(array):  # type: ignore[no-untyped-def]
+    """The first byte of an array, and the one after the last."""
+    low = address(array)
+    high = low + array.itemsize
+    for length, stride in zip(array.shape, array.strides):  # noqa: B905
+        if stride < 0:
+            low += (length - 1) * stride
+        else:
+            high += (length - 1) * stride
+    return low, high
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+@register_jitable
+def is_entered(rows, row, start, words):  # type: ignore[no-untyped-def]
+    """Whether a row has a key."""
+    is_found = True
+    for i in range(len(words)):
+        is_found = is_found and rows[row, start + i] == words[i]
+    return is_found
+
+
+@register_jitable
+def row_of(rows, wanted):  # type: ignore[no-untyped-def]
+    """The row of an object, or the free one that it would go to."""
+    mask = rows.shape[0] - 1
+    row = ((wanted[0] >> 3) ^ (wanted[0] >> 11)) & mask
+    while rows[row, 0] != 0:
+        if is_entered(rows, row, 1, wanted):
+            break
+        row = (row + 1) & mask
+    return row
+
+
+@register_jitable
+def enter(rows, row, number, start, words):  # type: ignore[no-untyped-def]
+    """Writes a key into a row; the first one takes the row."""
+    if start == 1:
+        rows[row, 0] = number + 1
+    for i in range(len(words)):
+        rows[row, start + i] = words[i]
+
+
+@register_jitable
+def roomy(rows, used):  # type: ignore[no-untyped-def]
+    """The table, or a larger one once half of it is used."""
+    if 2 * used < rows.shape[0]:
+        return rows
+    larger = np.zeros((4 * rows.shape[0], rows.shape[1]), np.intp)
+    mask = larger.shape[0] - 1
+    for old in range(rows.shape[0]):
+        if rows[old, 0] != 0:
+            row = ((rows[old, 1] >> 3) ^ (rows[old, 1] >> 11)) & mask
+            while larger[row, 0] != 0:
+                row = (row + 1) & mask
+            larger[row] = rows[old]
+    return larger

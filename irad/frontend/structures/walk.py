@@ -1,0 +1,403 @@
+"""Writes the code of a function over structures: out of place, in place, or reading only.
+
+Input   what the first structure holds, the names of all structures, what is done for a vector.
+Output  statements, and the names of the results.
+Method  one walk over the tree of the type of the first structure. Tuples are taken apart, lists and dictionaries get a
+        loop. An object that may be found twice is looked up among those of its type; what was made of it is used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from numba.core import types
+from numba.typed import List
+
+from irad.frontend.structures import checks, identity, memory, vectors
+from irad.frontend.structures.kinds import has_identity, is_records, is_storage, parts_of
+from irad.frontend.structures.source import Source
+from irad.frontend.values import instances, tree
+
+_MOST_COMPARED: Final = 8  # objects of one type, which are compared one by one
+
+_HELPERS: Final = (
+    *(identity.key, identity.same, identity.holds_nothing, identity.row_of, identity.enter, identity.is_entered),
+    *(identity.roomy, checks.check_input, checks.check_output, checks.check_members, checks.in_layout_of),
+    *(memory.as_type, memory.stack_words, instances.copied_instance, vectors.copied, List),
+)
+SCOPE: Final[dict[str, Any]] = {helper.__name__: helper for helper in _HELPERS}
+"""What the code that is written uses."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is done for the vectors at one place, as functions from the type of a vector to code.
+
+    In it, ``{0}`` is the vector of the first structure, ``{1}`` that of the second one.
+
+    Attributes:
+        number: the expression of the result from numbers; a tuple, where there are several results.
+        array: that of a new array.
+        write: the statement that overwrites the array ``{out}``.
+        read: a statement for vectors, where there are no results.
+        then: a statement that follows in any case.
+    """
+
+    number: Callable[[Any], str] = lambda numba_type: ""
+    array: Callable[[Any], str] = lambda numba_type: ""
+    write: Callable[[Any], str] = lambda numba_type: ""
+    read: Callable[[Any], str] = lambda numba_type: ""
+    then: str = ""
+
+
+@dataclass
+class _Group:
+    """The objects of one type.
+
+    Attributes:
+        type: of what is made of the first one.
+        places: how many places there are for them in the structure.
+        is_counted: whether there is just one at each place, known before the code runs.
+        met: the names of those that have been met, and of their results.
+        rows: the name of the table.
+        made: the names of the lists of results.
+    """
+
+    type: Any
+    places: int = 0
+    is_counted: bool = True
+    met: list[tuple[Sequence[str], Sequence[str]]] = field(default_factory=list)
+    rows: str = ""
+    made: Sequence[str] = ()
+
+    @property
+    def is_single(self) -> bool:
+        return self.places == 1 and self.is_counted
+
+    @property
+    def has_table(self) -> bool:
+        return not self.is_counted or self.places > _MOST_COMPARED
+
+
+class Walk:
+    """One walk.
+
+    Args:
+        source: what is written to.
+        operation: what is done for vectors.
+        first: what the first structure holds.
+        values: how many structures are read.
+        results: how many are made or overwritten.
+        checked_outputs: how many of those that are read, the last ones, are going to be overwritten.
+        is_checked: whether the code checks that they are alike and share the same.
+        keeps: whether numbers in tuples stay as they are.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        operation: Operation,
+        first: tree.Content,
+        *,
+        values: int = 1,
+        results: int = 0,
+        checked_outputs: int = 0,
+        is_checked: bool = False,
+        keeps: bool = False,
+    ) -> None:
+        self._source, self._operation, self._results = source, operation, results
+        self._values, self._outputs, self._is_checked, self._keeps = values, checked_outputs, is_checked, keeps
+        self._groups: dict[Any, _Group] = {}
+        self._count(first, True)
+        for group in self._groups.values():
+            if group.has_table:
+                self._open(group)
+
+    def visit(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        """Writes what is done for one part.
+
+        Args:
+            content: of the first structure.
+            inputs: expressions of the part in all structures that are read.
+            outputs: those in the ones that are overwritten; None where new ones are made.
+
+        Returns:
+            Expressions of the results.
+        """
+        if not tree.has_derivative(content):
+            return outputs or [inputs[0]] * self._results
+        if has_identity(content):
+            return self._object(content, self._named(inputs), None if outputs is None else self._named(outputs))
+        if isinstance(content, tree.OptionalContent):
+            return self._optional(content, self._named(inputs), outputs)
+        if isinstance(content, tree.TupleContent):
+            return self._tuple(content, inputs, outputs)
+        return self._number(content, inputs)
+
+    def _named(self, texts: Sequence[str]) -> Sequence[str]:
+        return [text if text.isidentifier() else self._source.variable("x", text) for text in texts]
+
+    def _line(self, text: str, inputs: Sequence[str], **names: str) -> None:
+        self._source.line(text.format(*inputs, **names))
+
+    def _made(self, expression: str, inputs: Sequence[str], numba_type: Any) -> Sequence[str]:
+        """Variables with the results of an operation for one vector."""
+        found, wanted = expression.format(*inputs), self._source.constant(numba_type, "type")
+        if self._results == 1:
+            return [self._source.variable("made", f"as_type({found}, {wanted})")]
+        several = self._source.variable("made", found)
+        return [self._source.variable("made", f"as_type({several}[{i}], {wanted})") for i in range(self._results)]
+
+    def _then(self, inputs: Sequence[str]) -> None:
+        if self._operation.then:
+            self._line(self._operation.then, inputs)
+
+    # --- parts that are values ----------------------------------------------------------------------------------------
+
+    def _number(self, content: tree.Content, inputs: Sequence[str]) -> Sequence[str]:
+        made: Sequence[str] = []
+        if self._results:
+            made = self._made(self._operation.number(content.type), inputs, content.type)
+        else:
+            self._line(self._operation.read(content.type), inputs)
+        self._then(inputs)
+        return made
+
+    def _optional(
+        self, content: tree.OptionalContent, inputs: Sequence[str], outputs: Sequence[str] | None
+    ) -> Sequence[str]:
+        source = self._source
+        for other in inputs[1:] if self._is_checked else ():
+            source.line(f"check_members(({other} is None) == ({inputs[0]} is None))")
+        made = [source.fresh("made") for _ in range(self._results)]
+        inside = source.constant(content.inside.type, "type")
+        with source.block(f"if {inputs[0]} is not None:"):
+            given = None if outputs is None else [f"as_type({each}, {inside})" for each in outputs]
+            found = self.visit(content.inside, [f"as_type({each}, {inside})" for each in inputs], given)
+            for name, result in zip(made, found, strict=True):
+                source.line(f"{name} = {result}")
+        with source.block("else:"):
+            for name in made:
+                source.line(f"{name} = None")
+        return made
+
+    def _tuple(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        found: list[Sequence[str]] = []
+        for way, _, part in parts_of(content):
+            given = None if outputs is None else [each + way for each in outputs]
+            if self._keeps and given is not None and isinstance(part, tree.NumberContent | tree.OptionalContent):
+                found.append(given)
+                continue
+            found.append(self.visit(part, [each + way for each in inputs], given))
+        if outputs is not None and is_storage(content):
+            return outputs
+        make = ""
+        if isinstance(content.type, types.BaseNamedTuple):
+            make = self._source.constant(content.type.instance_class, "make")
+        return [f"{make}({''.join(part[i] + ', ' for part in found)})" for i in range(self._results)]
+
+    # --- objects that may be found twice ------------------------------------------------------------------------------
+
+    def _count(self, content: tree.Content, is_counted: bool) -> None:
+        if not tree.has_derivative(content):
+            return
+        if has_identity(content):
+            group = self._groups.setdefault(_group_of(content), _Group(_new_type(content)))
+            group.places += 1
+            group.is_counted &= is_counted
+        if not isinstance(content, tree.TupleContent | tree.InstanceContent):
+            is_counted = False
+        for part in tree.children(content):
+            self._count(part, is_counted)
+
+    def _open(self, group: _Group) -> None:
+        source = self._source
+        width = 1 + identity.key_length(group.type) * self._values
+        for i in range(1 + self._outputs):
+            rows = source.variable("rows", f"stack_words({identity.ROWS_ON_STACK}, {width})")
+            source.line(f"used_{rows} = 0")
+            group.rows = group.rows or rows
+            if i > 0:
+                group.made = [*group.made, rows]
+        if self._results:
+            item = source.constant(group.type, "type")
+            group.made = [source.variable("made", f"List.empty_list({item})") for _ in range(self._results)]
+
+    def _object(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        group = self._groups[_group_of(content)]
+        if self._is_checked:
+            self._check_members(content, inputs)
+        if group.is_single:
+            return self._body(content, inputs, outputs)
+        look = self._look_up if group.has_table else self._compare
+        return look(group, content, inputs, outputs)
+
+    def _check_members(self, content: tree.Content, inputs: Sequence[str]) -> None:
+        first = inputs[0]
+        for other in inputs[1:]:
+            if content.is_array:
+                self._source.line(f"check_members({other}.shape == {first}.shape)")
+            elif isinstance(content, tree.ListContent | tree.DictionaryContent):
+                self._source.line(f"check_members(len({other}) == len({first}))")
+            if isinstance(content, tree.DictionaryContent):
+                with self._source.block(f"for each in {first}:"):
+                    self._source.line(f"check_members(each in {other})")
+
+    def _compare(
+        self, group: _Group, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None
+    ) -> Sequence[str]:
+        """Compares an object with each that was met before."""
+        source, met = self._source, list(group.met)
+        known = [source.variable("known", f"same({inputs[0]}, {others[0]})") for others, _ in met]
+        for (others, _), repeated in zip(met, known, strict=True) if self._is_checked else ():
+            for number in range(1, self._values):
+                check = "check_output" if number >= self._values - self._outputs else "check_input"
+                source.line(f"{check}({repeated}, same({inputs[number]}, {others[number]}))")
+        makes = self._results and outputs is None
+        results = [source.fresh("made") for _ in range(self._results)] if makes else outputs or []
+        group.met.append((inputs, results))
+        if not met:
+            self._set(results, self._body(content, inputs, outputs)) if makes else self._body(content, inputs, outputs)
+            return results
+        if not makes:
+            with source.block(f"if not ({' or '.join(known)}):"):
+                self._body(content, inputs, outputs)
+            return results
+        wanted = source.constant(_new_type(content), "type")
+        for (_, earlier), repeated in zip(met, known, strict=True):
+            with source.block(f"{'if' if repeated is known[0] else 'elif'} {repeated}:"):
+                for name, result in zip(results, earlier, strict=True):
+                    source.line(f"{name} = in_layout_of({result}, {inputs[0]}, {wanted})")
+        with source.block("else:"):
+            self._set(results, self._body(content, inputs, outputs))
+        return results
+
+    def _set(self, names: Sequence[str], results: Sequence[str]) -> None:
+        for name, result in zip(names, results, strict=True):
+            self._source.line(f"{name} = {result}")
+
+    def _look_up(
+        self, group: _Group, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None
+    ) -> Sequence[str]:
+        """Looks an object up in the table of its type."""
+        source, rows = self._source, group.rows
+        key = source.variable("key", f"key({inputs[0]})")
+        row = source.variable("row", f"row_of({rows}, {key})")
+        number = source.variable("number", f"{rows}[{row}, 0] - 1")
+        if self._is_checked:
+            self._check_row(group, inputs, row, number)
+        makes = bool(self._results) and outputs is None
+        results = [source.fresh("made") for _ in range(self._results)] if makes else outputs or []
+        with source.block(f"if {number} < 0:"):
+            self._enter(rows, row, inputs)
+            found = self._body(content, inputs, outputs)
+            for made, name, result in zip(group.made, results, found, strict=True) if makes else ():
+                source.line(f"{name} = {result}")
+                source.line(f"{made}.append(as_type({name}, {source.constant(group.type, 'type')}))")
+        if makes:
+            wanted = source.constant(_new_type(content), "type")
+            with source.block("else:"):
+                found = [f"in_layout_of({made}[{number}], {inputs[0]}, {wanted})" for made in group.made]
+                self._set(results, found)
+        return results
+
+    def _enter(self, rows: str, row: str, values: Sequence[str]) -> None:
+        """Writes the keys of what is at one place in all structures; the first one's is what it is found by."""
+        source = self._source
+        start = "1"
+        for value in values:
+            source.line(f"enter({rows}, {row}, used_{rows}, {start}, key({value}))")
+            start += f" + len(key({value}))"
+        source.line(f"used_{rows} += 1")
+        source.line(f"{rows} = roomy({rows}, used_{rows})")
+
+    def _check_row(self, group: _Group, inputs: Sequence[str], row: str, number: str) -> None:
+        source, start = self._source, f"1 + len(key({inputs[0]}))"
+        with source.block(f"if not holds_nothing({inputs[0]}):"):
+            for place, other in enumerate(inputs[1:], 1):
+                there = f"is_entered({group.rows}, {row}, {start}, key({other}))"
+                start += f" + len(key({other}))"
+                output = place - (self._values - self._outputs)
+                if output < 0:
+                    source.line(f"check_input({number} >= 0, {there})")
+                    continue
+                rows = group.made[output]
+                its_row = source.variable("row", f"row_of({rows}, key({other}))")
+                its_number = source.variable("number", f"{rows}[{its_row}, 0] - 1")
+                source.line(f"check_output({number} >= 0, {there} if {number} >= 0 else {its_number} >= 0)")
+                with source.block(f"if {its_number} < 0:"):
+                    self._enter(rows, its_row, [other])
+
+    # --- what an object holds -----------------------------------------------------------------------------------------
+
+    def _body(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        if is_records(content):
+            return self._records(content, inputs, outputs)
+        if content.is_array:
+            return self._array(content, inputs, outputs)
+        makes, held = outputs is None, outputs or []
+        if makes:
+            copy = "copied_instance({0})" if isinstance(content, tree.InstanceContent) else "{0}.copy()"
+            held = [self._source.variable("made", copy.format(inputs[0])) for _ in range(self._results)]
+        if isinstance(content, tree.InstanceContent):
+            for way, _, part in parts_of(content):
+                self._member(part, way, inputs, held, makes)
+            return held
+        index = self._source.fresh("i")
+        is_list = isinstance(content, tree.ListContent)
+        (item,) = tree.children(content)
+        with self._source.block(f"for {index} in {f'range(len({inputs[0]}))' if is_list else inputs[0]}:"):
+            self._member(item, f"[{index}]", inputs, held, makes)
+        return held
+
+    def _member(self, part: tree.Content, way: str, inputs: Sequence[str], outputs: Sequence[str], makes: bool) -> None:
+        """Stores what takes the place of a member."""
+        if not tree.has_derivative(part):
+            return
+        given = None if makes or not outputs else [each + way for each in outputs]
+        found = self.visit(part, [each + way for each in inputs], given)
+        if makes or not is_storage(part):
+            for output, result in zip(outputs, found, strict=True):
+                self._source.line(f"{output}{way} = {result}")
+
+    def _array(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        operation, results = self._operation, outputs or []
+        if not self._results:
+            self._line(operation.read(content.type), inputs)
+        elif outputs is None or not (content.type.mutable or self._keeps):
+            results = self._made(operation.array(content.type), inputs, _new_type(content))
+        elif content.type.mutable:
+            names = {"out": outputs[0], **{f"out{i}": each for i, each in enumerate(outputs)}}
+            self._line(operation.write(content.type), inputs, **names)
+        self._then(inputs)
+        return results
+
+    def _records(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        """Fields are views of the same memory; a copy of all of it is overwritten where something new is wanted."""
+        if outputs is None:
+            wanted = self._source.constant(_new_type(content), "type")
+            copy = f"as_type(copied({inputs[0]}), {wanted})"
+            outputs = [self._source.variable("made", copy) for _ in range(self._results)]
+        for way, _, part in parts_of(content):
+            if not tree.has_derivative(part):
+                continue
+            fields, given = self._named([each + way for each in inputs]), [each + way for each in outputs]
+            if part.has_memory:
+                self._body(part, fields, self._named(given))
+            else:
+                self._set(given, self._number(part, fields))
+        return outputs
+
+
+def _group_of(content: tree.Content) -> Any:
+    """Equal for types of objects that may be one object."""
+    if content.is_array:
+        return content.type.dtype, content.type.ndim
+    return content.type
+
+
+def _new_type(content: tree.Content) -> Any:
+    """The type of what is made of an object."""
+    return content.type.copy(readonly=False) if content.is_array else content.type
