@@ -10,6 +10,7 @@ import pytest
 from numba import float64, int64, njit, optional, typed
 from numba.experimental import jitclass
 
+import irad
 from irad import data
 
 Layer = namedtuple("Layer", ["weights", "bias", "steps"])
@@ -85,3 +86,54 @@ def test_the_results_are_those_of_the_python_functions(build: Any) -> None:
     assert total.tolist() == (2.0 * vector).tolist()
     assert data.norm(x) == 0.0
     assert sums(copy)[2].tolist() == vector.tolist()
+
+
+# --- what is shared ---------------------------------------------------------------------------------------------------
+
+
+@njit
+def added(x: Any, y: Any) -> None:
+    data.accumulate(x, y)
+
+
+@njit
+def mapped(x: Any, y: Any) -> Any:
+    return data.recursive_map(np.subtract, x, y)
+
+
+@njit
+def mapped_into(out: Any, x: Any, y: Any) -> Any:
+    return data.recursive_map_into(np.subtract, out, x, y)
+
+
+def sharings() -> Any:
+    """Structures of two arrays that share some: first two inputs, then an output and two inputs."""
+    a, b, c, d = (np.full(2, value) for value in (1.0, 2.0, 5.0, 7.0))
+    yield from (((a, a), (b, b)), ((a, a), (b, c)), ((a, c), (b, b)), ((a, b), (b, a)), ((a, b), (a, b)))
+    yield from (((c, c), (a, b), (a, b)), ((a, b), (b, a), (c, c)), ((a, b), (a, b), (a, b)))
+    yield from (((a, c), (b, d), (b, a)), ((c, d), (a, a), (b, b)), ((c, c), (a, a), (b, b)))
+
+
+def outcome(f: Any, arguments: Any) -> Any:
+    """What a call returns, or that it is refused; then nothing has been written."""
+    before = data.to_vec(list(arguments))
+    try:
+        found = f(*arguments)
+    except irad.SignatureError:
+        assert data.to_vec(list(arguments)).tolist() == before.tolist()
+        return "refused"
+    return [array.tolist() for array in arguments[0]], None if found is None else [array.tolist() for array in found]
+
+
+@pytest.mark.parametrize("wrap", [tuple, typed.List])
+def test_what_may_be_shared_is_what_may_be_in_python(wrap: Any) -> None:
+    compared = {2: [(added, data.accumulate), (mapped, mapped.py_func)], 3: [(mapped_into, mapped_into.py_func)]}
+    refused = 0
+    for number in range(11):
+        for compiled, python in compared[len(list(sharings())[number])]:
+            case, same = list(sharings())[number], list(sharings())[number]
+            found = outcome(compiled, tuple(map(wrap, case)))
+            refused += found == "refused"
+            if number != 9:  # outputs that share less than the first input: Python replaces them, compiled code cannot
+                assert found == outcome(python, same), (number, python)
+    assert refused == 7

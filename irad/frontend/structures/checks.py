@@ -49,6 +49,18 @@ def check_output(is_repeated, is_repeated_there):  # type: ignore[no-untyped-def
 
 
 @register_jitable
+def check_read(is_repeated, is_shared):  # type: ignore[no-untyped-def]
+    """Refuses an output that is read, or is overwritten, at another place."""
+    if is_shared and not is_repeated:
+        raise SignatureError(
+            "what an output holds at one place is read, or overwritten once more, at another place",
+            "pass a copy of the input, made by irad.data.copy",
+            "it would be overwritten before it is read",
+            HERE,
+        )
+
+
+@register_jitable
 def check_length(is_right):  # type: ignore[no-untyped-def]
     """Refuses a flat array that has another length than a structure."""
     if not is_right:

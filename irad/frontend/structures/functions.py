@@ -117,16 +117,22 @@ def overwrite(
         keeps: whether it stays as it is.
     """
     separate = {name: kind for name, kind in outputs.items() if name not in list(values)[:1]}
-    together = {**values, **{name: kind for name, kind in separate.items() if name not in values}}
     first, *_ = call.contents([*values.values(), *separate.values()])
     if not (returns or keeps):
         check_storage(first, call.name)
     source, read = call.source(), [*values, *separate]
-    if len(together) > 1:
+    if len(read) > 1:  # before anything is written
         check = Walk(
-            source, Operation(), first, values=len(read), checked_outputs=len(separate), is_checked=True
-        )  # before anything is written
+            source,
+            Operation(),
+            first,
+            values=len(read),
+            is_checked=True,
+            is_written=True,
+            checked_outputs=len(separate),
+        )
         check.visit(first, read, None)
+        check.check_reads(first, read)
     walk = Walk(source, operation, first, results=len(outputs), keeps=keeps)
     found = walk.visit(first, list(values), list(outputs))
     if returns:

@@ -12,7 +12,7 @@ from numba.core import types
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.packed import structure_of
+from irad.frontend.packing.classes import structure_of
 from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
 

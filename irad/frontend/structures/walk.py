@@ -8,6 +8,7 @@ Method  one walk over the tree of the type of the first structure. Tuples are ta
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,7 +25,14 @@ _MOST_COMPARED: Final = 8  # objects of one type, which are compared one by one
 
 _HELPERS: Final = (
     *(identity.key, identity.same, identity.holds_nothing, identity.row_of, identity.enter, identity.is_entered),
-    *(identity.roomy, checks.check_input, checks.check_output, checks.check_members, checks.in_layout_of),
+    *(
+        identity.roomy,
+        checks.check_input,
+        checks.check_output,
+        checks.check_read,
+        checks.check_members,
+        checks.in_layout_of,
+    ),
     *(memory.as_type, memory.stack_words, instances.copied_instance, vectors.copied, List),
 )
 SCOPE: Final[dict[str, Any]] = {helper.__name__: helper for helper in _HELPERS}
@@ -62,6 +70,7 @@ class _Group:
         is_counted: whether there is just one at each place, known before the code runs.
         met: the names of those that have been met, and of their results.
         rows: the name of the table.
+        owners: that of the table of objects that are overwritten, with the numbers of their places in the other table.
         made: the names of the lists of results.
     """
 
@@ -70,6 +79,7 @@ class _Group:
     is_counted: bool = True
     met: list[tuple[Sequence[str], Sequence[str]]] = field(default_factory=list)
     rows: str = ""
+    owners: str = ""
     made: Sequence[str] = ()
 
     @property
@@ -90,8 +100,9 @@ class Walk:
         first: what the first structure holds.
         values: how many structures are read.
         results: how many are made or overwritten.
-        checked_outputs: how many of those that are read, the last ones, are going to be overwritten.
         is_checked: whether the code checks that they are alike and share the same.
+        is_written: whether some are going to be overwritten.
+        checked_outputs: how many these are, the last ones of all; none means that it is the first one.
         keeps: whether numbers in tuples stay as they are.
     """
 
@@ -103,12 +114,14 @@ class Walk:
         *,
         values: int = 1,
         results: int = 0,
-        checked_outputs: int = 0,
         is_checked: bool = False,
+        is_written: bool = False,
+        checked_outputs: int = 0,
         keeps: bool = False,
     ) -> None:
         self._source, self._operation, self._results = source, operation, results
         self._values, self._outputs, self._is_checked, self._keeps = values, checked_outputs, is_checked, keeps
+        self._is_written, self._is_read_again = is_written, False
         self._groups: dict[Any, _Group] = {}
         self._count(first, True)
         for group in self._groups.values():
@@ -215,20 +228,28 @@ class Walk:
     def _open(self, group: _Group) -> None:
         source = self._source
         width = 1 + identity.key_length(group.type) * self._values
-        for i in range(1 + self._outputs):
-            rows = source.variable("rows", f"stack_words({identity.ROWS_ON_STACK}, {width})")
-            source.line(f"used_{rows} = 0")
-            group.rows = group.rows or rows
-            if i > 0:
-                group.made = [*group.made, rows]
+        group.rows = group.owners = self._table(width)
+        if self._outputs:
+            group.owners = self._table(1 + identity.key_length(group.type))
         if self._results:
             item = source.constant(group.type, "type")
             group.made = [source.variable("made", f"List.empty_list({item})") for _ in range(self._results)]
 
+    def _table(self, width: int) -> str:
+        rows = self._source.variable("rows", f"stack_words({identity.ROWS_ON_STACK}, {width})")
+        self._source.line(f"used_{rows} = 0")
+        return rows
+
     def _object(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
-        group = self._groups[_group_of(content)]
+        group, source = self._groups[_group_of(content)], self._source
+        if self._is_read_again:
+            if group.has_table and content.has_memory:
+                self._check_reads(group, inputs)
+            return self._body(content, inputs, outputs)
         if self._is_checked:
             self._check_members(content, inputs)
+            for i, j in itertools.combinations(self._written(inputs) if self._is_written else (), 2):
+                source.line(f"check_read(False, same({i}, {j}))")
         if group.is_single:
             return self._body(content, inputs, outputs)
         look = self._look_up if group.has_table else self._compare
@@ -252,9 +273,7 @@ class Walk:
         source, met = self._source, list(group.met)
         known = [source.variable("known", f"same({inputs[0]}, {others[0]})") for others, _ in met]
         for (others, _), repeated in zip(met, known, strict=True) if self._is_checked else ():
-            for number in range(1, self._values):
-                check = "check_output" if number >= self._values - self._outputs else "check_input"
-                source.line(f"{check}({repeated}, same({inputs[number]}, {others[number]}))")
+            self._check_pair(content, others, inputs, repeated)
         makes = self._results and outputs is None
         results = [source.fresh("made") for _ in range(self._results)] if makes else outputs or []
         group.met.append((inputs, results))
@@ -303,32 +322,68 @@ class Walk:
                 self._set(results, found)
         return results
 
-    def _enter(self, rows: str, row: str, values: Sequence[str]) -> None:
+    def _enter(self, rows: str, row: str, values: Sequence[str], number: str = "") -> None:
         """Writes the keys of what is at one place in all structures; the first one's is what it is found by."""
         source = self._source
         start = "1"
         for value in values:
-            source.line(f"enter({rows}, {row}, used_{rows}, {start}, key({value}))")
+            source.line(f"enter({rows}, {row}, {number or 'used_' + rows}, {start}, key({value}))")
             start += f" + len(key({value}))"
         source.line(f"used_{rows} += 1")
         source.line(f"{rows} = roomy({rows}, used_{rows})")
 
+    # --- what the inputs and outputs may share ------------------------------------------------------------------------
+
+    def _written(self, values: Sequence[str]) -> Sequence[str]:
+        return values[-self._outputs :] if self._outputs else values[:1]
+
+    def _check_pair(self, content: tree.Content, earlier: Sequence[str], later: Sequence[str], repeated: str) -> None:
+        """Checks two places of objects of one type."""
+        source, values = self._source, self._values
+        for number in range(1, values):
+            check = "check_output" if number >= values - self._outputs else "check_input"
+            source.line(f"{check}({repeated}, same({later[number]}, {earlier[number]}))")
+        if not (self._is_written and content.has_memory):
+            return
+        for one, other in ((earlier, later), (later, earlier)):
+            for written in self._written(one):
+                place = one.index(written)
+                for read in (each for i, each in enumerate(other) if i != place):
+                    source.line(f"check_read({repeated}, same({written}, {read}))")
+
     def _check_row(self, group: _Group, inputs: Sequence[str], row: str, number: str) -> None:
+        """Checks what is at one place of all structures against what was at others before."""
         source, start = self._source, f"1 + len(key({inputs[0]}))"
         with source.block(f"if not holds_nothing({inputs[0]}):"):
             for place, other in enumerate(inputs[1:], 1):
                 there = f"is_entered({group.rows}, {row}, {start}, key({other}))"
                 start += f" + len(key({other}))"
-                output = place - (self._values - self._outputs)
-                if output < 0:
+                if place < self._values - self._outputs:
                     source.line(f"check_input({number} >= 0, {there})")
                     continue
-                rows = group.made[output]
-                its_row = source.variable("row", f"row_of({rows}, key({other}))")
-                its_number = source.variable("number", f"{rows}[{its_row}, 0] - 1")
-                source.line(f"check_output({number} >= 0, {there} if {number} >= 0 else {its_number} >= 0)")
-                with source.block(f"if {its_number} < 0:"):
-                    self._enter(rows, its_row, [other])
+                owner = source.variable("row", f"row_of({group.owners}, key({other}))")
+                is_owned = f"{group.owners}[{owner}, 0] != 0"
+                source.line(f"check_output({number} >= 0, {there} if {number} >= 0 else {is_owned})")
+                with source.block(f"if {number} < 0:"):
+                    self._enter(group.owners, owner, [other], f"used_{group.rows}")
+
+    def check_reads(self, first: tree.Content, inputs: Sequence[str]) -> None:
+        """Checks that nothing in a list or dictionary is read at one place and overwritten at another.
+
+        Args:
+            first: what the first structure holds.
+            inputs: all that are read, as in `visit`, which has been called.
+        """
+        if any(group.has_table for group in self._groups.values()):
+            self._is_read_again = True
+            self.visit(first, inputs, None)
+
+    def _check_reads(self, group: _Group, inputs: Sequence[str]) -> None:
+        source = self._source
+        mine = source.variable("mine", f"{group.rows}[row_of({group.rows}, key({inputs[0]})), 0]")
+        for read in inputs[: self._values - self._outputs] if self._outputs else inputs[1:]:
+            owner = source.variable("owner", f"{group.owners}[row_of({group.owners}, key({read})), 0]")
+            source.line(f"check_read({owner} == {mine} or holds_nothing({read}), {owner} != 0)")
 
     # --- what an object holds -----------------------------------------------------------------------------------------
 
