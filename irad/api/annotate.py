@@ -75,10 +75,12 @@ class Active(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duplicated(AutodiffAnnotation):
-    """An array or record, or a tuple of these, with its shadow; in forward mode also a number, with its tangent.
+    """An array, record, list, dictionary or instance, or a tuple of these, with its shadow.
 
-    In reverse mode, on entry the shadow holds the cotangent of the array's final contents; on return, that of its
-    initial contents. The derivative of an array that the function only reads is added to its shadow.
+    In forward mode it may be a number as well, with its tangent. In reverse mode, on entry the shadow holds the
+    cotangent of the array's final contents; on return, that of its initial contents. The derivative of an array that
+    the function only reads is added to its shadow. `irad.data.make_zero` makes shadows of lists, dictionaries and
+    instances; in forward mode they are only read.
 
     Examples:
         >>> import irad

@@ -68,7 +68,7 @@ def grad(
 
     The result takes the arguments of ``f`` and returns the derivative with respect to the argument ``argnums``, in that
     argument's structure and dtype: a number for a number, an array for an array, a record for a record, a list for a
-    list, a dictionary for a dictionary, a tuple or named tuple for a tuple, a named tuple for an instance of a class.
+    list, a dictionary for a dictionary, a tuple or named tuple for a tuple, an instance for an instance of a jitclass.
     With respect to a complex number it is d/dRe + i·d/dIm. Parts of a tuple without a derivative (an int, a string,
     None) become None. All other arguments are constants. Arrays, lists and instances among them may be workspace, in
     which ``f`` stores values and reads them back: they keep their derivatives.
@@ -177,9 +177,10 @@ def value_and_grad_into(
     """Like `value_and_grad`, but writes the gradient to arrays that are passed in.
 
     The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the gradient: an array
-    of the same shape and dtype for an array, a tuple for a tuple, and a tuple of these for a tuple of ``argnums``. A
-    float cannot be overwritten: pass an array with one element of its dtype instead. ``out`` must not share memory
-    with the arguments; its previous contents do not matter.
+    of the same shape and dtype for an array, a tuple for a tuple, a list, dictionary or instance for one, such as
+    `irad.data.make_zero` makes, and a tuple of these for a tuple of ``argnums``. A float cannot be overwritten: pass an
+    array with one element of its dtype instead. ``out`` must not share memory with the arguments; its previous contents
+    do not matter.
 
     Returns:
         A callable ``(out, *args) -> value``; with ``has_aux`` it returns ``(value, aux)``.

@@ -151,7 +151,8 @@ class Derivation:
     def active_lists(self) -> list[tuple[Argument, Content]]:
         """The lists of numbers in all differentiated arguments, in the order of the LLVM parameters.
 
-        None where there are objects: these may hold such a list, so it is treated as one of them.
+        None where there are objects: these may hold such a list, so it is treated as one of them. None either where
+        memory for a derivative is given, which is that of an object.
         """
         return (
             [] if self.active_objects() else [found for found in self._references() if found[1].kind is LeafKind.LIST]
@@ -160,7 +161,11 @@ class Derivation:
     def active_objects(self) -> list[tuple[Argument, Content]]:
         """The objects in all differentiated arguments, in the order of the LLVM parameters."""
         found = self._references()
-        return found if any(leaf.kind is LeafKind.OBJECT for _, leaf in found) else []
+        return found if any(leaf.kind is LeafKind.OBJECT or self._is_given(a) for a, leaf in found) else []
+
+    def _is_given(self, argument: Argument) -> bool:
+        """Whether the caller gives memory for the derivative with respect to an argument."""
+        return self.task.role_of(argument.position).takes_derivative
 
     def _references(self) -> list[tuple[Argument, Content]]:
         return [found for found in self._active_leaves() if found[1].kind.is_reference]

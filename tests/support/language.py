@@ -425,7 +425,7 @@ def made_class(u, x):
     return model.apply(u) + model.weight
 
 
-@feature(NUMBA, "jitclass as argument", Model(0.5, X), U, note="its gradient is a named tuple of its fields'")
+@feature(NUMBA, "jitclass as argument", Model(0.5, X), U, note="its gradient is one, too")
 @njit
 def class_argument(model, u):
     return u * model.values[1] + u * model.weight

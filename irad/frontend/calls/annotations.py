@@ -40,6 +40,11 @@ class Role(enum.Enum):
         return self in (Role.INTO, Role.SHADOW, Role.MIXED, Role.TANGENT)
 
     @property
+    def takes_derivative(self) -> bool:
+        """Whether the caller passes memory that the derivative goes to."""
+        return self in (Role.INTO, Role.SHADOW, Role.MIXED)
+
+    @property
     def is_returned(self) -> bool:
         """Whether the call returns the derivative."""
         return self in (Role.GRADIENT, Role.ACTIVE, Role.MIXED)

@@ -17,9 +17,9 @@ from numba.core import sigutils, types
 from numba.core.base import BaseContext
 
 from irad.compiling import collection_paused, step
-from irad.errors import BackendError, IradError, SignatureError, without_source
+from irad.errors import BackendError, IradError, SignatureError, UnsupportedError, without_source
 from irad.frontend.calls import seeding
-from irad.frontend.calls.annotations import Task
+from irad.frontend.calls.annotations import Role, Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.exchange import Exchanged, check_exchange
 from irad.frontend.calls.forward_call import check_forward, emit_forward_call
@@ -27,7 +27,7 @@ from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
-from irad.frontend.calls.signature import check_destination
+from irad.frontend.calls.signature import check_destination, check_written_back
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import untypable
 from irad.frontend.custom import catalogue
@@ -265,11 +265,22 @@ def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], ta
     checkpoint differentiates in compiled code.
 
     Raises:
+        UnsupportedError: it is written to the shadow of an object.
         IradError: there is no first derivative.
     """
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
     with shadow().suspended():
-        return derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
+        derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
+    names = [a.name for a, _ in derivation.active_objects() if task.role_of(a.position).takes_derivative]
+    if names:
+        raise UnsupportedError(
+            f"a derivative of {primal.py_func.__qualname__} that is written to the shadow of {' and '.join(names)} is "
+            "differentiated",
+            "differentiate one that returns it: irad.grad, irad.value_and_grad, or irad.Active in irad.autodiff",
+            "irad cannot differentiate yet what is written to shadows of lists, dictionaries and instances",
+            location_of(primal.py_func),
+        )
+    return derivation
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
@@ -303,8 +314,14 @@ def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Any) -> d
     return {position: (builder.extract_value(value, i), kind) for i, (position, kind) in enumerate(kinds.items())}
 
 
-def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any]) -> None:
+def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any], *, are_kept: bool = False) -> None:
     """Checks the types of the destinations.
+
+    Args:
+        primal: the dispatcher of the function.
+        derivation: what is called.
+        kinds: the types, by position.
+        are_kept: whether a tape holds the destinations.
 
     Raises:
         SignatureError: one does not fit its argument.
@@ -313,8 +330,12 @@ def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any])
         leaves = derivation.arguments[position].leaves
         written = {leaf.path for leaf in leaves if leaf.data_index in derivation.compiled.written}
         task, argument = derivation.task, derivation.caller_arguments[position]
+        role = task.role_of(position)
+        is_in_tuple = are_kept or task.is_batched or (role is Role.INTO and not task.single)
         for each in types_of_lanes(primal, argument, kind, task):
-            check_destination(primal, argument, task.role_of(position), each, written)
+            check_destination(primal, argument, role, each, written)
+            if role.takes_derivative:
+                check_written_back(primal, argument, each, is_in_tuple=is_in_tuple)
 
 
 def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, called: Definition) -> Any:

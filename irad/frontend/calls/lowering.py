@@ -76,7 +76,8 @@ def emit_call(
             sweeps.drop_value()
             sweeps.references.release()
             failure.raise_it(context, builder, sweeps.watched)
-        sweeps.memory.copy_out()
+        for lane in sweeps.lanes:
+            lane.memory.copy_out()
         _store_scalars(sweeps, extras)
         value = held_value(sweeps)
         builder.store(_result(sweeps, extras), result)

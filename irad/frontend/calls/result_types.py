@@ -73,7 +73,8 @@ def gradient_type_of(numba_type: Any, target: Any) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         pairs = zip(numba_type.types, target.types, strict=True)
         return layouts.tuple_type(numba_type, tuple(gradient_type_of(item, t) for item, t in pairs))
-    return target if build.kind_of(numba_type) is LeafKind.ARRAY else gradients.gradient_type(numba_type)
+    kind = build.kind_of(numba_type)
+    return target if kind is LeafKind.ARRAY or kind.is_reference else gradients.gradient_type(numba_type)
 
 
 def python_type(task: Task) -> Callable[[Any], Any]:

@@ -16,7 +16,7 @@ from irad.frontend.numba.private import is_eager
 from irad.frontend.packing.classes import have_parts_alike
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
-from irad.frontend.values.gradients import gradient_of_content, may_be_tangent
+from irad.frontend.values.gradients import gradient_of_content, is_copied_list, may_be_shadow, may_be_tangent
 from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part
 
 _NO_CHANGE = (
@@ -98,25 +98,6 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
             f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Active is for numbers",
             f"(a) {_duplicated(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
             "the derivative of an array is added to its shadow, an array of the same shape that is passed with it",
-            location_of(dispatcher.py_func),
-            focus=argument.name,
-        )
-    is_given_memory = role.has_destination and role is not Role.TANGENT
-    if is_given_memory and LeafKind.LIST in kinds:
-        raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; a list may change length",
-            "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
-            "or (c) pass an array",
-            "memory passed for a derivative has the length that the list has now",
-            location_of(dispatcher.py_func),
-            focus=argument.name,
-        )
-    if is_given_memory and LeafKind.OBJECT in kinds:
-        raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; an object cannot be given a shadow",
-            "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return its gradient, or "
-            "(b) irad.Const or (c) pass its arrays",
-            "the function may change what the object refers to",
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
@@ -290,6 +271,30 @@ def check_destination(
         )
 
 
+def check_written_back(dispatcher: Any, argument: Argument, given: Any, *, is_in_tuple: bool) -> None:
+    """Checks that lists of Python show the numbers that are written to them.
+
+    Args:
+        dispatcher: the function.
+        argument: of it.
+        given: the type of the memory for its derivative.
+        is_in_tuple: whether that is a part of a tuple, or a part of a tape.
+
+    Raises:
+        SignatureError: there is one of which Numba makes a copy.
+    """
+    for path, part in _parts_like(argument.type, given, ()):
+        if (is_in_tuple or path) and is_copied_list(part):
+            raise SignatureError(
+                f"the memory given for the derivative with respect to {argument} of {_name(dispatcher)} is a list of "
+                "Python with numbers, in a tuple or on a tape",
+                "pass numba.typed.List, for the argument as well",
+                "Numba copies such lists, and copies them back only where they are arguments themselves",
+                location_of(dispatcher.py_func),
+                focus=argument.name,
+            )
+
+
 def _parts_like(numba_type: Any, given: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
     """The parts of what is given for a value, with their paths, as far as both are tuples."""
     if _is_tuple(numba_type) and _is_tuple(given) and have_parts_alike(numba_type, given):
@@ -312,7 +317,8 @@ def _check_target(
     if leaf.kind is LeafKind.RECORD:
         good = target.type == leaf.type
     elif leaf.kind.is_reference:
-        good = may_be_tangent(abi.reference_of(leaf), target.type)
+        fits = may_be_tangent if role is Role.TANGENT else may_be_shadow
+        good = fits(abi.reference_of(leaf), target.type)
     elif leaf.kind.has_cotangent and role is Role.TANGENT:
         good = _is_tangent(leaf, target.type)
     else:
@@ -340,6 +346,8 @@ def _is_tangent(leaf: Content, given: Any) -> bool:
 def _wanted(role: Role, leaf: Content, is_only_read: bool) -> str | None:
     if leaf.kind.has_cotangent and role is Role.TANGENT:
         return f"a number: {'1.0 + 0.0j' if leaf.number in layouts.COMPLEX else '1.0'}"
+    if leaf.kind.is_reference and role is not Role.TANGENT:
+        return f"a value of the same type: irad.data.make_zero(…) of the argument, {described(leaf.type)}"
     if leaf.kind is LeafKind.LIST:
         return f"a list of the same type and length, {described(leaf.type)}"
     if leaf.kind is LeafKind.OBJECT:
@@ -358,6 +366,8 @@ def _wanted(role: Role, leaf: Content, is_only_read: bool) -> str | None:
 
 
 def _reason(role: Role, leaf: Content) -> str:
+    if leaf.kind.is_reference and role is not Role.TANGENT:
+        return "the derivative is written to the memory that is passed, which has a place for each number"
     if leaf.kind.is_reference:
         return "a tangent has an entry for each number of its argument"
     if leaf.kind is LeafKind.NUMBER and role is Role.TANGENT:

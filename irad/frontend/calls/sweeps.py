@@ -152,7 +152,8 @@ class Sweeps:
         self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
         self.references = References(context, builder, derivation.compiled.clear, extras.held)
-        self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, self.references)
+        self._keeps_tape = keeps_tape
+        self.memory = self._memory(extras.targets)
         self.cotangents = Cotangents(context, builder, derivation, self.flat)
         self.lanes = [Lane(self.memory, self.return_shadow, self.cotangents)]
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
@@ -162,13 +163,14 @@ class Sweeps:
 
     def add_lane(self, targets: Mapping[int, tuple[Any, Any]], return_shadow: Any = None) -> None:
         """Makes the shadows of another direction; that of the returned value is on the stack, if not given."""
-        known = [tracked for lane in self.lanes for tracked in lane.memory.tracked]
-        memory = ArgumentMemory(
-            self.context, self.builder, self.derivation, self.flat, targets, self.references, other_lanes=known
-        )
+        memory = self._memory(targets, [lane.memory for lane in self.lanes])
         shadow = return_shadow or self.zeroed(abi.return_llvm_type(self.derivation.return_type))
         cotangents = Cotangents(self.context, self.builder, self.derivation, self.flat)
         self.lanes.append(Lane(memory, shadow, cotangents))
+
+    def _memory(self, targets: Mapping[int, tuple[Any, Any]], others: Sequence[ArgumentMemory] = ()) -> ArgumentMemory:
+        own = (self.context, self.builder, self.derivation, self.flat, targets, self.references, others)
+        return ArgumentMemory(*own, is_separate=self._keeps_tape)
 
     def zeroed(self, llvm_type: Any) -> Any:
         """A zeroed place on the stack."""

@@ -16,7 +16,8 @@ from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.buffers import buffers_for
-from irad.frontend.memory.given_tangents import Differing, GivenTangents, store
+from irad.frontend.memory.given_shadows import GivenObject, GivenShadows, follower
+from irad.frontend.memory.given_values import TANGENT, Differing, GivenValues, put
 from irad.frontend.memory.list_memory import ListBlock, fill_block, head_size, items_size, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory, SeparateObjects
@@ -60,7 +61,8 @@ class ArgumentMemory:
         flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
         targets: for positions with a destination the caller's value and its type.
         references: of the call.
-        other_lanes: what has shadows in the directions before this one.
+        other_lanes: the memory of the directions before this one.
+        is_separate: the reverse sweep is called separately, and reads the memory that the caller gives for objects.
     """
 
     def __init__(
@@ -71,13 +73,16 @@ class ArgumentMemory:
         flat: list[Any],
         targets: Mapping[int, tuple[Any, Any]],
         references: References,
-        other_lanes: Sequence[Tracked] = (),
+        other_lanes: Sequence[ArgumentMemory] = (),
+        *,
+        is_separate: bool = False,
     ) -> None:
         self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
         self.references = references
-        self._targets, self._is_first = targets, not other_lanes
+        self._targets, self._other_lanes, self._is_separate = targets, other_lanes, is_separate
         self._scratch: dict[int, Any] = {}
         self._objects: ObjectMemory | SeparateObjects | None = None
+        self._given_shadows: GivenShadows | None = None
         workspace = derivation.workspace()
         self.tracked = [
             *(
@@ -87,7 +92,8 @@ class ArgumentMemory:
             *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
         ]
         refusals = Refusals(context, builder, self.references.release)
-        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse, other_lanes).run()
+        others = [tracked for memory in other_lanes for tracked in memory.tracked]
+        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse, others).run()
         refusals.finish()
         self._allocate()
         self._lists = {leaf.data_index: self._list_block(a, leaf) for a, leaf in derivation.active_lists()}
@@ -96,7 +102,7 @@ class ArgumentMemory:
 
     def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_apart = role in (Role.GRADIENT, Role.INTO, Role.TANGENT)
-        if is_apart and self._is_first and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
+        if is_apart and not self._other_lanes and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
             self._separate(leaf)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:
@@ -181,12 +187,17 @@ class ArgumentMemory:
         found.survey(self.references.scratch)
         self._refuse_targets(found)
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
-        joined = self._is_written((*objects, *(t.leaf for t in automatic)))
-        if self._is_written(everything):
-            self._refuse_mixed(found.place(joined=True))
+        given = self._objects_given()
+        joined = bool(given) or self._is_written((*objects, *(t.leaf for t in automatic)))
+        if joined or self._is_written(everything):
+            are_mixed = found.place(joined=True)
+            if self._is_written(everything):
+                self._refuse_mixed(are_mixed)
         if not joined:
             found.place(joined=False)
         found.connect(self.references.scratch)
+        if given:
+            self._take_given(found, given)
         self._put_tangents(found, joined=joined)
         for tracked in automatic:
             slot = tracked.meminfo = self.references.slot(self._group_of(tracked))
@@ -205,7 +216,7 @@ class ArgumentMemory:
             self._refuse_targets(found)
             if self._is_written(everything):
                 self.references.refuse(
-                    self.builder.icmp_signed("<", found.place(joined=True), _INTP(0)),
+                    found.place(joined=True),
                     "arguments, or parts of one, share memory",
                     "pass a copy of what is shared",
                     "where a derivative is differentiated again, shadows of objects lie apart, and the function may "
@@ -226,6 +237,25 @@ class ArgumentMemory:
                     "writing the derivative there would overwrite values that the function uses",
                 )
 
+    def _objects_given(self) -> list[GivenObject]:
+        """All objects, if the caller gives memory for derivatives with respect to some."""
+        found = []
+        for argument, leaf in self.derivation.active_objects():
+            role = self._role_of((argument, leaf))
+            value = self._given(argument, leaf) if role.takes_derivative else None
+            way = "".join(f"[{step}]" for step in leaf.path)
+            found.append(GivenObject(abi.reference_of(leaf), f"{argument.name}{way}", role, value))
+        return found if any(each.value is not None for each in found) else []
+
+    def _take_given(self, objects: ObjectMemory, given: Sequence[GivenObject]) -> None:
+        follow = follower(objects.given, self.references)
+        shadows = self._given_shadows = GivenShadows(self.context, self.builder, self.references, given, follow)
+        others = [each for lane in self._other_lanes if (each := lane._given_shadows) is not None]
+        arrays = [t.target_extent for lane in (self, *self._other_lanes) for t in lane.tracked]
+        shadows.check(objects.regions, [each for each in arrays if each is not None], others)
+        if not self._is_separate:
+            shadows.put()
+
     def _role_of(self, found: tuple[Argument, Content]) -> Role:
         return self.derivation.task.role_of(found[0].position)
 
@@ -233,10 +263,10 @@ class ArgumentMemory:
         """Puts the given tangents into shadows, if any; what is reached in several ways must have one tangent."""
         if all(role is not Role.TANGENT for role in map(self._role_of, self.derivation.active_objects())):
             return
-        self._put_each(objects.given(self.references, store))
+        self._put_each(objects.given(self.references, TANGENT, put))
         if joined:
             differing = Differing(self.builder)
-            self._put_each(objects.given(self.references, differing.compare))
+            self._put_each(objects.given(self.references, TANGENT, differing.compare))
             self.references.refuse(
                 differing.found(),
                 "an element of an object has two tangents, which differ",
@@ -244,12 +274,12 @@ class ArgumentMemory:
                 "the function may write to it, and an element that is reached in two ways has only one tangent",
             )
 
-    def _put_each(self, tangents: GivenTangents) -> None:
+    def _put_each(self, tangents: GivenValues) -> None:
         for argument, leaf in self.derivation.active_objects():
             given: tuple[Any, Any] = (None, types.none)  # a workspace
             if self._role_of((argument, leaf)) is Role.TANGENT:
                 given = self._given(argument, leaf)
-            tangents.put(abi.reference_of(leaf), *given)
+            tangents.value(abi.reference_of(leaf), *given, argument.name)
 
     def _given(self, argument: Argument, leaf: Content) -> tuple[Any, Any]:
         """The tangent that is given for a part of an argument, and its type."""
@@ -291,9 +321,9 @@ class ArgumentMemory:
         """Whether the function may write to the memory of a leaf, or to what it leads to."""
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
-    def _refuse_mixed(self, size: Value) -> None:
+    def _refuse_mixed(self, are_mixed: Value) -> None:
         self.references.refuse(
-            self.builder.icmp_signed("<", size, _INTP(0)),
+            are_mixed,
             "a constant argument, or one whose shadow was passed, shares memory with an object in another argument",
             "(a) differentiate with respect to both, with irad.grad, irad.value_and_grad or irad.vjp or (b) pass a "
             "copy",
@@ -378,7 +408,9 @@ class ArgumentMemory:
         opened = open_block(self.context, self.builder, leaf, self.flat, data, items, of_items)
         block = ListBlock(meminfo, size, data, items, opened)
         if self.derivation.task.role_of(argument.position) is Role.TANGENT:
-            fill_block(self.context, self.builder, leaf, block, self._given(argument, leaf), self.references)
+            fill_block(
+                self.context, self.builder, leaf, block, self._given(argument, leaf), self.references, argument.name
+            )
         return block
 
     # --- use ----------------------------------------------------------------------------------------------------------
@@ -397,6 +429,8 @@ class ArgumentMemory:
     def copy_out(self) -> None:
         """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
         builder = self.builder
+        if self._given_shadows is not None:
+            self._given_shadows.take()
         for tracked in self.tracked:
             if tracked.role is not Role.INTO or tracked.meminfo is None:
                 continue
@@ -434,6 +468,12 @@ class ArgumentMemory:
         self.context.nrt.incref(self.builder, target_type, target._getvalue())
         return target._getvalue()
 
+    def object_given(self, argument: Argument, leaf: Content) -> Any:
+        """The memory that the caller gave for an object: a new reference."""
+        given, given_type = self._given(argument, leaf)
+        self.context.nrt.incref(self.builder, given_type, given)
+        return given
+
     def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
         block = self._lists[leaf.data_index]
@@ -441,16 +481,19 @@ class ArgumentMemory:
 
     def object_gradients(self) -> dict[int, Any]:
         """The derivatives of all objects, by their first LLVM parameter: new references."""
-        if self._objects is None:
+        roles = {leaf.index: self._role_of((a, leaf)) for a, leaf in self.derivation.active_objects()}
+        if self._objects is None or not any(role.is_returned for role in roles.values()):
             return {}
         notes, found = self._objects.notes(self.references.fail), dict[int, Any]()
         for argument, leaf in self.derivation.active_objects():
             content = abi.reference_of(leaf)
-            gradient, gradient_type = notes.gradient(content), gradient_of_content(content)
-            if self.derivation.task.role_of(argument.position) is Role.WORKSPACE:
-                self.context.nrt.decref(self.builder, gradient_type, gradient)
-            else:
-                found[leaf.index] = self.references.keep(gradient_type, gradient)
+            if roles[leaf.index] in (Role.GRADIENT, Role.ACTIVE):
+                found[leaf.index] = self.references.keep(gradient_of_content(content), notes.gradient(content))
+                continue
+            notes.skip(content)
+            if roles[leaf.index] is Role.MIXED:
+                given = self.object_given(argument, leaf)
+                found[leaf.index] = self.references.keep(self._given(argument, leaf)[1], given)
         return found
 
     def object_state(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Numba's lists and dictionaries in generated code: reading those that are there, and making new ones."""
+"""Numba's containers and instances in generated code: reading those that are there, and making new ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
+from numba.experimental.jitclass.base import imp_dtor
 from numba.typed.dictobject import new_dict
 from numba.typed.listobject import new_list
 
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+from irad.frontend.values import tree
+from irad.frontend.values.layouts import HEADER_DATA, size_of_element
 
 _ITERATOR_SIZE, _ITERATOR_NEXT = 32, 24  # of NB_DictIter; where it has the number of the next entry
 _STATUS: Final = ir.IntType(32)
@@ -35,9 +38,7 @@ class Reader:
     def _entries(self, pointer: Value) -> Iterator[tuple[Any, Any, Any]]:
         """A loop over the entries of a dictionary: number, address of the key, address of the value."""
         build = self._builder
-        iterator = build.bitcast(cgutils.alloca_once(build, ir.ArrayType(INTP, _ITERATOR_SIZE // WORD)), VOID_POINTER)
-        key, value = (cgutils.alloca_once(build, VOID_POINTER) for _ in range(2))
-        self._call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
+        iterator, key, value = self._iterator(pointer)
         head = build.append_basic_block("entry")
         body, end = build.append_basic_block("entry.body"), build.append_basic_block("entry.end")
         build.branch(head)
@@ -49,6 +50,29 @@ class Reader:
         yield number, build.load(key), build.load(value)
         build.branch(head)
         build.position_at_end(end)
+
+    def _entry_at(self, pointer: Value, number: Value) -> Any:
+        """The address of the value of an entry of a dictionary."""
+        build = self._builder
+        iterator, key, value = self._iterator(pointer)
+        build.store(number, build.bitcast(self._at(iterator, _ITERATOR_NEXT), INTP.as_pointer()))
+        self._call("numba_dict_iter_next", _STATUS, [iterator, key, value])
+        return build.load(value)
+
+    def _iterator(self, pointer: Value) -> tuple[Any, Any, Any]:
+        """Numba's iterator over a dictionary, and places for the addresses of a key and its value."""
+        build = self._builder
+        iterator = build.bitcast(cgutils.alloca_once(build, ir.ArrayType(INTP, _ITERATOR_SIZE // WORD)), VOID_POINTER)
+        self._call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
+        return iterator, cgutils.alloca_once(build, VOID_POINTER), cgutils.alloca_once(build, VOID_POINTER)
+
+    def _items_of(self, found: tree.ListContent, pointer: Value) -> tuple[Any, Any]:
+        """How many items a list has, and where they begin."""
+        if found.is_typed:
+            count = self._call("numba_list_length", INTP, [pointer])
+            return count, self._call("numba_list_base_ptr", VOID_POINTER, [pointer])
+        payload = self._load(pointer, HEADER_DATA)
+        return self._load_word(payload, 0), self._at(payload, found.prefix)
 
     def _stored(self, numba_type: Any, place: Any) -> Any:
         """A value of a type in memory."""
@@ -71,7 +95,7 @@ class Reader:
 
 
 class Maker:
-    """Makes containers. Items and values are new references, which the container takes over.
+    """Makes containers and instances. Items, values and fields are new references, which these take over.
 
     Args:
         context: Numba's target context.
@@ -94,6 +118,23 @@ class Maker:
         with cgutils.for_range(build, count, intp=INTP) as loop:
             made.setitem(loop.index, item(loop.index), incref=False, decref_old_value=False)
         return made.value
+
+    def instance(self, class_type: Any, fields: Sequence[Any]) -> Any:
+        """An instance of a jitclass with these fields."""
+        context, build = self._context, self._builder
+        layout = class_type.get_data_type()
+        clean = imp_dtor(context, build.module, class_type)
+        meminfo = context.nrt.meminfo_alloc_dtor_unchecked(build, INTP(size_of_element(layout)), clean)
+        with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
+            self._fail()
+        made = context.make_helper(build, class_type)
+        made.meminfo = meminfo
+        data = context.nrt.meminfo_data(build, meminfo)
+        made.data = build.bitcast(data, context.get_data_type(layout).as_pointer())
+        members = cgutils.create_struct_proxy(layout, kind="data")(context, build, ref=made.data)
+        for number, field in enumerate(fields):
+            members[number] = field
+        return made._getvalue()
 
     def _typed_list(self, list_type: Any, count: Any, item: Callable[[Any], Any]) -> Any:
         context, build, item_type = self._context, self._builder, list_type.dtype

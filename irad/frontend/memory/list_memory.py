@@ -24,7 +24,7 @@ from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.listobject import new_list
 
-from irad.frontend.memory.given_tangents import item_of, length_of, refuse_length
+from irad.frontend.memory.given_values import TANGENT, item_of, length_of, refuse_length
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import array_at
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
@@ -107,6 +107,7 @@ def fill_block(
     block: ListBlock,
     given: tuple[Any, Any],
     references: References,
+    name: str,
 ) -> None:
     """Puts the items of a list, the tangent, into a block; ends the call where it has another length.
 
@@ -117,12 +118,13 @@ def fill_block(
         block: its shadow.
         given: the tangent and its type; None is zero.
         references: of the call.
+        name: of the argument.
     """
     value, list_type = given
     if list_type == types.none:
         return
     count = builder.load(_at(builder, block.data, _COUNT, _INTP))
-    refuse_length(references, builder, length_of(context, builder, list_type, value), count)
+    refuse_length(references, builder, length_of(context, builder, list_type, value), count, TANGENT, name)
     first = _at(builder, block.items, _before_items(leaf.type), context.get_data_type(list_type.dtype))
     kinds = (list_type, list_type.dtype, types.intp)
     with cgutils.for_range(builder, count, intp=_INTP) as loop:

@@ -1,7 +1,7 @@
 """Gradients by objects, read from what `object_walk` noted, after the reverse sweep has run.
 
-An instance becomes a named tuple, a list a list, a dictionary a dictionary with the same keys: the structure that the
-argument had before the call. Arrays are those of the shadows themselves.
+An instance becomes an instance or a named tuple, a list a list, a dictionary a dictionary with the same keys: the
+structure that the argument had before the call. Arrays are those of the shadows themselves.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
-from irad.frontend.memory.containers import Maker
-from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+from irad.frontend.memory.containers import Maker, Reader
+from irad.frontend.memory.regions import INTP, VOID_POINTER, words_of
 from irad.frontend.memory.separate_shadows import KeptNotes
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, array_at
 from irad.frontend.values import tree
-from irad.frontend.values.gradients import gradient_of_content
+from irad.frontend.values.gradients import gradient_of_content, is_mirrored, noted_fields
 from irad.frontend.values.layouts import size_of_element
 
 
@@ -58,9 +58,9 @@ class NotedWords:
             address = self._builder.add(address, self._moved)
         return self._builder.inttoptr(address, VOID_POINTER)
 
-    def key(self, content: tree.DictionaryContent, model: Any) -> Any:
-        """The key of an entry."""
-        place = self._builder.bitcast(self._place(content.value_at // WORD), model.get_data_type().as_pointer())
+    def value(self, size: int, model: Any) -> Any:
+        """A value of so many bytes."""
+        place = self._builder.bitcast(self._place(words_of(size)), model.get_data_type().as_pointer())
         return model.load_from_data_pointer(self._builder, place)
 
     def items(self) -> Callable[[Any], AbstractContextManager[None]]:
@@ -68,7 +68,7 @@ class NotedWords:
         return lambda _: nullcontext()
 
 
-class Notes:
+class Notes(Reader):
     """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
 
     Args:
@@ -87,10 +87,19 @@ class Notes:
         meminfo: Value | None,
         fail: Callable[[], None],
     ) -> None:
-        self._context, self._builder, self._meminfo, self._fail = context, builder, meminfo, fail
+        Reader.__init__(self, context, builder)
+        self._meminfo, self._fail = meminfo, fail
         self._maker = Maker(context, builder, fail)
         self._noted = noted
         self._word, self._shadow, self.rewind = noted.word, noted.shadow, noted.rewind
+
+    def _noted_value(self, numba_type: Any, size: int) -> Any:
+        return self._noted.value(size, self._context.data_model_manager[numba_type])
+
+    def _noted_fields(self, instance: tree.InstanceContent) -> tuple[Any, list[Any]]:
+        """The shadow of the fields, and the values of those that the gradient has from the instance."""
+        shadow = self._shadow()
+        return shadow, [self._noted_value(part.type, size_of_element(part.type)) for part in noted_fields(instance)]
 
     # --- gradients ----------------------------------------------------------------------------------------------------
 
@@ -112,7 +121,7 @@ class Notes:
             case tree.TupleContent():
                 return self._parts(known, place)
             case tree.InstanceContent():
-                return self._parts(known, self._shadow())
+                return self._instance(known)
             case tree.ListContent():
                 return self._list(known)
             case tree.DictionaryContent():
@@ -123,9 +132,7 @@ class Notes:
                 assert_never(known)
 
     def _number(self, content: tree.NumberContent, place: Value) -> Any:
-        model = self._context.data_model_manager[content.type]
-        pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
-        return model.load_from_data_pointer(self._builder, pointer, align=1)
+        return self._stored(content.type, place)
 
     def _array(self, content: tree.ArrayContent) -> Any:
         context, build = self._context, self._builder
@@ -153,6 +160,20 @@ class Notes:
         build = self._builder
         items = [self.gradient(part, build.gep(place, [INTP(part.offset)])) for part in content.parts]
         return self._context.make_tuple(build, gradient_of_content(content), items)
+
+    def _instance(self, content: tree.InstanceContent) -> Any:
+        shadow, noted = self._noted_fields(content)
+        if not is_mirrored(content):
+            return self._parts(content, shadow)
+        kept = iter(noted)
+        return self._maker.instance(content.type, [self._field(part, shadow, kept) for part in content.parts])
+
+    def _field(self, part: tree.Content, shadow: Value, kept: Iterator[Any]) -> Any:
+        if tree.has_derivative(part):
+            return self.gradient(part, self._at(shadow, part.offset))
+        value = next(kept)
+        self._context.nrt.incref(self._builder, part.type, value)
+        return value
 
     def _list(self, content: tree.ListContent) -> Any:
         count, items = self._word(), self._shadow()
@@ -182,42 +203,46 @@ class Notes:
     def _each_entry(self, content: tree.DictionaryContent, count: Any) -> Iterator[tuple[Any, Any]]:
         """A loop over entries: key and shadow of the value."""
         build = self._builder
-        model = self._context.data_model_manager[content.key.type]
         each = self._noted.items()
         with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
             cell = build.gep(self._shadow(), [INTP(content.value_at)])
-            yield self._noted.key(content, model), cell
+            yield self._noted_value(content.key.type, content.value_at), cell
 
-    # --- clearing -----------------------------------------------------------------------------------------------------
+    # --- without gradients --------------------------------------------------------------------------------------------
 
-    def clear(self, content: tree.Content, place: Any = None) -> None:
+    def clear(self, content: tree.Content) -> None:
         """Makes the cotangents of all numbers zero."""
+        self._pass(content, None, lambda place, size: cgutils.memset(self._builder, place, size, 0))
+
+    def skip(self, content: tree.Content, place: Any = None) -> None:
+        """Reads what was noted, and does nothing."""
+        self._pass(content, place, lambda place, size: None)
+
+    def _pass(self, content: tree.Content, place: Any, visit: Callable[[Any, Any], None]) -> None:
+        """Emits what is done with each stretch of numbers: its place and its bytes."""
         build = self._builder
         if not tree.has_derivative(content):
             return
         known = cast("tree.AnyContent", content)
         match known:
             case tree.NumberContent():
-                self._fill(place, INTP(size_of_element(known.type)))
+                visit(place, INTP(size_of_element(known.type)))
             case tree.ArrayContent():
                 _, low, size, _, _ = self._noted_array(known)
-                self._fill(low, size)
+                visit(low, size)
             case tree.TupleContent() | tree.InstanceContent():
-                start = self._shadow() if isinstance(known, tree.InstanceContent) else place
+                start = self._noted_fields(known)[0] if isinstance(known, tree.InstanceContent) else place
                 for part in known.parts:
-                    self.clear(part, build.gep(start, [INTP(part.offset)]))
+                    self._pass(part, build.gep(start, [INTP(part.offset)]), visit)
             case tree.ListContent():
                 count, items = self._word(), self._shadow()
                 each = self._each(known)
                 with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
-                    self.clear(known.item, self._item(known, items, loop.index))
+                    self._pass(known.item, self._item(known, items, loop.index), visit)
             case tree.DictionaryContent():
                 with self._each_entry(known, self._word()) as (_, cell):
-                    self.clear(known.value, cell)
+                    self._pass(known.value, cell, visit)
             case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
                 pass
             case _:
                 assert_never(known)
-
-    def _fill(self, place: Value, size: Value) -> None:
-        cgutils.memset(self._builder, place, size, 0)

@@ -5,14 +5,15 @@ All shadows lie in one buffer; what was noted of them, and the references that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
-from irad.frontend.memory.given_tangents import GivenTangents, Put
+from irad.frontend.memory.given_values import GivenValues, Visit, VisitBlock, Words
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import NotedWords, Notes
 from irad.frontend.memory.object_walk import Walk
@@ -51,7 +52,7 @@ class ObjectMemory:
     ) -> None:
         self._context, self._builder, self._leaves, self._flat, self._arrays = context, builder, leaves, flat, arrays
         self._others = others
-        self._regions = Regions(context, builder, keeps_apart=keeps_apart)
+        self.regions = self._regions = Regions(context, builder, keeps_apart=keeps_apart)
         self.meets, self.release = self._regions.meets, self._regions.release
         self.shadows: dict[int, Any] = {}
         self.meminfo: Any = None
@@ -74,9 +75,10 @@ class ObjectMemory:
         return found
 
     def place(self, *, joined: bool) -> Any:
-        """Emits how the shadows are laid out, as `Regions.place` does."""
-        self._size = self._regions.place(joined=joined)
-        return self._size
+        """Emits how the shadows are laid out, as `Regions.place` does; returns a bit: whether owners are mixed."""
+        found = self._regions.place(joined=joined)
+        self._size = self._builder.and_(found, INTP(-2))
+        return self._builder.trunc(found, ir.IntType(1))
 
     def connect(self, allocate: Callable[[Any], Any]) -> None:
         """Emits the making of the shadows."""
@@ -93,11 +95,12 @@ class ObjectMemory:
         """What gradients are made from."""
         return Notes(self._context, self._builder, NotedWords(self._builder, self._regions.noted), self.meminfo, fail)
 
-    def given(self, references: References, put: Put) -> GivenTangents:
-        """What puts tangents into the shadows; ``put`` is done with each number."""
-        return GivenTangents(
-            self._context, self._builder, NotedWords(self._builder, self._regions.noted), references, put
-        )
+    def given(
+        self, references: References, words: Words, visit: Visit | None, visit_block: VisitBlock | None = None
+    ) -> GivenValues:
+        """What follows tangents or memory that the caller gave, as `GivenValues` does."""
+        noted = NotedWords(self._builder, self._regions.noted)
+        return GivenValues(self._context, self._builder, noted, references, words, visit, visit_block)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
@@ -138,11 +141,10 @@ class SeparateObjects:
         """What gradients are made from."""
         return Notes(self._context, self._builder, KeptNotes(self._builder, self._shadows.kept), None, fail)
 
-    def given(self, references: References, put: Put) -> GivenTangents:
-        """What puts tangents into the shadows; ``put`` is done with each number."""
-        return GivenTangents(
-            self._context, self._builder, KeptNotes(self._builder, self._shadows.kept), references, put
-        )
+    def given(self, references: References, words: Words, visit: Visit) -> GivenValues:
+        """What follows tangents, as `GivenValues` does."""
+        noted = KeptNotes(self._builder, self._shadows.kept)
+        return GivenValues(self._context, self._builder, noted, references, words, visit)
 
 
 def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
@@ -161,7 +163,7 @@ def clear_objects(context: BaseContext, builder: IRBuilder, objects: Sequence[Re
 def copy_objects(
     context: BaseContext,
     builder: IRBuilder,
-    objects: Sequence[Reference],
+    objects: Mapping[Reference, bool],
     state: Sequence[Any],
     arrays: tuple[Sequence[Any], Sequence[Any]],
     references: References,
@@ -171,7 +173,7 @@ def copy_objects(
     Args:
         context: Numba's target context.
         builder: of llvmlite.
-        objects: among the differentiated arguments.
+        objects: all that are differentiated, in order, and whether their gradients are wanted.
         state: notes and shadows as arrays of bytes (struct proxies).
         arrays: shadows of arrays (struct proxies) and their types.
         references: hold the gradients, as results, and the copy.
@@ -188,7 +190,13 @@ def copy_objects(
         copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
         references.keep(array_type, copies[-1])
     notes = Notes(context, builder, NotedWords(builder, noted.data, distance), meminfo, references.fail)
-    return copies, [references.keep(gradient_of_content(content), notes.gradient(content)) for content in objects]
+    gradients = []
+    for content, is_wanted in objects.items():
+        if is_wanted:
+            gradients.append(references.keep(gradient_of_content(content), notes.gradient(content)))
+        else:
+            notes.skip(content)
+    return copies, gradients
 
 
 def _never() -> None:

@@ -20,7 +20,8 @@ from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD, Owner, Region
 from irad.frontend.memory.separate_shadows import SeparateShadows
 from irad.frontend.memory.shadows import Extent, extent_of_array
 from irad.frontend.values import tree
-from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
+from irad.frontend.values.gradients import noted_fields
+from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE, size_of_element
 from irad.runtime_layouts import DICT, LIST
 
 _HEADER_SIZE_SLOT: Final = 32  # where a header has the size of the data
@@ -146,6 +147,11 @@ class Walk(Reader):
         shadow = self._span(fields, INTP(instance.size))
         if tree.has_derivative(instance):
             self._note(shadow)
+            for part in noted_fields(instance):
+                place = self._at(fields, part.offset)
+                self._hold_value(part.type, place)
+                if self._is_mine:
+                    self._regions.note_value(part.type, size_of_element(part.type), place)
         self._parts(instance.parts, fields, shadow)
         return shadow
 
@@ -213,18 +219,19 @@ class Walk(Reader):
             low, end = build.ptrtoint(key, INTP), build.add(build.ptrtoint(value, INTP), INTP(found.value_size))
             cell = self.extent(Extent(low, low, end))
             self._store(cell, table.plus(build, build.mul(number, INTP(WORD))), 0)
-            self._hold_key(found, key)
+            self._hold_value(found.key.type, key)
             if self._is_noted(found):
                 self._note(cell)
-                self._regions.note_key(found, key)
+                self._regions.note_value(found.key.type, found.value_at, key)
             self.value(found.value, value, self._shifted(cell, found.value_at))
         return struct
 
-    def _hold_key(self, found: tree.DictionaryContent, place: Value) -> None:
+    def _hold_value(self, numba_type: Any, place: Value) -> None:
+        """Holds what a value in memory leads to."""
         build, context = self._builder, self._context
-        model = context.data_model_manager[found.key.type]
+        model = context.data_model_manager[numba_type]
         if not model.contains_nrt_meminfo():
             return
-        key = model.load_from_data_pointer(build, build.bitcast(place, model.get_data_type().as_pointer()))
-        for _, meminfo in context.nrt.get_meminfos(build, found.key.type, key):
+        value = model.load_from_data_pointer(build, build.bitcast(place, model.get_data_type().as_pointer()))
+        for _, meminfo in context.nrt.get_meminfos(build, numba_type, value):
             self._hold(meminfo)

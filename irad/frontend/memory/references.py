@@ -21,6 +21,7 @@ class References:
     Attributes:
         results: slots of references to what may be returned.
         transient: slots of others.
+        on_failure: emits what else is done before an exception.
         loops: emit loops over further references that are not results; they take what is done with each.
 
     Args:
@@ -37,6 +38,7 @@ class References:
         self._context, self._builder, self._clear, self._held = context, builder, clear, held
         self.results: list[Any] = []
         self.transient: list[Any] = []
+        self.on_failure: Callable[[], None] | None = None
         self.loops: list[Callable[[Callable[[Any], None]], None]] = []
 
     def slot(self, group: list[Any]) -> Any:
@@ -87,6 +89,8 @@ class References:
 
     def release(self) -> None:
         """Before an exception: drops every reference, those of results as well."""
+        if self.on_failure is not None:
+            self.on_failure()
         for value, numba_type in self._held:
             self._context.nrt.decref(self._builder, numba_type, value)
         self._take_transient(self._drop, self.results)

@@ -20,7 +20,6 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
-from irad.frontend.values.tree import DictionaryContent
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t
@@ -31,6 +30,11 @@ _HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where i
 _NOTES, _NUMBER = -1, -1  # the holder of a link among the noted words; the target of one that is a plain number
 _NOTED, _REGIONS, _ORDER, _LINKS, _REFERENCES = range(5)
 _WIDTHS: Final = (1, 5, 1, 4, 1)  # words of an entry
+
+
+def words_of(size: int) -> int:
+    """How many words so many bytes take."""
+    return -(-size // WORD)
 
 
 class Owner(enum.IntEnum):
@@ -140,12 +144,12 @@ class Regions:
         pairs = [(place, word) for place, word in zip(places, words, strict=True) if isinstance(word, ShadowAt)]
         self._add(_LINKS, *(each for place, to in pairs for each in (INTP(_NOTES), place, to.region, to.offset)))
 
-    def note_key(self, content: DictionaryContent, source: Any) -> None:
-        """The key of an entry is noted."""
-        index = self._advance(_NOTED, content.value_at // WORD)
+    def note_value(self, numba_type: Any, size: int, source: Any) -> None:
+        """The value of so many bytes at an address is noted."""
+        index = self._advance(_NOTED, words_of(size))
         if self._tables:
             place = self._builder.bitcast(self._word(_NOTED, index), VOID_POINTER)
-            cgutils.raw_memcpy(self._builder, place, source, INTP(content.value_at), 1)
+            cgutils.raw_memcpy(self._builder, place, source, INTP(size), 1)
 
     def notes_of_items(self, count: Any) -> Callable[[], AbstractContextManager[None]]:
         """What surrounds the notes of each item of a container."""
@@ -171,14 +175,21 @@ class Regions:
 
         Args:
             joined: regions that overlap have shadows that overlap in the same way; otherwise each has its own. The
-                result is negative where regions of different owners overlap.
+                result is odd where regions of different owners overlap.
         """
         pointer = types.CPointer(types.intp)
-        values = [self._tables[_REGIONS], self._tables[_ORDER], self._builder.load(self._counts[_REGIONS])]
-        signature = types.intp(pointer, pointer, types.intp)
-        return self._context.compile_internal(
-            self._builder, _place_joined if joined else _place_apart, signature, values
-        )
+        signature, place = types.intp(pointer, pointer, types.intp), _place_joined if joined else _place_apart
+        return self._context.compile_internal(self._builder, place, signature, self._sorted())
+
+    def compared(self, other: Regions, compare: Callable[..., bool]) -> Any:
+        """What a function says of two tables, both placed: regions, order and count of each are its arguments."""
+        pointer = types.CPointer(types.intp)
+        signature = types.boolean(*(pointer, pointer, types.intp) * 2)
+        values = [value for table in (self, other) for value in table._sorted()]
+        return self._context.compile_internal(self._builder, compare, signature, values)
+
+    def _sorted(self) -> list[Any]:
+        return [self._tables[_REGIONS], self._tables[_ORDER], self._builder.load(self._counts[_REGIONS])]
 
     def meets(self, extent: Extent) -> Any:
         """Whether an extent has an address in common with a region."""
@@ -248,7 +259,7 @@ def _place_joined(regions: Any, order: Any, count: int) -> int:
                 break
             order[root], order[child] = order[child], order[root]
             root = child
-    base = low = high = owner = size = 0
+    base = low = high = owner = size = mixed = 0
     for i in range(count):
         k = order[i]
         begin = regions[k]
@@ -258,11 +269,11 @@ def _place_joined(regions: Any, order: Any, count: int) -> int:
             high = begin
             owner = regions[k + 3]
         elif begin < regions[k + 1] and regions[k + 3] != owner:
-            return -1
+            mixed = 1
         high = max(high, regions[k + 1])
         regions[k + 4] = base + begin - low
         size = max(size, regions[k + 4] + regions[k + 2])
-    return (size + 63) & ~63
+    return ((size + 63) & ~63) + mixed
 
 
 def _meets(regions: Any, count: int, low: int, high: int) -> bool:

@@ -19,7 +19,7 @@ from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
 from irad.frontend.memory.shadows import ALIGNMENT, array_at, extent_of_array, shadow_pointer
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.values import tree
-from irad.frontend.values.gradients import gradient_of_content
+from irad.frontend.values.gradients import gradient_of_content, is_mirrored
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
 from irad.runtime_layouts import DICT, LIST
 
@@ -122,17 +122,25 @@ class ReturnedTangents(Reader):
         if tree.is_headed(content):
             fields = self._load(fields, HEADER_DATA)
             their_shadow = self._load(self._or_zeros(their_shadow, HEADER_SIZE), HEADER_DATA)
-        return self._parts(content, fields, self._or_zeros(their_shadow, content.size))
+        shadow = self._or_zeros(their_shadow, content.size)
+        if not is_mirrored(content):
+            return self._parts(content, fields, shadow)
+        return self._maker.instance(content.type, [self._field(part, fields, shadow) for part in content.parts])
+
+    def _field(self, part: tree.Content, fields: Value, shadow: Value) -> Any:
+        place = self._at(fields, part.offset)
+        if tree.has_derivative(part):
+            return self.tangent(part, place, self._at(shadow, part.offset))
+        value = self._stored(part.type, place)
+        self._context.nrt.incref(self._builder, part.type, value)
+        return value
 
     def _list(self, content: tree.ListContent, pointer: Value, shadow: Value) -> Any:
         build = self._builder
+        count, items = self._items_of(content, pointer)
         if content.is_typed:
-            count = self._call("numba_list_length", INTP, [pointer])
-            items = self._call("numba_list_base_ptr", VOID_POINTER, [pointer])
             shadows = self._load(self._or_zeros(shadow, LIST.size), LIST.offset("items"))
         else:
-            payload = self._load(pointer, HEADER_DATA)
-            count, items = self._load_word(payload, 0), self._at(payload, content.prefix)
             shadows = self._load(self._or_zeros(shadow, HEADER_SIZE), HEADER_DATA)
 
         def item(index: Any) -> Any:

@@ -21,7 +21,6 @@ from irad.frontend import resident
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, ShadowAt
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
-from irad.frontend.values.tree import DictionaryContent
 
 _NOTHING: Final = ir.VoidType()
 
@@ -107,9 +106,9 @@ class SeparateShadows:
         """Keeps numbers and addresses in shadows."""
         self.kept += [self.address(word) if isinstance(word, ShadowAt) else word for word in words]
 
-    def note_key(self, content: DictionaryContent, source: Any) -> None:
-        """Keeps the key of an entry."""
-        model = self._context.data_model_manager[content.key.type]
+    def note_value(self, numba_type: Any, size: int, source: Any) -> None:
+        """Keeps the value at an address."""
+        model = self._context.data_model_manager[numba_type]
         pointer = self._builder.bitcast(source, model.get_data_type().as_pointer())
         self.kept.append(model.load_from_data_pointer(self._builder, pointer))
 
@@ -175,8 +174,8 @@ class KeptNotes:
         """An address in a shadow."""
         return self._next()[1]
 
-    def key(self, content: DictionaryContent, model: Any) -> Any:
-        """The key of an entry."""
+    def value(self, size: int, model: Any) -> Any:
+        """A value."""
         return self._next()[1]
 
     def items(self) -> Callable[[Any], AbstractContextManager[None]]:

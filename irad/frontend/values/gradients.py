@@ -38,7 +38,7 @@ def _tangent_of_leaf(numba_type: Any) -> Any:
 
 
 def gradient_of_content(content: tree.Content) -> Any:
-    """The type of the gradient of a value or a part of one; a named tuple for an instance."""
+    """The type of the gradient of a value or a part of one."""
     if not tree.has_derivative(content):
         return types.none
     known = cast("tree.AnyContent", content)
@@ -52,6 +52,8 @@ def gradient_of_content(content: tree.Content) -> Any:
         case tree.TupleContent():
             return tuple_type(known.type, tuple(map(gradient_of_content, known.parts)))
         case tree.InstanceContent():
+            if is_mirrored(known):
+                return known.type
             made = _tuple_class(_class_name(known.type), known.names)
             items = tuple(map(gradient_of_content, known.parts))
             if all(item == items[0] for item in items):
@@ -68,6 +70,56 @@ def gradient_of_content(content: tree.Content) -> Any:
             assert_never(known)
 
 
+def may_be_shadow(content: tree.Content, given: Any) -> bool:
+    """Whether a value of a Numba type may be memory for the derivative with respect to some content."""
+    if not tree.has_derivative(content):
+        return True
+    known, its = cast("tree.AnyContent", content), content_of(given)
+    match known:
+        case tree.ArrayContent():
+            return may_be_tangent(known, given) and bool(given.mutable)
+        case tree.TupleContent() if isinstance(its, tree.TupleContent):
+            return len(its.parts) == len(known.parts) and all(
+                may_be_shadow(part, item.type) for part, item in zip(known.parts, its.parts, strict=True)
+            )
+        case tree.ListContent() if isinstance(its, tree.ListContent):
+            return its.is_typed == known.is_typed and may_be_shadow(known.item, its.item.type)
+        case tree.DictionaryContent() if isinstance(its, tree.DictionaryContent):
+            return bool(its.key.type == known.key.type) and may_be_shadow(known.value, its.value.type)
+        case _:
+            return bool(given == known.type)
+
+
+def is_copied_list(numba_type: Any) -> bool:
+    """Whether values of a type are lists whose numbers Numba copies when they come from Python."""
+    return isinstance(numba_type, types.List) and any(
+        isinstance(leaf, tree.NumberContent) for leaf in tree.leaves(content_of(numba_type.dtype))
+    )
+
+
+def is_mirrored(instance: tree.InstanceContent) -> bool:
+    """Whether the gradient of an instance is one, too, with the values of the fields that have no derivative.
+
+    It is a named tuple for a `StructRef`, and where gradients of fields are no values of these: where None stands for
+    the integer of a tuple, say.
+    """
+    if not isinstance(instance.type, types.ClassInstanceType):
+        return False
+    return all(_is_of_its_type(part) for part in instance.parts if tree.has_derivative(part))
+
+
+def noted_fields(instance: tree.InstanceContent) -> tuple[tree.Content, ...]:
+    """The fields whose values are those of the gradient, too."""
+    return tuple(part for part in instance.parts if is_mirrored(instance) and not tree.has_derivative(part))
+
+
+def _is_of_its_type(content: tree.Content) -> bool:
+    """Whether the gradient of a part of an instance can take the place of that."""
+    if isinstance(content, tree.InstanceContent):
+        return is_mirrored(content)
+    return tree.has_derivative(content) and all(map(_is_of_its_type, tree.children(content)))
+
+
 def may_be_tangent(content: tree.Content, given: Any) -> bool:
     """Whether a value of a Numba type may be the tangent of some content."""
     if given == types.none or not tree.has_derivative(content):
@@ -80,6 +132,8 @@ def may_be_tangent(content: tree.Content, given: Any) -> bool:
         case tree.ArrayContent():
             mine = (known.type.dtype, known.type.ndim)
             return isinstance(given, types.Array) and (given.dtype, given.ndim) == mine
+        case tree.InstanceContent() if given == known.type:
+            return is_mirrored(known)
         case tree.TupleContent() | tree.InstanceContent():
             if not isinstance(given, types.BaseTuple) or len(given.types) != len(known.parts):
                 return False

@@ -8,7 +8,7 @@ import pytest
 from numba.typed import List
 
 import irad
-from irad import Active, Const, Duplicated, Reverse
+from irad import Active, Const, Reverse
 
 # Numba announces that it will type lists differently one day.
 pytestmark = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
@@ -124,14 +124,6 @@ def test_a_constant_list_takes_no_active_values():
             with pytest.raises(irad.IradError, match="argument 'v', which was passed as constant"):
                 irad.autodiff(Reverse, function, Const(v), Active(2.0))
             assert irad.grad(function, 1)(v, 2.0) == 4.0
-
-
-def test_no_shadow_can_be_given():
-    with pytest.raises(irad.SignatureError, match="change length") as caught:
-        irad.autodiff(Reverse, grow, Duplicated([1.0, 3.0], [0.0, 0.0]), Active(2.0))
-    assert "irad.Active" in caught.value.remedy
-    with pytest.raises(irad.SignatureError, match="change length"):
-        irad.value_and_grad_into(grow)([0.0, 0.0], [1.0, 3.0], 2.0)
 
 
 def test_a_returned_list_takes_no_cotangent():

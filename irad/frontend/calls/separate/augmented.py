@@ -16,7 +16,7 @@ from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.lanes import targets_of_lanes
 from irad.frontend.calls.separate.state import State, new_state
-from irad.frontend.calls.separate.sweep_types import augmented_type
+from irad.frontend.calls.separate.sweep_types import augmented_type, objects_given
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import MEMINFO_TYPE
@@ -80,7 +80,8 @@ def _shadows(sweeps: Sweeps, lane: Lane, targets: Any, kinds: Iterator[Any]) -> 
         if derivation.task.role_of(argument.position) is Role.WORKSPACE:  # whose shadow the arena releases as well
             sweeps.context.nrt.incref(sweeps.builder, kind, shadow)
         yield shadow
-    for shadow in (*(memory.list_shadow(leaf) for _, leaf in derivation.active_lists()), *memory.object_state()):
+    blocks = *(memory.list_shadow(leaf) for _, leaf in derivation.active_lists()), *memory.object_state()
+    for shadow in (*blocks, *(memory.object_given(*each) for each in objects_given(derivation))):
         next(kinds)
         yield shadow
 

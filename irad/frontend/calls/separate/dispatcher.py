@@ -146,7 +146,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
             argument_types = given[: len(names)]
             derivation = sweeps.derivation(primal, argument_types, _width_of(primal, sweeps, given))
             targets = target_types(primal, derivation.task, given[-1]) if has_targets else {}
-            check_targets(primal, derivation, targets)
+            check_targets(primal, derivation, targets, are_kept=True)
             number = self.numbers[given] = len(self.specialisations)
             result_type = augmented_type(derivation, targets)
             pullback = _pullback(primal, derivation, sweeps, targets)

@@ -20,12 +20,15 @@ from irad.frontend.calls.lanes import seeds_of_lanes
 from irad.frontend.calls.result_types import gradient_types_of, structured
 from irad.frontend.calls.separate.final_arrays import add_final, final_parts
 from irad.frontend.calls.separate.state import State
-from irad.frontend.calls.separate.sweep_types import gradients_type
+from irad.frontend.calls.separate.sweep_types import gradients_type, objects_given
 from irad.frontend.calls.sweeps import Cotangents
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import returned_shadow
 from irad.frontend.memory.buffers import copy_arrays
+from irad.frontend.memory.given_shadows import GivenObject, GivenShadows
+from irad.frontend.memory.given_values import SHADOW, GivenValues, Visit, VisitBlock
 from irad.frontend.memory.list_memory import clear_block, list_of_block
+from irad.frontend.memory.object_gradients import NotedWords
 from irad.frontend.memory.object_memory import clear_objects, copy_objects
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import clear, extent_of_array
@@ -78,6 +81,7 @@ class _Shadows:
         given: those that the caller gave, by the first LLVM parameter of the array; ``names`` are of their arguments.
         returned: those of ``own`` that are gradients, and not those of workspace, likewise.
         blocks: the shadows of lists and objects.
+        objects: the memory that the caller gave for objects, with its type, by their first LLVM parameter.
     """
 
     def __init__(
@@ -88,8 +92,10 @@ class _Shadows:
         targets: Mapping[int, Any],
         shadows: Sequence[tuple[Value, Any]],
     ) -> None:
-        every = [(context.make_array(kind)(context, builder, part), kind) for part, kind in shadows]
-        memory = derivation.active_memory()
+        memory, given = derivation.active_memory(), objects_given(derivation)
+        count = len(shadows) - len(given)
+        every = [(context.make_array(kind)(context, builder, part), kind) for part, kind in shadows[:count]]
+        self.objects = {leaf.index: each for (_, leaf), each in zip(given, shadows[count:], strict=True)}
         found = list(zip(memory, every, strict=False))
         own = [(argument, leaf, each) for (argument, leaf), each in found if argument.position not in targets]
         self.own = [each for _, _, each in own]
@@ -177,12 +183,16 @@ class _Pullback:
         arena = state.arena()
         failed = arena_field(builder, arena, "failed", ir.IntType(32))
         builder.store(ir.IntType(32)(0), failed)
+        references.on_failure = state.give_back
         self._watched = self._watched_call()
         if self._watched is not None:
             with cgutils.if_unlikely(builder, self._watched.enter(arena)):
-                state.give_back()
                 references.release()
                 raise_kept(context, builder)
+        given = [self._given_shadows(lane) for lane in self._lanes]
+        for each in given:
+            each.put()
+        references.on_failure = None
         cotangents = [Cotangents(context, builder, derivation) for _ in self._lanes]
         values = [state.frame, arena, *(pointer for each in cotangents for pointer in each.pointers())]
         function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
@@ -193,7 +203,28 @@ class _Pullback:
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             references.release()
             failure.raise_it(context, builder)
+        for each in given:
+            each.take()
         return cotangents
+
+    def _given_shadows(self, lane: _Shadows) -> GivenShadows:
+        """The memory that the caller gave for objects; the sweep ends where it does not fit any longer."""
+        context, builder, derivation = self._context, self._builder, self._derivation
+        objects = [
+            GivenObject(
+                abi.reference_of(leaf),
+                argument.name + "".join(f"[{step}]" for step in leaf.path),
+                derivation.task.role_of(argument.position),
+                lane.objects.get(leaf.index),
+            )
+            for argument, leaf in (derivation.active_objects() if lane.objects else ())
+        ]
+
+        def follow(visit: Visit | None, visit_block: VisitBlock | None) -> GivenValues:
+            noted = NotedWords(builder, lane.blocks[0].data)
+            return GivenValues(context, builder, noted, self._references, SHADOW, visit, visit_block)
+
+        return GivenShadows(context, builder, self._references, objects, follow)
 
     def _watched_call(self) -> WatchedCall | None:
         """The reverse sweep as a call of its own in debug mode."""
@@ -238,6 +269,10 @@ class _Pullback:
             match leaf.kind:
                 case LeafKind.NUMBER | LeafKind.OPTIONAL:
                     return cotangents.value(leaf, gradient_type)
+                case LeafKind.OBJECT | LeafKind.LIST if leaf.index in shadows.objects:
+                    memory, kind = shadows.objects[leaf.index]
+                    context.nrt.incref(builder, kind, memory)
+                    return self._references.keep(kind, memory)
                 case LeafKind.OBJECT | LeafKind.LIST if self._objects:
                     return instances[leaf.index]
                 case LeafKind.LIST:
@@ -266,11 +301,14 @@ class _Pullback:
         context, builder, derivation, found = self._context, self._builder, self._derivation, shadows.returned
         arrays, array_types = [each for each, _ in found.values()], [kind for _, kind in found.values()]
         if self._objects:
-            role_of = derivation.task.role_of
-            leaves = [leaf for a, leaf in derivation.active_objects() if role_of(a.position).is_returned]
-            objects, own = [abi.reference_of(leaf) for leaf in leaves], (arrays, array_types)
-            moved, made = copy_objects(context, builder, objects, shadows.blocks, own, self._references)
-            return dict(zip(found, moved, strict=True)), {leaf.index: i for leaf, i in zip(leaves, made, strict=True)}
+            role_of, own = derivation.task.role_of, (arrays, array_types)
+            is_made = {
+                abi.reference_of(leaf): role_of(a.position).is_returned and leaf.index not in shadows.objects
+                for a, leaf in derivation.active_objects()
+            }
+            moved, made = copy_objects(context, builder, is_made, shadows.blocks, own, self._references)
+            indices = [leaf.index for leaf, flag in is_made.items() if flag]
+            return dict(zip(found, moved, strict=True)), dict(zip(indices, made, strict=True))
         written = derivation.compiled.written
         may_overlap = len(arrays) > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
         copies = copy_arrays(context, builder, arrays, array_types, may_overlap, self._references)

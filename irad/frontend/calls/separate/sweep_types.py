@@ -34,7 +34,21 @@ def _shadow_types(derivation: Derivation, targets: Mapping[int, Any]) -> tuple[A
         *(_shadow_type(argument, leaf, targets) for argument, leaf in derivation.active_memory()),
         *(BYTES for _ in derivation.active_lists()),
         *((BYTES, BYTES) if derivation.active_objects() else ()),
+        *(part_of_type(targets[a.position], leaf.path) for a, leaf in objects_given(derivation)),
     )
+
+
+def objects_given(derivation: Derivation) -> list[tuple[Argument, Content]]:
+    """The objects that the caller gives memory for."""
+    role_of = derivation.task.role_of
+    return [(a, leaf) for a, leaf in derivation.active_objects() if role_of(a.position).takes_derivative]
+
+
+def part_of_type(given: Any, path: tuple[int, ...]) -> Any:
+    """The type of a part of nested tuples."""
+    for step in path:
+        given = given.types[step]
+    return given
 
 
 def _shadow_type(argument: Argument, leaf: Content, targets: Mapping[int, Any]) -> Any:
@@ -43,10 +57,7 @@ def _shadow_type(argument: Argument, leaf: Content, targets: Mapping[int, Any]) 
         return types.Array(leaf.type, 0, "C")
     if argument.position not in targets:
         return types.Array(leaf.type.dtype, leaf.type.ndim, leaf.type.layout)
-    given = targets[argument.position]
-    for step in leaf.path:
-        given = given.types[step]
-    return given
+    return part_of_type(targets[argument.position], leaf.path)
 
 
 def gradients_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:

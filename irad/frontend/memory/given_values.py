@@ -1,0 +1,295 @@
+"""What the caller gives for lists and objects among the arguments, beside their shadows: tangents, or memory.
+
+Tangents have the structure that a gradient has, and are only read; None stands for zero. Memory for derivatives has the
+types of the argument itself. Either is followed side by side with what was noted of the arguments, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, assert_never, cast
+
+from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.cpython.listobj import ListInstance
+from numba.typed.dictobject import _dict_lookup
+
+from irad.frontend.memory.object_gradients import NotedWords, Notes
+from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import INTP, VOID_POINTER
+from irad.frontend.memory.separate_shadows import KeptNotes
+from irad.frontend.memory.shadows import Extent, differ, extent_of_array
+from irad.frontend.values import tree
+from irad.frontend.values.build import content_of
+from irad.frontend.values.layouts import HEADER_DATA, floats_of_element
+
+Visit = Callable[[IRBuilder, Value, Value], None]
+"""Emits what is done with the places of a float: in what is given, and in a shadow."""
+
+VisitBlock = Callable[[Extent, Value], None]
+"""Emits what is done with a block of what is given, and the place in a shadow where it begins."""
+
+
+def put(builder: IRBuilder, given: Value, shadow: Value) -> None:
+    """Stores what is given in the shadow."""
+    builder.store(builder.load(given, align=1), shadow, align=1)
+
+
+def take(builder: IRBuilder, given: Value, shadow: Value) -> None:
+    """Stores the shadow in what is given."""
+    builder.store(builder.load(shadow, align=1), given, align=1)
+
+
+class Differing:
+    """Looks for floats that are not those in the shadows.
+
+    Args:
+        builder: of llvmlite.
+    """
+
+    def __init__(self, builder: IRBuilder) -> None:
+        self._builder = builder
+        self._flag = cgutils.alloca_once_value(builder, cgutils.false_bit)
+
+    def compare(self, builder: IRBuilder, given: Any, shadow: Value) -> None:
+        """Compares one bit by bit."""
+        bits = ir.IntType(64 if isinstance(given.type.pointee, ir.DoubleType) else 32)
+        mine, there = (builder.bitcast(builder.load(each, align=1), bits) for each in (given, shadow))
+        differs = builder.icmp_unsigned("!=", mine, there)
+        builder.store(builder.or_(builder.load(self._flag), differs), self._flag)
+
+    def found(self) -> Any:
+        """Whether there are any."""
+        return self._builder.load(self._flag)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What messages call it that is given, what it is good for, and how to make it."""
+
+    what: str = "tangent"
+    use: str = "a tangent has an entry for each number of its argument"
+    make: str = "pass a tangent"
+
+
+TANGENT = Words()
+SHADOW = Words(
+    "shadow", "each number of the argument has a place for its derivative", "make it with irad.data.make_zero"
+)
+
+
+class GivenValues(Notes):
+    """Follows what is given beside the shadows of what was noted of the objects of a call.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        noted: where the notes are.
+        references: of the call, which ends when something does not fit.
+        words: for messages.
+        visit: what is done with each float.
+        visit_block: what is done with each array, each instance and the items of each list; then there is no ``visit``.
+    """
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        noted: NotedWords | KeptNotes,
+        references: References,
+        words: Words,
+        visit: Visit | None,
+        visit_block: VisitBlock | None = None,
+    ) -> None:
+        Notes.__init__(self, context, builder, noted, None, references.fail)
+        self._references, self._words, self._visit, self._visit_block = references, words, visit, visit_block
+
+    def value(self, content: tree.Content, given: Any, given_type: Any, name: str) -> None:
+        """Follows what is given for an object.
+
+        Args:
+            content: the object.
+            given: a value.
+            given_type: its Numba type, which fits (`gradients.may_be_tangent`, `gradients.may_be_shadow`).
+            name: of the object, for messages.
+        """
+        if given_type == types.none:
+            self.skip(content)
+            return
+        model: Any = self._context.data_model_manager[given_type]
+        place = cgutils.alloca_once(self._builder, model.get_data_type())
+        self._builder.store(model.as_data(self._builder, given), place)
+        self._part(content, content_of(given_type), self._builder.bitcast(place, VOID_POINTER), None, name)
+
+    def _part(self, content: tree.Content, given: tree.Content, place: Any, shadow: Any, name: str) -> None:
+        """Follows what lies at a place; ``shadow`` is that of a part of an object."""
+        if not tree.has_derivative(content):
+            return
+        if given.type == types.none:
+            self.skip(content, shadow)
+            return
+        known = cast("tree.AnyContent", content)
+        match known:
+            case tree.NumberContent():
+                self._given_number(known, given.type, place, shadow)
+            case tree.ArrayContent():
+                self._given_array(known, given.type, place, name)
+            case tree.TupleContent():
+                self._given_parts(known, given, place, shadow, name)
+            case tree.InstanceContent():
+                self._given_instance(known, given, place, name)
+            case tree.ListContent():
+                assert isinstance(given, tree.ListContent)
+                self._given_list(known, given, place, name)
+            case tree.DictionaryContent():
+                assert isinstance(given, tree.DictionaryContent)
+                self._given_dictionary(known, given, place, name)
+            case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
+                pass
+            case _:
+                assert_never(known)
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    def _given_number(self, content: tree.NumberContent, given_type: Any, place: Any, shadow: Value) -> None:
+        if given_type != content.type:
+            value = self._context.cast(self._builder, self._stored(given_type, place), given_type, content.type)
+            place = cgutils.alloca_once(self._builder, value.type)
+            self._builder.store(value, place)
+        self._floats(content.type, place, shadow)
+
+    def _floats(self, element: Any, given: Any, shadow: Any) -> None:
+        if self._visit is None:
+            return
+        build = self._builder
+        for offset, kind in floats_of_element(element):
+            pair = (self._at(build.bitcast(each, VOID_POINTER), offset) for each in (given, shadow))
+            self._visit(build, *(build.bitcast(each, kind.as_pointer()) for each in pair))
+
+    def _block(self, low: Any, size: Value, shadow: Value) -> None:
+        if self._visit_block is not None:
+            start = self._builder.ptrtoint(low, INTP)
+            self._visit_block(Extent(start, start, self._builder.add(start, size)), shadow)
+
+    # --- what holds them ----------------------------------------------------------------------------------------------
+
+    def _given_array(self, content: tree.ArrayContent, given_type: Any, place: Any, name: str) -> None:
+        context, build = self._context, self._builder
+        data, low, _, shape, strides = self._noted_array(content)
+        array = context.make_array(given_type)(context, build, self._stored(given_type, place))
+        given_shape = cgutils.unpack_tuple(build, array.shape)
+        self._references.refuse(
+            differ(build, given_shape, shape),
+            f"the {self._words.what} of {name} has a different shape from the array",
+            f"{self._words.make}, with an array of the same shape: np.zeros_like(…) of the array",
+            self._words.use,
+            (given_shape, shape),
+        )
+        if self._visit_block is not None:
+            self._visit_block(extent_of_array(context, build, array, given_type), low)
+            return
+        element = context.get_data_type(content.type.dtype).as_pointer()
+        start = build.bitcast(data, element)
+        with cgutils.loop_nest(build, shape, INTP) as indices:
+            target = cgutils.get_item_pointer2(context, build, start, shape, strides, content.type.layout, indices)
+            item = cgutils.get_item_pointer(context, build, given_type, array, indices)
+            self._floats(content.type.dtype, item, target)
+
+    def _given_parts(
+        self, content: tree.TupleContent | tree.InstanceContent, given: tree.Content, place: Any, shadow: Any, name: str
+    ) -> None:
+        ways = [f".{field}" for field in content.names] if isinstance(content, tree.InstanceContent) else None
+        for number, (part, its) in enumerate(zip(content.parts, tree.children(given), strict=True)):
+            way = f"[{number}]" if ways is None else ways[number]
+            self._part(part, its, self._at(place, its.offset), self._at(shadow, part.offset), name + way)
+
+    def _given_instance(self, content: tree.InstanceContent, given: tree.Content, place: Any, name: str) -> None:
+        shadow, _ = self._noted_fields(content)
+        if isinstance(given, tree.InstanceContent):
+            place = self._load(place, tree.pointer_at(given))
+            if tree.is_headed(given):
+                place = self._load(place, HEADER_DATA)
+            self._block(place, INTP(given.size), shadow)
+        self._given_parts(content, given, place, shadow, name)
+
+    def _given_list(self, content: tree.ListContent, given: tree.ListContent, place: Any, name: str) -> None:
+        build = self._builder
+        count, shadow = self._word(), self._shadow()
+        its_count, items = self._items_of(given, self._load(place, tree.pointer_at(given)))
+        self._refuse_length(name, its_count, count)
+        self._block(items, build.mul(count, INTP(given.stride)), shadow)
+        if self._visit is take and not given.is_typed:  # Numba's list of Python is changed on return
+            ListInstance(self._context, build, given.type, self._stored(given.type, place)).set_dirty(True)
+        if self._visit is None and tree.is_plain(content.item):
+            return
+        each = self._each(content)
+        with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
+            item = build.gep(items, [build.mul(loop.index, INTP(given.stride))])
+            target = self._item(content, shadow, loop.index)
+            self._part(content.item, given.item, item, target, f"{name}[…]")
+
+    def _given_dictionary(
+        self, content: tree.DictionaryContent, given: tree.DictionaryContent, place: Any, name: str
+    ) -> None:
+        context, build = self._context, self._builder
+        key_type, count = content.key.type, self._word()
+        value = self._stored(given.type, place)
+        its_count = context.compile_internal(build, _length, types.intp(given.type), [value])
+        self._refuse_length(name, its_count, count)
+        with self._each_entry(content, count) as (key, cell):
+            found = context.compile_internal(build, _position, types.intp(given.type, key_type), [value, key])
+            self._references.refuse(
+                build.icmp_signed("<", found, INTP(0)),
+                f"the {self._words.what} of {name}, a dictionary, lacks one of its keys",
+                f"{self._words.make}, a dictionary with the same keys",
+                self._words.use,
+            )
+            target = self._entry_at(self._load(place, tree.pointer_at(given)), found)
+            self._block(target, INTP(given.value_size), cell)
+            self._part(content.value, given.value, target, cell, f"{name}[…]")
+
+    def _refuse_length(self, name: str, given: Any, wanted: Any) -> None:
+        refuse_length(self._references, self._builder, given, wanted, self._words, name)
+
+
+def length_of(context: BaseContext, builder: IRBuilder, container_type: Any, container: Any) -> Any:
+    """How many items there are in a list."""
+    if isinstance(container_type, types.List):
+        return ListInstance(context, builder, container_type, container).size
+    return context.compile_internal(builder, _length, types.intp(container_type), [container])
+
+
+def item_of(context: BaseContext, builder: IRBuilder, kinds: tuple[Any, Any, Any], container: Any, key: Any) -> Any:
+    """An item, a new reference; ``kinds`` are the types of the container, the item and the key."""
+    container_type, item_type, key_type = kinds
+    return context.compile_internal(builder, _item, item_type(container_type, key_type), [container, key])
+
+
+def refuse_length(references: References, builder: IRBuilder, given: Any, wanted: Any, words: Words, name: str) -> None:
+    """Ends the call where what is given for a container has another length."""
+    references.refuse(
+        builder.icmp_signed("!=", given, wanted),
+        f"the {words.what} of {name} has a different length",
+        f"{words.make}, with as many entries as the argument has",
+        words.use,
+        ([given], [wanted]),
+    )
+
+
+def _length(values: Any) -> int:
+    """Compiled by Numba."""
+    return len(values)
+
+
+def _position(values: Any, key: Any) -> int:
+    """Compiled by Numba: which entry has a key; negative if none has."""
+    found, _ = _dict_lookup(values, key, hash(key))
+    return found
+
+
+def _item(values: Any, key: Any) -> Any:
+    """Compiled by Numba."""
+    return values[key]
