@@ -236,8 +236,8 @@ def _check_alike(place: Place, other: Any) -> None:
         return
     if type(other) is not type(first) and kind_of(other) is not place.kind:
         raise _unlike(place, f"are {with_article(type(first).__name__)} and {with_article(type(other).__name__)}")
-    for what in ("dtype", "shape") if isinstance(first, np.ndarray | np.void) else ():
-        mine, its = getattr(first, what), getattr(other, what)
+    for what in ("dtype", "shape") if hasattr(first, "shape") and not isinstance(first, np.number) else ():
+        mine, its = getattr(first, what, None), getattr(other, what, None)
         if mine != its:
             raise _unlike(place, f"have the {what}s {mine} and {its}")
 
