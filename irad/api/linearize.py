@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba.typed import List
 
 from irad.api.check import types_of
 from irad.api.forward import pushforward
 from irad.api.positions import chosen
 from irad.api.selection import callee_of, selected
 from irad.api.structures.zeros import make_zero
+from irad.data.floats import floats_only
+from irad.data.structure import flattened
 from irad.errors import SignatureError
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.raising import public
@@ -20,7 +21,6 @@ from irad.frontend.calls.signature import without_derivative
 from irad.frontend.custom.stop import stop_gradient
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.packed import is_packed_type
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options
@@ -188,17 +188,16 @@ copied = stop_gradient
 
 def zeros_of(value: Any) -> Any:
     """The tangent of what does not change."""
-    if isinstance(value, np.ndarray):
-        return np.zeros_like(value)
-    if is_packed_type(type(value)):
-        return make_zero(value)
-    return tuple(map(zeros_of, value)) if isinstance(value, tuple) else None
+    return floats_only(make_zero(value))
 
 
 def alike(one: Any, other: Any) -> bool:
     """Whether values are the same but for rounding; what holds no numbers is not looked at."""
-    if isinstance(one, tuple | list | List):
-        return len(one) == len(other) and all(map(alike, one, other))
+    mine, others = (list(flattened(each)) for each in (one, other))
+    return len(mine) == len(others) and all(map(_are_near, mine, others))
+
+
+def _are_near(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray | int | float | complex | np.number) and np.asarray(one).dtype.kind in "biufc":
         scale = float(np.max(np.abs(other), initial=0.0, where=np.isfinite(other)))
         return np.shape(one) == np.shape(other) and np.allclose(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irad.data.structure import is_structure, mapped, members
+from irad.data.structure import is_structure, mapped, paired
 
 _WITH_BITS: Final = (float, complex, np.generic, np.ndarray)
 
@@ -22,15 +22,14 @@ def copied(value: Any) -> Any:
 
 def same_bits(a: Any, b: Any) -> bool:
     """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
-    if is_structure(a) and is_structure(b):
-        if isinstance(a, Mapping) and list(a) != list(b):
-            return False
-        mine, others = ([item for _, item in members(each)] for each in (a, b))
-        return len(mine) == len(others) and all(map(same_bits, mine, others))
+    return all(starmap(_are_equal, paired(a, b)))
+
+
+def _are_equal(a: Any, b: Any) -> bool:
     if isinstance(a, _WITH_BITS) and isinstance(b, _WITH_BITS):
         x, y = np.asarray(a), np.asarray(b)
         return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
-    return a is b or bool(a == b)
+    return a is b or bool(not is_structure(a) and a == b)
 
 
 def _copy(value: Any, owners: dict[int, _Block]) -> Any:
@@ -58,6 +57,7 @@ class _Block:
         below = sum(span for span in spans if span < 0)
         length = sum(map(abs, spans)) + owner.itemsize if owner.size else 0
         self._start = owner.ctypes.data + below
+        self._owner = owner  # which nothing else may hold: its id is not to be that of another array
         room = np.empty(length + 64, np.uint8)
         offset = (self._start - room.ctypes.data) % 64
         self._bytes = room[offset : offset + length]

@@ -8,20 +8,31 @@ complex number is two floats, its real and its imaginary part.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irad.data.structure import flattened, is_structure, mapped, members, rebuilt
+from irad.data.recursive.kinds import Vector as VectorKind, kind_of
+from irad.data.recursive.vectors import ARRAY
+from irad.data.structure import container_of, is_structure, mapped, members, rebuilt
 
 Vector: TypeAlias = NDArray[np.float64]
 
 
 def has_floats(value: object) -> bool:
     """Whether there is a float in ``value``, were it not empty."""
-    return any(map(_is_float, flattened(value)))
+    return any(True for _ in _vectors(value))
+
+
+def _vectors(value: Any) -> Iterator[tuple[VectorKind, Any]]:
+    """The numbers and arrays in a value, field by field of records, with their kinds."""
+    kind, container = kind_of(value), container_of(value, or_records=True)
+    if isinstance(kind, VectorKind):
+        yield kind, value
+    elif container is not None:
+        for _, member in container.members(value):
+            yield from _vectors(member)
 
 
 def floats_only(value: Any) -> Any:
@@ -31,36 +42,9 @@ def floats_only(value: Any) -> Any:
     return rebuilt(value, [floats_only(item) for _, item in members(value)]) if is_structure(value) else value
 
 
-def _is_float(value: object) -> bool:
-    if isinstance(value, np.ndarray | np.void):
-        return _dtype_has_floats(value.dtype)
-    return isinstance(value, float | complex | np.inexact)
-
-
-def _dtype_has_floats(dtype: np.dtype[Any]) -> bool:
-    if dtype.fields is not None:
-        return any(_dtype_has_floats(field[0]) for field in dtype.fields.values())
-    return dtype.base.kind in "fc"
-
-
 def read_floats(value: object) -> Vector:
     """The floats of ``value`` as doubles."""
-    return np.concatenate([np.zeros(0), *(part for each in flattened(value) for part in _vectors(each))])
-
-
-def _vectors(value: Any) -> Iterator[Vector]:
-    match value:
-        case float() | np.floating():
-            yield np.array([float(value)])
-        case complex() | np.complexfloating():
-            yield np.array([value.real, value.imag], np.float64)
-        case np.ndarray() | np.void() if value.dtype.names is not None:
-            for name in value.dtype.names:
-                yield from _vectors(np.asarray(value[name]))
-        case np.ndarray() if value.dtype.kind == "f":
-            yield value.astype(np.float64).ravel()
-        case np.ndarray() if value.dtype.kind == "c":
-            yield value.astype(np.complex128).ravel().view(np.float64)
+    return np.concatenate([np.zeros(0), *(kind.read(part) for kind, part in _vectors(value))])
 
 
 # --- other floats -----------------------------------------------------------------------------------------------------
@@ -71,46 +55,32 @@ def with_floats(value: Any, floats: Vector) -> Any:
 
     Elements that shared memory get memory of their own.
     """
-    rest = iter(floats.tolist())
-    result = mapped(lambda each: _refilled(each, rest), value)
-    assert next(rest, None) is None, "more floats than the structure has"
-    return result
+    lengths = [kind.length(part) for kind, part in _vectors(value)]
+    assert floats.size == sum(lengths), "more or fewer floats than the structure has"
+    chunks = iter(np.split(floats, np.cumsum(lengths)))
+    return mapped(lambda each: _refilled(each, chunks), value)
 
 
-def _refilled(value: Any, rest: Iterator[float]) -> Any:
-    match value:
-        case float() | np.floating():
-            return next(rest)
-        case complex() | np.complexfloating():
-            return complex(next(rest), next(rest))
-        case np.ndarray():
-            result = _new_array(value)
-            _fill(result, value, rest)
-            result.flags.writeable = value.flags.writeable
-            return result
-        case np.void():
-            array = np.zeros((), _promoted(value.dtype))
-            _fill(array, np.asarray(value), rest)
-            return array[()]
-        case _:
-            return value
+def _refilled(value: Any, chunks: Iterator[Vector]) -> Any:
+    if isinstance(value, np.void):
+        return _refilled(np.asarray(value), chunks)[()]
+    if isinstance(value, np.ndarray):
+        result = laid_out_like(value, _promoted(value.dtype))
+        _fill(result, value, chunks)
+        result.flags.writeable = value.flags.writeable
+        return result
+    kind = kind_of(value)
+    if not isinstance(kind, VectorKind):
+        return value
+    return kind.refilled(value.item() if isinstance(value, np.generic) else value, next(chunks))
 
 
-def _fill(target: NDArray[Any], source: NDArray[Any], rest: Iterator[float]) -> None:
+def _fill(target: NDArray[Any], source: NDArray[Any], chunks: Iterator[Vector]) -> None:
     if source.dtype.names is not None:
         for name in source.dtype.names:
-            _fill(target[name], source[name], rest)
-    elif source.dtype.kind == "f":
-        target[...] = np.fromiter(islice(rest, source.size), np.float64, source.size).reshape(source.shape)
-    elif source.dtype.kind == "c":
-        parts = np.fromiter(islice(rest, 2 * source.size), np.float64, 2 * source.size)
-        target[...] = parts.view(np.complex128).reshape(source.shape)
+            _fill(target[name], source[name], chunks)
     else:
-        target[...] = source
-
-
-def _new_array(like: NDArray[Any]) -> NDArray[Any]:
-    return laid_out_like(like, _promoted(like.dtype))
+        target[...] = ARRAY.refilled(target, next(chunks)) if source.dtype.kind in "fc" else source
 
 
 def laid_out_like(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

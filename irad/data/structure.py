@@ -2,51 +2,35 @@
 
 A *structure* is a tuple, list or dictionary, typed or not, or an instance whose class states its fields, such as a
 dataclass: it can be rebuilt around other members. Instances of compiled classes hold members, too, but are not rebuilt.
+What is a container, and of what, is stated in `irad.data.recursive`. In contrast to the recursion there, this is a walk
+through a tree: what is held twice is met twice, and integers, text and None are met as well.
 """
 
 from __future__ import annotations
 
-import array
-import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from irad.data.recursive import containers as containers  # registers them
 from irad.data.recursive.kinds import Container, kind_of
 
 _DEEPEST: Final = 16  # how far objects are looked into: they may hold themselves
-_TEXT: Final = (str, bytes, bytearray, array.array)
 
 
 def is_structure(value: object) -> bool:
     """Whether a value is a tuple, list or dictionary, or an instance of a class that states its fields."""
-    if isinstance(value, tuple | MutableSequence | MutableMapping):
-        return not isinstance(value, _TEXT)
-    return _stated_fields(value) is not None
+    return container_of(value) is not None
 
 
-def _stated_fields(value: Any) -> tuple[str, ...] | None:
+def container_of(value: Any, *, or_records: bool = False) -> Container | None:
+    """The kind of a structure, or of records if asked for; None for what is neither."""
     kind = kind_of(value)
-    if not isinstance(kind, Container) or kind.fields is None or hasattr(value, "_numba_type_"):
+    if not isinstance(kind, Container) or isinstance(value, types.FunctionType):
         return None
-    return kind.fields(value)
-
-
-def members(value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, with the way to it: ``.weights``, ``[3]``; nothing for numbers, arrays and text."""
-    if isinstance(value, _TEXT):
-        return
-    if isinstance(value, tuple) and (ways := getattr(value, "_ways", None)) is not None:
-        yield from zip(ways, value, strict=True)
-    elif isinstance(value, tuple) and (fields := getattr(value, "_fields", None)) is not None:
-        yield from ((f".{name}", item) for name, item in zip(fields, value, strict=True))
-    elif isinstance(value, Mapping):
-        yield from ((f"[{key!r}]", value[key]) for key in list(value))
-    elif isinstance(value, Sequence):
-        yield from ((f"[{index}]", item) for index, item in enumerate(value))
-    else:
-        names = _stated_fields(value) or _fields_of_instance(value)
-        yield from ((f".{name}", getattr(value, name, None)) for name in names)
+    if kind.built is None:
+        return kind if or_records and kind.is_memory else None
+    return kind
 
 
 def _fields_of_instance(value: Any) -> tuple[str, ...]:
@@ -56,14 +40,27 @@ def _fields_of_instance(value: Any) -> tuple[str, ...]:
     return tuple(fields)
 
 
+def members(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds, with the way to it: ``.weights``, ``[3]``; nothing for numbers, arrays and text."""
+    return _members(value, container_of(value))
+
+
+def _members(value: Any, kind: Container | None) -> Iterator[tuple[str, Any]]:
+    if kind is not None:
+        yield from ((kind.way(key), item) for key, item in kind.members(value))
+    else:
+        yield from ((f".{name}", getattr(value, name, None)) for name in _fields_of_instance(value))
+
+
 def pieces(value: Any, path: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, Any]]:
-    """What an object is made of in the end, instances included, with the way to each number, array and text."""
-    holds_nothing = True
-    for way, item in members(value):
-        holds_nothing = False
-        if depth > 0:
-            yield from pieces(item, path + way, depth - 1)
-    if holds_nothing and not is_structure(value):
+    """What an object is made of in the end, with the way to each number, array and text.
+
+    Instances are looked into; records are taken as their fields, views of their memory.
+    """
+    parts = list(_members(value, container_of(value, or_records=True)))
+    for way, item in parts if depth > 0 else ():
+        yield from pieces(item, path + way, depth - 1)
+    if not parts and not is_structure(value):
         yield path, value
 
 
@@ -74,6 +71,17 @@ def flattened(value: Any, kinds: type = object) -> Iterator[Any]:
         return
     for _, item in members(value):
         yield from flattened(item, kinds)
+
+
+def paired(one: Any, other: Any) -> Iterator[tuple[Any, Any]]:
+    """The parts of two values at the same places, left to right; values of different structures whole."""
+    if is_structure(one) and is_structure(other):
+        mine, others = dict(members(one)), dict(members(other))
+        if list(mine) == list(others):
+            for part in zip(mine.values(), others.values(), strict=True):
+                yield from paired(*part)
+            return
+    yield one, other
 
 
 def mapped(function: Callable[..., Any], value: Any, *others: Any) -> Any:
@@ -91,22 +99,8 @@ def mapped(function: Callable[..., Any], value: Any, *others: Any) -> Any:
 
 
 def rebuilt(value: Any, items: Iterable[Any]) -> Any:
-    """A structure of the same type and keys with other members."""
-    match value:
-        case tuple():
-            make: Any = getattr(value, "_make", tuple)
-            return make(items)
-        case MutableSequence() | MutableMapping() if not len(value):
-            return value.copy()  # type: ignore[union-attr]  # a typed container keeps its type so
-        case MutableMapping():
-            made = type(value)()
-            for key, item in zip(value, items, strict=True):
-                made[key] = item
-            return made
-        case MutableSequence():
-            return type(value)(items)  # type: ignore[call-arg]  # as lists do
-        case _:
-            made = copy.copy(value)
-            for name, item in zip(_stated_fields(value) or (), items, strict=True):
-                object.__setattr__(made, name, item)  # it may be frozen
-            return made
+    """A structure of the same type and keys with other members, which may have other types."""
+    kind = container_of(value)
+    assert kind is not None
+    assert kind.built is not None
+    return kind.built(value, list(items))

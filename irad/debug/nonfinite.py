@@ -30,15 +30,15 @@ class Found:
         """For an order: NaNs marked by irad as they were made, then other NaNs, then infinities."""
         return not self.mark, self.mark, not math.isnan(self.number)
 
-    @property
-    def place(self) -> str:
-        """Where it is, to follow the name of the object."""
-        return f" at {self.path}" if self.path else ""
+    def within(self, name: str) -> tuple[str, str]:
+        """What it is part of, and where in that, for an object with a name: "the argument x", " at [3]".
 
-    @property
-    def at(self) -> str:
-        """The number and where it is."""
-        return f"{self}{self.place}"
+        Keys and attributes are written as the function writes them: "the argument params['weights']".
+        """
+        named, after, _ = name.partition(" after the call")
+        if self.path.startswith((".", "['")) and "value of" not in named:
+            return f"{named}{self.path}{after}", ""
+        return name, f" at {self.path}" if self.path else ""
 
     def __str__(self) -> str:
         return str(self.number)
@@ -59,9 +59,6 @@ def _look(value: object, path: str) -> Iterator[Found]:
     match value:
         case np.ndarray():
             yield from _look_at_array(value, path)
-        case np.void():
-            for name in value.dtype.names or ():
-                yield from _look(value[name], f"{path}[{name!r}]")
         case complex() | np.complexfloating():
             for part in (float(value.real), float(value.imag)):
                 if not math.isfinite(part):
@@ -74,13 +71,7 @@ def _look(value: object, path: str) -> Iterator[Found]:
 
 
 def _look_at_array(array: NDArray[Any], path: str) -> Iterator[Found]:
-    if array.dtype.names is not None:
-        for name in array.dtype.names:
-            yield from _look_at_array(array[name], f"{path}[{name!r}]")
-        return
-    if array.dtype.kind not in "fc":
-        return
-    if np.isfinite(array).all():
+    if array.dtype.kind not in "fc" or np.isfinite(array).all():
         return
     kind, count = (np.complex128, 2) if array.dtype.kind == "c" else (np.float64, 1)
     numbers = np.array(array, kind, order="C").reshape(-1).view(np.float64)

@@ -162,12 +162,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _arrays(value: object, name: str) -> Iterator[tuple[str, Array]]:
-    """The arrays in an object, with the way to them; a record is one of no dimension, in the same memory."""
-    for way, each in pieces(value, name):
-        if isinstance(each, np.ndarray):
-            yield way, each
-        elif isinstance(each, np.void) and each.dtype.names is not None:
-            yield way, np.asarray(each)
+    """The arrays in an object, with the way to them."""
+    return ((way, each) for way, each in pieces(value, name) if isinstance(each, np.ndarray))
 
 
 def _holdings(value: object, name: str) -> Iterator[tuple[str, object]]:
@@ -175,7 +171,7 @@ def _holdings(value: object, name: str) -> Iterator[tuple[str, object]]:
     for way, each in pieces(value, name):
         if isinstance(each, np.ndarray):
             yield way, (each.ctypes.data, each.shape, each.strides)
-        elif isinstance(each, _NUMBERS) and not isinstance(each, np.void):
+        elif isinstance(each, _NUMBERS):
             yield way, repr(each)
 
 

@@ -56,7 +56,7 @@ def check_result(
     for name, value in outputs:
         found = nonfinite(value)
         if found is not None:
-            raise _Cause(function, f"{name}{found.place}", found, record, earlier).error()
+            raise _Cause(function, "".join(found.within(name)), found, record, earlier).error()
 
 
 class _Cause:
@@ -170,7 +170,8 @@ class _Cause:
 
 
 def _listed(inputs: Mapping[str, Found]) -> str:
-    return " and ".join(f"{name} was {found.at}" for name, found in inputs.items())
+    parts = ((*found.within(name), found) for name, found in inputs.items())
+    return " and ".join(f"{named} was {found}{at}" for named, at, found in parts)
 
 
 def _called(words: str, ruled: str | None, watched: Watched | None) -> str:

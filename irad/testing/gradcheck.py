@@ -14,6 +14,7 @@ from irad.api.functions import primal_of
 from irad.api.positions import check_positions, chosen
 from irad.data.floats import has_floats, read_floats, with_floats
 from irad.data.precision import in_types_of
+from irad.data.structure import flattened, members
 from irad.errors import SignatureError
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.numba.cpu import location_of
@@ -148,7 +149,7 @@ class CheckedFunction:
         types = types_of(self.primal, args)
         wanted = default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)
         self.names = tuple(self._name(i) for i in range(len(args)))
-        self.active = tuple(i in wanted and has_floats(value) for i, value in enumerate(args))
+        self.active = tuple(i in wanted and _can_be_varied(value) for i, value in enumerate(args))
         self.not_checked = tuple(
             f"{self.names[i]}, a {type(args[i]).__name__}: gradcheck cannot vary the numbers in it"
             for i in wanted
@@ -300,6 +301,11 @@ class _Run:
             if not trial.same(got, wanted):
                 return f"it leaves {self._subject.names[position]} different from a plain call"
         return gradients_match(answer.run.cotangents, trial.values) or ""
+
+
+def _can_be_varied(value: Any) -> bool:
+    """Whether there are floats in a value, and none in instances of compiled classes."""
+    return has_floats(value) and not any(any(members(each)) for each in flattened(value))
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import literal_unroll, njit, prange
+from numba import float64, literal_unroll, njit, prange
+from numba.experimental import jitclass
 
 import irad
 from irad import data
@@ -299,3 +300,61 @@ def test_no_reference_is_kept() -> None:
     for _ in range(100):
         gradient({"a": array})
     assert sys.getrefcount(array) == before
+
+
+@njit
+def rooted(params):
+    return np.sqrt(params["layers"][1].weights[0]) * params["scale"]
+
+
+def test_debug_mode_names_parts_as_the_function_does() -> None:
+    debug = irad.Options(debug=True)
+    params = {"layers": [0.0, Layer(np.array([0.0, 1.0]), None)], "scale": 1.0}
+    with pytest.raises(irad.NonFiniteError, match=r"with respect to params\['layers'\]\[1\].weights\[0\] is inf"):
+        irad.grad(rooted, options=debug)(params)
+    with pytest.raises(irad.NonFiniteError, match=r"the argument params\['scale'\] was nan from the start"):
+        irad.grad(rooted, options=debug)(params | {"scale": np.nan})
+    params["layers"][1].weights[0] = 1.0
+    _, pullback = irad.vjp(rooted, params, options=debug)
+    params["layers"][1].weights[0] = 4.0
+    with pytest.warns(irad.ChangedBufferWarning, match=r"params\['layers'\]\[1\].weights was changed"):
+        assert pullback(1.0)[0]["layers"][1].weights[0] == 0.5
+
+
+@jitclass([("rate", float64), ("weights", float64[:])])
+class Model:
+    def __init__(self, rate, weights):
+        self.rate = rate
+        self.weights = weights
+
+
+def test_instances_of_compiled_classes_in_structures_are_not_varied() -> None:
+    squared = njit(lambda params, x: params["model"].rate ** 2 * params["scale"] * x)
+    report = gradcheck(squared, {"model": Model(2.0, np.ones(2)), "scale": 2.0}, 3.0)
+    assert report.right
+    assert [each.partition(",")[0] for each in report.not_checked] == ["params"]
+
+
+def test_linear_maps_of_structures() -> None:
+    value, linear = irad.linearize(rooted, {"layers": [0.0, Layer(np.array([4.0, 1.0]), 0.0)], "scale": 1.0})
+    assert value == 2.0
+    assert linear({"layers": [1.0, Layer(np.array([4.0, 0.0]), 1.0)], "scale": 3.0}) == pytest.approx(7.0)
+    assert linear(None) == 0.0
+
+    @njit
+    def drawn(params):
+        params["w"][0] = np.random.rand()
+        return params
+
+    _, linear = irad.linearize(drawn, {"w": np.ones(2)})
+    with pytest.raises(irad.SignatureError, match="gives another value now"):
+        linear({"w": np.ones(2)})
+
+
+def test_constant_structures_are_copies() -> None:
+    params = {"w": np.ones(2), "layers": [Layer(np.ones(1), 2.0)]}
+    stopped = irad.stop_gradient(params)
+    stopped["w"][0] = stopped["layers"][0].weights[0] = 5.0
+    assert params["w"][0] == params["layers"][0].weights[0] == 1.0
+    weighted = njit(lambda p: (irad.stop_gradient(p)["w"] * p["w"]).sum())
+    assert irad.grad(weighted)({"w": np.array([2.0, 3.0])})["w"].tolist() == [2.0, 3.0]

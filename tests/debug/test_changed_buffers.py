@@ -167,7 +167,7 @@ def test_records_and_the_numbers_of_lists_and_instances():
     assert changed() == ["the argument numbers[1] and the argument layer.bias were"]
     numbers[1], layer.bias = 2.0, 3.0
     record["a"] = 5.0
-    assert changed() == ["the argument record was"]
+    assert changed() == ["the argument record['a'] was"]
     record["a"] = 2.0
     rows[1] = np.ones(2)
     assert changed() == ["the argument rows[1] was"]

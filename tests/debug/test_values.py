@@ -341,7 +341,7 @@ def test_instances_are_looked_into():
         return layer.weights.sum()
 
     error = error_of(irad.grad(f, options=DEBUG), Layer(np.array([1.0, np.nan])))
-    assert "the argument layer was nan at .weights[1] from the start" in error.problem
+    assert "the argument layer.weights[1] was nan from the start" in error.problem
 
 
 def test_an_interrupt_ends_the_call(monkeypatch: pytest.MonkeyPatch):

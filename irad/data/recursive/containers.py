@@ -39,14 +39,29 @@ def _tuple_like(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
     return type(value)._make(items) if hasattr(value, "_make") else type(value)(items)
 
 
+def _list_like(value: Any, items: list[Any]) -> Any:
+    return type(value)(items) if items else value.copy()  # a typed list keeps its type so
+
+
+def _dictionary_like(value: Any, items: list[Any]) -> Any:
+    if not items:
+        return value.copy()
+    made = type(value)()
+    for key, item in zip(value, items, strict=True):
+        made[key] = item
+    return made
+
+
 TUPLE: Final = Container(enumerate, _index, built=_tuple_like, is_mutable=lambda value: False)
 NAMED_TUPLE: Final = dataclasses.replace(
     TUPLE,
     members=lambda value: zip(value._fields, value, strict=True),
     way=_attribute,
 )
-LIST: Final = Container(enumerate, _index, copied=copy.copy, store=_store_item)
-DICTIONARY: Final = Container(lambda value: list(value.items()), _index, copied=copy.copy, store=_store_item)
+LIST: Final = Container(enumerate, _index, copied=copy.copy, store=_store_item, built=_list_like)
+DICTIONARY: Final = Container(
+    lambda value: list(value.items()), _index, copied=copy.copy, store=_store_item, built=_dictionary_like
+)
 
 OTHER_LIST: Final = dataclasses.replace(LIST, copied=lambda value: value.copy())
 OTHER_DICTIONARY: Final = dataclasses.replace(DICTIONARY, copied=lambda value: value.copy())
@@ -77,9 +92,15 @@ def with_fields(names: Callable[[Any], tuple[str, ...]], copied: Callable[[Any],
         found = ((name, getattr(value, name, _MISSING)) for name in names(value))
         return ((name, member) for name, member in found if member is not _MISSING)
 
+    def built(value: Any, items: list[Any]) -> Any:
+        made = copied(value)
+        for (name, _), item in zip(members(value), items, strict=True):
+            object.__setattr__(made, name, item)  # it may be frozen
+        return made
+
     store = setattr if mutable else object.__setattr__  # a copy is still being made when it is stored to
     is_mutable = (lambda value: True) if mutable else (lambda value: False)
-    return Container(members, _attribute, copied=copied, store=store, is_mutable=is_mutable, fields=names)
+    return Container(members, _attribute, copied, store, built, is_mutable, names)
 
 
 def _of_stated_fields(cls: type) -> Container | None:
@@ -184,6 +205,6 @@ for _cls, _kind in (
 set_kind(types.FunctionType, _of_function)
 set_kind(np.ndarray, of_arrays(OBJECTS, RECORDS))
 set_kind(np.void, of_arrays(OBJECTS, RECORDS))
-add_family(lambda cls: NAMED_TUPLE if issubclass(cls, tuple) and hasattr(cls, "_fields") else None)
-add_family(_of_stated_fields)
 add_family(_of_abstract_class)
+add_family(_of_stated_fields)
+add_family(lambda cls: NAMED_TUPLE if issubclass(cls, tuple) and hasattr(cls, "_fields") else None)

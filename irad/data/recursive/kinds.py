@@ -53,15 +53,15 @@ class Vector:
 class Container:
     """The kind of values that hold other values.
 
-    One that can be filled is made as a shallow copy, in which members are replaced; one that cannot is built around all
-    of its members.
+    The recursion makes one that can be filled as a shallow copy, in which members are replaced; one that cannot is
+    built around all of its members.
 
     Attributes:
         members: key and value of each member that there is; two values of one structure have the same keys.
         way: how Python writes the way to a member: ``[3]``, ``.weights``.
         copied: a copy that holds the same members; None where values are built.
         store: replaces the member at a key.
-        built: a value like another one with other members, in the order of `members`.
+        built: a value like another one with other members, in the order of `members`, maybe of other types.
         is_mutable: whether users may replace members of a value.
         fields: the names of the attributes of an instance; None for other containers.
         is_memory: whether members are views of the memory of a value, so that what is written to them is stored.
@@ -131,8 +131,11 @@ def set_kind(cls: type, kind: Kind | Chooser) -> None:
 
 
 def add_family(family: Callable[[type], Kind | Chooser | None]) -> None:
-    """States kinds of classes that have no common base: of a dataclass, say. A class that is registered comes first."""
-    _families.append(family)
+    """States kinds of classes that have no common base: of a dataclass, say.
+
+    A class that is registered comes first, then the family that was stated last.
+    """
+    _families.insert(0, family)
     _forget_found()
 
 

@@ -7,7 +7,7 @@ it goes through a function that the engine knows to carry no derivative.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
@@ -16,8 +16,8 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic, overload
-from numba.typed import List
 
+from irad.data.structure import mapped
 from irad.errors import SignatureError
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
@@ -31,7 +31,7 @@ _Value = TypeVar("_Value")
 def stop_gradient(value: _Value) -> _Value:
     """The value as a constant: no derivative flows through it.
 
-    Takes numbers, arrays, tuples and lists of these; what has no derivative, such as an integer, passes. Arrays and
+    Takes numbers, arrays, and structures of these; what has no derivative, such as an integer, passes. Arrays and
     lists are copied, in plain calls too, so that the program is the same whether it is differentiated or not. Works in
     Python and inside compiled code, and in both modes. `ignore_derivatives` is another name for it.
 
@@ -44,15 +44,7 @@ def stop_gradient(value: _Value) -> _Value:
         >>> irad.grad(loss)(3.0)
         3.0
     """
-    if isinstance(value, tuple):
-        parts = [stop_gradient(item) for item in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, list | List):
-        copied: Any = value.copy()
-        for i, item in enumerate(value):
-            copied[i] = stop_gradient(item)
-        return copied
-    return value.copy() if isinstance(value, np.ndarray) else value
+    return cast("_Value", mapped(lambda each: each.copy() if isinstance(each, np.ndarray) else each, value))
 
 
 ignore_derivatives = stop_gradient

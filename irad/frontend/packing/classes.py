@@ -7,6 +7,7 @@ Numba pickles types beside the code that it caches on disk. These names are part
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib
 import inspect
@@ -19,6 +20,8 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias
 
+from irad.data.recursive.containers import NAMED_TUPLE
+from irad.data.recursive.kinds import add_family
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
 
@@ -48,6 +51,12 @@ class Structure(tuple[Any, ...]):
 
     def _asdict(self) -> dict[str, Any]:  # makes it a named tuple to Numba
         return dict(zip(self._fields, self, strict=True))
+
+
+_AS_CONTAINER: Final = dataclasses.replace(
+    NAMED_TUPLE, members=lambda value: zip(value._ways, value, strict=True), way=lambda key: key
+)
+add_family(lambda cls: _AS_CONTAINER if issubclass(cls, Structure) else None)
 
 
 def structure_of(numba_type: Any) -> type[Structure] | None:

@@ -25,7 +25,11 @@ def _of_jitclass(cls: type) -> Container | None:
     if not issubclass(cls, Box):
         return None
     of_fields = with_fields(lambda value: tuple(value._numba_type_.struct), _copied, mutable=True)
-    return dataclasses.replace(of_fields, identity=lambda value: (box_get_dataptr(value),), makes_members=True)
+    return dataclasses.replace(of_fields, built=None, identity=_address_of_instance, makes_members=True)
+
+
+def _address_of_instance(value: Any) -> Any:
+    return (box_get_dataptr(value),)
 
 
 def _address(value: Any) -> Any:

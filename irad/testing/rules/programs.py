@@ -16,6 +16,8 @@ from numba.core import types
 from numba.extending import overload
 
 from irad.data.floats import read_floats
+from irad.data.recursive.kinds import Vector, kind_of
+from irad.data.structure import flattened
 from irad.frontend.generated import function_from
 
 LIVE_CALLS: Final = 3
@@ -104,20 +106,12 @@ def without_result(call: Callable[..., Any], taking_part: Sequence[bool]) -> Cal
     """What `call_without_result` computes, in Python, by calls of `call_once` of the function."""
 
     def computed(*arguments: Any) -> float:
-        parts = [x for x, takes_part in zip(arguments, taking_part, strict=True) if takes_part]
+        parts = tuple(x for x, takes_part in zip(arguments, taking_part, strict=True) if takes_part)
         call(*arguments)
-        return float(sum(map(_plain_total, parts)))
+        floats = (read_floats(each) for each in flattened(parts, tuple) if isinstance(kind_of(each), Vector))
+        return sum(float(each @ each) for each in floats)
 
     return computed
-
-
-def _plain_total(value: Any) -> float:
-    if isinstance(value, tuple):
-        return sum(map(_plain_total, value))
-    is_number = isinstance(value, float | complex | np.floating | np.complexfloating)
-    if is_number or (isinstance(value, np.ndarray) and value.dtype.kind in "fc"):
-        return float(np.sum(np.abs(value) ** 2))
-    return 0.0
 
 
 def total(value: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ import irad
 from irad.data.copies import copied, same_bits
 from irad.data.floats import Vector, has_floats, read_floats, with_floats
 from irad.data.precision import holds_single, in_types_of
-from irad.data.structure import flattened, is_structure, members
+from irad.data.structure import flattened, is_structure, paired
 from irad.options import Options
 from irad.testing.check_gradient import random_like
 from irad.testing.gradients.objective import Objective
@@ -190,12 +191,10 @@ class Trial:
 
     def same(self, got: Any, wanted: Any) -> bool:
         """Whether two values are equal up to rounding; what holds no floats, to the bit."""
-        if is_structure(wanted):
-            mine, others = list(members(got)), list(members(wanted))
-            return [way for way, _ in mine] == [way for way, _ in others] and all(
-                self.same(a, b) for (_, a), (_, b) in zip(mine, others, strict=True)
-            )
-        if not has_floats(wanted):
+        return all(starmap(self._is_same_part, paired(got, wanted)))
+
+    def _is_same_part(self, got: Any, wanted: Any) -> bool:
+        if is_structure(wanted) or not has_floats(wanted):
             return same_bits(got, wanted)
         if np.shape(got) != np.shape(wanted):
             return False
