@@ -168,7 +168,7 @@ def objective_of(loss, *constants):
 
     def objective(x):
         value, gradient = derivative(x.value, *constants)
-        return value, VectorSpace(data.from_vec(data.to_vec(gradient), x.value))
+        return value, VectorSpace(gradient)
 
     return objective
 

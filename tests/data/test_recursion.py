@@ -9,6 +9,7 @@ import threading
 import tracemalloc
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -268,6 +269,15 @@ def test_r11_in_place_is_refused_before_anything_is_written(x: Any) -> None:
     assert x == before
 
 
+def test_r11_read_only_memory_is_refused() -> None:
+    for array in (np.ones(2, [("a", float)]), np.array([1.0, None], dtype=object), np.ones(1)):
+        array.flags.writeable = False
+        before = array.tolist()
+        with pytest.raises(irad.SignatureError, match="cannot be overwritten"):
+            data.make_zero_((array,))
+        assert array.tolist() == before
+
+
 def test_r11_the_error_names_the_part() -> None:
     array = np.ones(2)
     array.flags.writeable = False
@@ -437,6 +447,26 @@ def test_r21_atomic_accumulation_loses_nothing(dtype: Any) -> None:
     assert (total[0] == 100).all()
 
 
+def test_r21_atomic_accumulation_of_numbers() -> None:
+    total = {"a": 0.0}
+
+    def add() -> None:
+        for _ in range(300):
+            data.accumulate(total, {"a": 1.0}, atomic=True)
+
+    adding = [threading.Thread(target=add) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in adding:
+            thread.start()
+        for thread in adding:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert total == {"a": 1200.0}
+
+
 def test_r22_a_structure_as_a_vector() -> None:
     x = data.VectorSpace(Layer(np.array([3.0, 0.0]), 4.0, "layer"))
     y = data.VectorSpace(Layer(np.array([1.0, 1.0]), 2.0, "layer"))
@@ -476,6 +506,20 @@ def test_r22_what_is_not_a_number_or_a_vector_is_refused() -> None:
         operator.add(x, [1.0])
 
 
+def test_r22_in_place_nothing_is_written_that_has_no_room() -> None:
+    x = data.VectorSpace([np.array([1.0 + 1j]), np.ones(1)])
+    for operation in (operator.imul, operator.itruediv):
+        with pytest.raises(irad.SignatureError, match="an array of float64 is multiplied by a complex number"):
+            operation(x, 1j)
+    with pytest.raises(irad.SignatureError, match="complex"):
+        x.axpy(1j, x)
+    assert x.value[0].tolist() == [1.0 + 1j]
+    assert (1j * x).value[1].tolist() == [1j]
+    z = data.VectorSpace([np.array([1.0 + 1j]), 1.0])
+    z *= 1j
+    assert (z.value[0].tolist(), z.value[1]) == ([-1.0 + 1j], 1j)
+
+
 def test_r23_flat_vectors_respect_sharing() -> None:
     a = np.array([1.0, 2.0])
     x = [a, a, (3.0, 4 + 5j, "text"), np.zeros(0), np.ones((1, 2), np.float32)]
@@ -497,6 +541,8 @@ def test_r23_flat_vectors_respect_sharing() -> None:
         with pytest.raises(irad.SignatureError, match="no element"):
             data.one_hot(x, index)
     assert data.to_vec(("text", 1)).size == 0
+    with pytest.raises(irad.SignatureError, match="complex numbers"):
+        data.from_vec(np.ones(1, complex), [1j])
 
 
 def test_r24_nothing_is_allocated_in_place() -> None:
@@ -586,6 +632,21 @@ def test_closures_hold_vectors() -> None:
     offset = 5.0
     assert data.make_zero(recursive)(3) == 0.0
     assert recursive(3) == 10.0
+
+
+def test_what_was_computed_from_fields_is_not_copied() -> None:
+    @dataclass
+    class Square:
+        side: float
+
+        @cached_property
+        def area(self) -> float:
+            return self.side**2
+
+    square = Square(3.0)
+    assert square.area == 9.0
+    assert data.recursive_map(lambda v: 2.0 * v, square).area == 36.0
+    assert vars(square) == {"side": 3.0, "area": 9.0}
 
 
 def test_attrs_classes() -> None:

@@ -114,6 +114,13 @@ def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | No
         >>> data.from_vec(np.arange(3.0), {"w": np.ones(2), "b": 1.0})
         {'w': array([0., 1.]), 'b': 2.0}
     """
+    if np.iscomplexobj(vector):
+        raise SignatureError(
+            "the vector holds complex numbers",
+            "pass doubles, two for each complex number: vector.view(np.float64), if all of it is complex",
+            "a flat vector is one of doubles, as irad.data.to_vec returns it",
+            HERE,
+        )
     doubles = np.ascontiguousarray(vector, np.float64).ravel()
     lengths = [kind.length(place.inputs[0]) for kind, place in _vectors(like, inactive=inactive)]
     if doubles.size != sum(lengths):

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from irad.api.structures.linear import dot, norm
+from irad.api.structures.linear import dot, leaves, norm
 from irad.api.structures.maps import Predicate, recursive_map, recursive_map_into
 from irad.api.structures.zeros import copy, make_zero
 from irad.data.recursive.operations import add, axpy, copied, divided, scaled, subtract, zero
@@ -78,10 +78,10 @@ class VectorSpace:
         return self._overwritten(subtract, other)
 
     def __imul__(self, factor: complex) -> Self:
-        return self._overwritten(_times(factor))
+        return self._overwritten(_times(self._factor(factor)))
 
     def __itruediv__(self, divisor: complex) -> Self:
-        return self._overwritten(_over(divisor))
+        return self._overwritten(_over(self._factor(divisor)))
 
     def dot(self, other: VectorSpace) -> Any:
         """The inner product, as `irad.data.dot`."""
@@ -121,7 +121,21 @@ class VectorSpace:
 
     def axpy(self, factor: complex, x: VectorSpace) -> None:
         """Adds ``factor * x``; what that takes of memory is kept for the next time."""
-        self._overwritten(partial(axpy, factor=_number(factor), room=self._room), x)
+        self._overwritten(partial(axpy, factor=self._factor(factor), room=self._room), x)
+
+    def _factor(self, factor: complex) -> Any:
+        """A number by which this vector can be multiplied in place."""
+        number = _number(factor)
+        if isinstance(number, complex):
+            for part in leaves(self.value, inactive=self._inactive):
+                if isinstance(part, np.ndarray) and part.dtype.kind == "f":
+                    raise SignatureError(
+                        f"an array of {part.dtype} is multiplied by a complex number in place",
+                        "(a) use x * factor, which makes complex arrays or (b) pass a real number",
+                        "the products have no room in it",
+                        HERE,
+                    )
+        return number
 
     def _room(self, like: Any) -> Any:
         """Memory for a product; None for numbers."""

@@ -12,7 +12,7 @@ from irad.data.recursive.mapping import Recursion
 from irad.data.recursive.operations import add, copied, zero
 from irad.data.recursive.survey import Memo, survey
 
-_adding: Final = threading.Lock()
+_adding: Final = threading.RLock()  # a function of the user may accumulate, too
 
 
 def make_zero(
@@ -127,8 +127,7 @@ def accumulate(
     """
 
     def added(target: Any, increment: Any, out: Any = None) -> Any:
-        increment = increment if f is None else f(increment)
-        with _adding if atomic else nullcontext():
-            return add(target, increment, out=out)
+        return add(target, increment if f is None else f(increment), out=out)
 
-    recursive_map_(added if atomic or f is not None else add, x, x, y, inactive=inactive)
+    with _adding if atomic else nullcontext():  # from the first look on: numbers are read there
+        recursive_map_(add if f is None else added, x, x, y, inactive=inactive)

@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import types
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -113,7 +114,20 @@ def _of_stated_fields(cls: type) -> Container | None:
         is_frozen = getattr(cls.__setattr__, "__name__", "") == "_frozen_setattrs"
     else:
         return None
-    return with_fields(lambda value: fields, copy.copy, mutable=not is_frozen)
+    return with_fields(lambda value: fields, _copier_without_caches(cls), mutable=not is_frozen)
+
+
+def _copier_without_caches(cls: type) -> Callable[[Any], Any]:
+    """What `functools.cached_property` has computed from the fields is not copied: there will be others."""
+    cached = {name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, cached_property)}
+
+    def copied(value: Any) -> Any:
+        made = copy.copy(value)
+        for name in cached & vars(made).keys():
+            del vars(made)[name]
+        return made
+
+    return copied if cached else copy.copy
 
 
 # --- closures ---------------------------------------------------------------------------------------------------------
@@ -182,6 +196,7 @@ OBJECTS: Final = Container(
     lambda key: _index(key[0] if len(key) == 1 else key),
     copied=copy.copy,
     store=_store_item,
+    is_mutable=_is_writable,
     identity=identity_of_array,
 )
 RECORDS: Final = Container(
