@@ -12,8 +12,14 @@ from irad.api.annotate import (
     ROLES,
     Active,
     Annotation,
+    BatchDuplicated,
+    BatchDuplicatedNoNeed,
+    BatchMixedDuplicated,
     Cache,
     Const,
+    Duplicated,
+    DuplicatedNoNeed,
+    MixedDuplicated,
     in_order,
     width_of,
 )
@@ -28,6 +34,8 @@ from irad.frontend.calls.lanes import no_directions
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.packing.packed import is_structure
+from irad.frontend.packing.shadows import Shadows, argument_names
 from irad.options import Options
 from irad.passes.mode import forward_mode, reverse_mode
 
@@ -41,6 +49,13 @@ class _Default:
 
 _DEFAULT: Final = _Default()
 _LONGEST_REPR: Final = 30
+_RETURNING: Final[dict[type, type]] = {
+    Duplicated: MixedDuplicated,
+    DuplicatedNoNeed: MixedDuplicated,
+    BatchDuplicated: BatchMixedDuplicated,
+    BatchDuplicatedNoNeed: BatchMixedDuplicated,
+}
+"""The annotation of a structure with numbers, whose shadow is written to by Python."""
 
 
 @public
@@ -95,6 +110,9 @@ def autodiff(
     primal, leading = callee_of(f)
     check_options(options)
     arguments = in_order(primal.py_func, (*map(Const, leading), *arguments), named)
+    shadows = None
+    if not mode.is_forward and any(map(_is_structure_with_shadow, arguments)):
+        shadows, arguments = _with_numbers_returned(primal, arguments)
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
     key = (mode, kinds, source, options, width_of(arguments))
@@ -107,8 +125,40 @@ def autodiff(
         return found
     gradients, *value = found if mode.has_primal else (found,)
     remaining = iter(gradients)
-    aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)[len(leading) :]
+    aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)
+    if shadows is not None:
+        aligned = _with_numbers_added(shadows, arguments, aligned)
+    aligned = aligned[len(leading) :]
     return (aligned, value[0]) if value else aligned
+
+
+def _is_structure_with_shadow(argument: Any) -> bool:
+    return type(argument) in _RETURNING and is_structure(argument.value)
+
+
+def _with_numbers_returned(primal: Any, arguments: tuple[Any, ...]) -> tuple[Shadows, tuple[Any, ...]]:
+    """The shadows of structures, and annotations with which the derivatives with respect to numbers are returned."""
+    shadows, found, names = Shadows(), list(arguments), argument_names(primal.py_func, len(arguments))
+    for position, argument in enumerate(arguments):
+        if _is_structure_with_shadow(argument):
+            kind = type(argument)
+            lanes = tuple(argument.shadow) if kind in BATCHES else (argument.shadow,)
+            if shadows.open(position, names[position], argument.value, lanes):
+                found[position] = _RETURNING[kind](argument.value, argument.shadow)
+    shadows.check()
+    return shadows, tuple(found)
+
+
+def _with_numbers_added(shadows: Shadows, arguments: tuple[Any, ...], derivatives: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Adds the derivatives with respect to numbers to the shadows that hold them; the others are left."""
+    left = list(derivatives)
+    for position in shadows.numbers:
+        if left[position] is not None:
+            is_batch = type(arguments[position]) in BATCHES
+            found = left[position] if is_batch else (left[position],)
+            shadows.add(position, arguments[position].value, found)
+            left[position] = None
+    return tuple(left)
 
 
 def _check_mode(mode: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from llvmlite.ir import IRBuilder
 from numba.core import sigutils, types
 from numba.core.base import BaseContext
+from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
 from irad.errors import BackendError, IradError, SignatureError, UnsupportedError, without_source
@@ -42,6 +43,7 @@ from irad.frontend.numba.messages import REFUSALS, described, explanation, reada
 from irad.frontend.numba.private import shadow
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
+from irad.frontend.packing.shadows import Shadows, argument_names, opened
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
@@ -114,6 +116,30 @@ class DerivativeDispatcher(StructureDispatcher):
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
+
+    def _call_packed(self, *args: Any) -> Any:
+        """Where the gradient goes to structures of Python, numbers in them are stored by Python."""
+        if self.task is None or not any(role is Role.INTO for _, role in self.task.roles):
+            return super()._call_packed(*args)
+        out, values = args[0], [each.value if isinstance(each, OmittedArg) else each for each in args[1:]]
+        if self._irad_has_star:
+            values[-1:] = values[-1]
+        names, shadows = argument_names(self.primal.py_func, len(values)), Shadows(takes_arrays=True)
+        arrays = dict[int, list[Any]]()
+        outs = (out,) if self.task.single else out
+        if not isinstance(outs, tuple) or len(outs) != len(self.task.roles):
+            return super()._call_packed(*args)
+        found = list(outs)
+        for number, (position, _) in enumerate(self.task.roles):
+            if position < len(values) and is_structure(values[position]):
+                shadows.open(position, names[position], values[position], (outs[number],))
+                arrays[position] = []
+                found[number] = opened(values[position], outs[number], arrays[position])
+        shadows.check()
+        result = super()._call_packed(found[0] if self.task.single else tuple(found), *args[1:])
+        for position, its in arrays.items():
+            shadows.overwrite(position, its)
+        return result
 
     def compile(self, sig: Any) -> Any:
         """Numba's hook that specialises it: the derivative, and the code that calls it."""
