@@ -267,6 +267,15 @@ def test_r24_ten_thousand_calls_leave_nothing_behind() -> None:
     assert blocks_after(10_000) - before < 100
 
 
+def test_records_that_overlap_are_read_before_they_are_written() -> None:
+    particle = np.dtype([("a", float), ("p", float, 3)])
+    records = np.ones(60_000, particle)
+    for output, value in ((records[1:], records[:-1]), (records[:-1], records[1:]), (records, records[::-1])):
+        expected = {name: output[name] + value[name] for name in particle.names}
+        data.accumulate([output], [value])
+        assert all(np.array_equal(output[name], expected[name]) for name in particle.names)
+
+
 NESTED = np.dtype(
     [("p", np.float64, 3), ("in", [("m", np.float32), ("n", np.int64)], 2), ("z", np.complex128), ("o", "O")]
 )

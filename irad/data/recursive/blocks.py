@@ -20,6 +20,11 @@ ELEMENTS: Final = 8
 Column: TypeAlias = Callable[[NDArray[Any]], Any]
 
 
+def may_be_split(inputs: Values, outputs: Values) -> bool:
+    """Whether nothing that is written may be part of another record, or field, of an input."""
+    return not any(output is not value and np.may_share_memory(output, value) for output in outputs for value in inputs)
+
+
 def rows_of(records: Values, *, whole: bool) -> Iterator[tuple[NDArray[Any], ...]]:
     """Arrays of records, or single ones, in blocks.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.data.recursive.blocks import columns_of, rows_of
+from irad.data.recursive.blocks import columns_of, may_be_split, rows_of
 from irad.data.recursive.kinds import Container, Vector
 from irad.data.recursive.operations import is_elementwise, zero
 from irad.data.recursive.survey import Memo, Place, Values
@@ -138,7 +138,8 @@ class Recursion:
 
     def _overwrite(self, place: Place, results: Values) -> None:
         """Writes to the fields of records, to all of some records before any of the next."""
-        is_new, in_blocks = results is not place.outputs, is_elementwise(self._function)
+        is_new = results is not place.outputs
+        in_blocks = is_elementwise(self._function) and (is_new or may_be_split(place.inputs, results))
         active, inactive = columns_of(place, split=in_blocks)
         if is_new and self._function is zero:  # what is new is zero
             active = []
