@@ -19,6 +19,8 @@ import irad
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import check_rule
 from irad.testing.check_gradient import check_quickly
+from irad.testing.rules.forward_rule import check_forward
+from irad.testing.rules.reverse_rule import check_reverse
 
 Csr = namedtuple("Csr", "values items keys count")
 
@@ -175,6 +177,29 @@ def test_errors_name_the_part() -> None:
         square({"x": 1.0, "o": [2.0, object()]})
     with pytest.raises(irad.SignatureError, match=r"argument 0 \(p\) of .* is a dict with the keys 'x', which has no"):
         square({"x": 1})
+
+    @njit
+    def energy(p):
+        return p["l"][0].values.sum() * p["s"] + p["l"][0].items
+
+    point = {"l": [Coo(np.ones(2), 1.0, 2)], "s": 1.0}
+    for tangent, words in (
+        (
+            Coo(np.ones(3), 1.0, None),
+            r"argument 0 \(p\)\['l'\]\[0\].values has a different shape",
+        ),
+        (
+            Coo(np.ones(2), "x", None),
+            r"argument 0 \(p\)\['l'\]\[0\].items of .*energy is a float64; the tangent is a str",
+        ),
+    ):
+        with pytest.raises(irad.SignatureError, match=words):
+            irad.jvp(energy, (point,), ({"l": [tangent], "s": 1.0},))
+    _, pullback = irad.vjp(njit(lambda p: p), {"a": (np.ones(2),), "b": np.ones(2)})
+    with pytest.raises(irad.SignatureError, match=r"the cotangent\['a'\]\[0\] has a different shape"):
+        pullback({"a": (np.ones(3),), "b": np.ones(2)})
+    with pytest.raises(irad.SignatureError, match=r"the cotangent of value\['a'\]\[0\] of"):
+        pullback({"a": (1.0,), "b": np.ones(2)})
     endless: dict[str, Any] = {"x": 1.0}
     endless["self"] = endless
     with pytest.raises(irad.SignatureError, match="holds itself"):
@@ -222,9 +247,11 @@ def test_checks_take_structures() -> None:
 
     try:
         check_rule(energy, point, single=False, aliasing=False, width=1)
+        check_reverse(energy, point, aliasing=False)
         gradient = irad.grad(njit(lambda p: energy(p) * 3.0))(point)
         assert (gradient["w"].tolist(), gradient["s"]) == ([12.0, -24.0], 15.0)
     finally:
         irad.rules.remove(energy)
+    check_forward(njit(lambda p: (p["w"] ** 2).sum() * p["s"]), point, aliasing=False)
     with pytest.raises(irad.SignatureError, match="is a dict, not an array"):
         irad.sparse_jacobian(njit(lambda p: p["w"] * p["s"]))(point)

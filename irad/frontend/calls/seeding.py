@@ -16,7 +16,7 @@ from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of
+from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of, ways_of
 from irad.frontend.values import build, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -61,12 +61,14 @@ class SeededPart:
         type: the Numba type of the cotangent.
         path: the way to that through the seed.
         flags: paths through the value to the flags that tell whether it is there, where it may be None.
+        way: how Python writes the way to it.
     """
 
     leaf: Content
     type: Any
     path: tuple[int, ...]
     flags: tuple[tuple[int, ...], ...]
+    way: str
 
 
 def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
@@ -86,8 +88,8 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
             known = structure_of(return_type)
             wanted = f"a tuple with {len(return_type.types)} entries" if known is None else shown_structure(known)
             raise _misfit(name, return_type, seed_type, at, f"{wanted}, in this order" if known else wanted)
-        for i, (item, seed) in enumerate(zip(return_type.types, seed_type.types, strict=True)):
-            _check(name, item, seed, f"{at}[{i}]")
+        for way, item, seed in zip(ways_of(return_type), return_type.types, seed_type.types, strict=True):
+            _check(name, item, seed, at + way)
         return
     if isinstance(return_type, types.Optional):
         _check(name, return_type.type, seed_type, at)
@@ -138,23 +140,24 @@ def store_zero(builder: IRBuilder, shadow: Any, path: tuple[int, ...]) -> None:
 
 def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
     """What in the return value gets a cotangent, in order; None stands for that of a whole tuple, too."""
-    return list(_seeded(build.content_of(return_type), seed_type, (), ()))
+    return list(_seeded(build.content_of(return_type), seed_type, (), (), ""))
 
 
 def _seeded(
-    content: Content, seed_type: Any, path: tuple[int, ...], flags: tuple[tuple[int, ...], ...]
+    content: Content, seed_type: Any, path: tuple[int, ...], flags: tuple[tuple[int, ...], ...], way: str
 ) -> Iterator[SeededPart]:
     if seed_type == types.none:
         return
     match content:
         case tree.TupleContent():
+            ways = ways_of(content.type)
             for i, part in enumerate(content.parts):
-                yield from _seeded(part, seed_type.types[i], (*path, i), flags)
+                yield from _seeded(part, seed_type.types[i], (*path, i), flags, way + ways[i])
         case tree.OptionalContent():
             flag = (*content.path, tree.FLAG_OF_OPTIONAL)
-            yield from _seeded(content.inside, seed_type, path, (*flags, flag))
+            yield from _seeded(content.inside, seed_type, path, (*flags, flag), way)
         case _:
-            yield SeededPart(content, seed_type, path, flags)
+            yield SeededPart(content, seed_type, path, flags, way)
 
 
 def misfits(
@@ -163,14 +166,13 @@ def misfits(
     """What may not fit: parts that are None, and arrays of another shape than what they are the cotangents of."""
     found: list[Misfit] = []
     for part in parts:
-        at = "".join(f"[{i}]" for i in part.path)
         is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
-        found.extend(Misfit(builder.not_(flag), _none(at)) for flag in is_there)
+        found.extend(Misfit(builder.not_(flag), _none(part.way)) for flag in is_there)
         if part.leaf.is_array:
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
             given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
             shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
-            found.append(Misfit(differ(builder, *shapes), _another_shape(at), (shapes[0], shapes[1])))
+            found.append(Misfit(differ(builder, *shapes), _another_shape(part.way), (shapes[0], shapes[1])))
     return found
 
 

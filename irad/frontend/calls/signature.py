@@ -13,7 +13,7 @@ from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
-from irad.frontend.packing.classes import have_parts_alike
+from irad.frontend.packing.classes import have_parts_alike, structure_of, way_through
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.gradients import gradient_of_content, is_copied_list, may_be_shadow, may_be_tangent
@@ -115,13 +115,14 @@ def _duplicated(argument: Argument, kinds: set[LeafKind]) -> str:
     name = argument.name
     if isinstance(argument.type, types.BaseTuple):
         kind = "MixedDuplicated" if any(kind.has_cotangent for kind in kinds) else "Duplicated"
-        return f"irad.{kind}({name}, shadow), with a tuple of shadows"
+        what = "a tuple of shadows" if structure_of(argument.type) is None else f"irad.data.make_zero({name}) as shadow"
+        return f"irad.{kind}({name}, shadow), with {what}"
     return f"irad.Duplicated({name}, np.zeros_like({name}))"
 
 
 def _by_value(argument: Argument, kinds: set[LeafKind]) -> str:
     if any(kind.has_memory for kind in kinds):
-        return f"irad.MixedDuplicated({argument.name}, shadow), for a tuple of floats and arrays,"
+        return f"irad.MixedDuplicated({argument.name}, shadow), for what holds floats and arrays,"
     return f"irad.Active({argument.name})"
 
 
@@ -326,9 +327,9 @@ def _check_target(
     if leaf.is_array:
         good = good and target.type.ndim == leaf.type.ndim
     if not good:
-        at = "".join(f"[{i}]" for i in leaf.path)
+        way = way_through(argument.type, leaf.path)
         raise SignatureError(
-            f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
+            f"{argument}{way} of {_name(dispatcher)} is {described(leaf.type)}; "
             f"the {_GIVEN.get(role, 'memory given for its derivative')} is {described(target.type)}",
             f"pass {wanted}",
             _reason(role, leaf),

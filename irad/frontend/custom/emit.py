@@ -24,6 +24,7 @@ from irad.frontend import resident
 from irad.frontend.calls import seeding
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
+from irad.frontend.packing.classes import way_through
 from irad.frontend.values import abi
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -267,7 +268,10 @@ def _check_shapes(
     texts: tuple[str, str, str],
 ) -> None:
     """Raises where a shadow has not the shape of its array."""
-    parts = [seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, ()) for leaf in result.arrays]
+    parts = [
+        seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, (), way_through(shadow_type, leaf.path))
+        for leaf in result.arrays
+    ]
     for misfit in seeding.misfits(context, builder, primal, shadow, parts):
         with builder.if_then(misfit.is_there, likely=False):
             misfit.raise_it(context, builder, RuleError, texts)

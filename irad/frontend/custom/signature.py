@@ -20,6 +20,7 @@ from irad.errors import RuleError
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.numba.messages import described
+from irad.frontend.packing.classes import way_through
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.types import FunctionType
@@ -337,7 +338,9 @@ def check_augmented(
         for leaf in result.arrays:
             found, wanted = at_path(each, leaf.path), writable(leaf.type)
             if not fits(found, wanted, can_convert):
-                raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
+                raise misfit(
+                    rule, kind, "the wrong shadow" + way_through(each, leaf.path), described(wanted), described(found)
+                )
 
 
 def of_directions(rule: CustomRule, kind: str, what: str, found: Type, lanes: int | None) -> tuple[Type, ...]:
@@ -402,7 +405,7 @@ def _check_cotangent(
         assert each is not None
         good = _is_nothing(part) if each == types.none else part is not None and can_convert(part, each)
         if not good:
-            what = f"the wrong cotangent for argument {position}{_where(leaf)}"
+            what = f"the wrong cotangent for argument {position}{way_through(argument.type, leaf.path)}"
             raise misfit(rule, "reverse", what, described(each), described(part))
 
 
@@ -420,7 +423,3 @@ def at_path(numba_type: Type, path: tuple[int, ...]) -> Type | None:
             return None
         numba_type = numba_type.types[index]
     return numba_type
-
-
-def _where(leaf: Content) -> str:
-    return "".join(f"[{index}]" for index in leaf.path)

@@ -25,6 +25,7 @@ from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import emit_misfit, raise_kept
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import Extent, any_of, differ, extent_of, overlap, shape_of, strides_of
+from irad.frontend.packing.classes import way_through
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content
@@ -57,6 +58,11 @@ class Tracked:
     target_extent: Extent | None = None
     shadow: Any = None
     meminfo: Any = None
+
+    @property
+    def way(self) -> str:
+        """How Python writes the way to the leaf in the argument."""
+        return way_through(self.argument.type, self.leaf.path)
 
 
 @dataclass
@@ -177,7 +183,7 @@ class MemoryChecks:
         self.refuse(
             differ(self.builder, lengths, given_lengths),
             f"{_name(tracked)} has a different shape from the argument",
-            f"pass an array of the same shape: np.zeros_like({tracked.argument.name})",
+            f"pass an array of the same shape: np.zeros_like({tracked.argument.name}{tracked.way})",
             "a shadow needs one element for each element of the argument",
             (given_lengths, lengths),
         )
@@ -186,9 +192,9 @@ class MemoryChecks:
             self.refuse(
                 self._strides_differ(leaf, lengths, given),
                 f"{_name(tracked)} has different strides from the argument",
-                f"(a) make it with irad.shadow_like({tracked.argument.name}) or (b) if several arguments are views of "
-                "one array, make a shadow of the whole array and pass the same views of it or (c) let irad make the "
-                "shadow: irad.grad or irad.vjp",
+                f"(a) make it with irad.shadow_like({tracked.argument.name}{tracked.way}) or (b) if several arguments "
+                "are views of one array, make a shadow of the whole array and pass the same views of it or (c) let "
+                "irad make the shadow: irad.grad or irad.vjp",
                 "a shadow must have the memory layout of its argument; np.zeros_like of a view is contiguous, unlike "
                 "the view",
                 (given, strides_of(leaf, self.flat)),
@@ -223,7 +229,7 @@ class MemoryChecks:
             self.refuse(
                 overlap(self.builder, target, extent),
                 f"{_name(tracked)} shares memory with {argument}",
-                f"pass a separate array, for instance np.zeros_like({tracked.argument.name})",
+                f"pass a separate array, for instance np.zeros_like({tracked.argument.name}{tracked.way})",
                 "writing the derivative there would overwrite values that the function uses",
             )
 
@@ -321,4 +327,4 @@ class MemoryChecks:
 
 
 def _name(tracked: Tracked) -> str:
-    return f"the {_NAMES.get(tracked.role, 'shadow')} of {tracked.argument}"
+    return f"the {_NAMES.get(tracked.role, 'shadow')} of {tracked.argument}{tracked.way}"

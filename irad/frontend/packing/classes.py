@@ -20,6 +20,8 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias
 
+from numba.core import types
+
 from irad.data.recursive.containers import NAMED_TUPLE
 from irad.data.recursive.kinds import add_family
 from irad.errors import HERE, SignatureError
@@ -73,6 +75,27 @@ def have_parts_alike(one: Any, other: Any) -> bool:
     """
     mine, others = structure_of(one), structure_of(other)
     return len(one.types) == len(other.types) and (mine is None or others is None or mine.keys == others.keys)
+
+
+def ways_of(tuple_type: types.BaseTuple) -> list[str]:
+    """How Python writes the way to each part of a tuple, or of the structure that it stands for."""
+    if (packed := structure_of(tuple_type)) is not None:
+        return list(packed._ways)
+    if isinstance(tuple_type, types.BaseNamedTuple):
+        return [f".{name}" for name in tuple_type.fields]
+    return [f"[{i}]" for i in range(len(tuple_type.types))]
+
+
+def way_through(numba_type: Any, path: Iterable[int]) -> str:
+    """How Python writes the way to a part of a value, for the places of tuples on that way."""
+    written = ""
+    for step in path:
+        if isinstance(numba_type, types.Optional):  # a step to what may be None
+            numba_type = numba_type.type
+        elif isinstance(numba_type, types.BaseTuple):
+            written += ways_of(numba_type)[step]
+            numba_type = numba_type.types[step]
+    return written
 
 
 def shown_structure(cls: type[Structure]) -> str:

@@ -12,7 +12,7 @@ from numba.core import types
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.classes import structure_of
+from irad.frontend.packing.classes import ways_of
 from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
 
@@ -42,11 +42,7 @@ def parts_of(content: tree.Content) -> list[tuple[str, str, tree.Content]]:
         case tree.InstanceContent():
             return [(f".{name}", f".{name}", part) for name, part in zip(content.names, content.parts, strict=True)]
         case tree.TupleContent():
-            shown = [f"[{i}]" for i in range(len(content.parts))]
-            if (packed := structure_of(content.type)) is not None:
-                shown = list(packed._ways)
-            elif isinstance(content.type, types.BaseNamedTuple):
-                shown = [f".{name}" for name in content.type.fields]
+            shown = ways_of(content.type)
             return [(f"[{i}]", shown[i], part) for i, part in enumerate(content.parts)]
         case _:
             return []

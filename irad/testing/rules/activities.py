@@ -10,6 +10,7 @@ from typing import Any
 import irad
 from irad.data.floats import has_floats
 from irad.errors import SignatureError
+from irad.frontend.packing.packed import packed
 
 _ANNOTATIONS = (irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed, irad.MixedDuplicated)
 
@@ -20,7 +21,7 @@ def unwrapped(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, 
     Raises:
         SignatureError: none does.
     """
-    values = tuple(each.value if isinstance(each, _ANNOTATIONS) else each for each in arguments)
+    values = tuple(packed(each.value if isinstance(each, _ANNOTATIONS) else each) for each in arguments)
     active = [
         not isinstance(each, irad.Const) and has_floats(value) for each, value in zip(arguments, values, strict=True)
     ]

@@ -32,6 +32,7 @@ from irad.frontend.memory.object_gradients import NotedWords
 from irad.frontend.memory.object_memory import clear_objects, copy_objects
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import clear, extent_of_array
+from irad.frontend.packing.classes import way_through
 from irad.frontend.values import abi, build
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
@@ -213,7 +214,7 @@ class _Pullback:
         objects = [
             GivenObject(
                 abi.reference_of(leaf),
-                argument.name + "".join(f"[{step}]" for step in leaf.path),
+                argument.name + way_through(argument.type, leaf.path),
                 derivation.task.role_of(argument.position),
                 lane.objects.get(leaf.index),
             )
