@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from numba import float64, int64, optional, typed
+from numba import float64, int64, njit, optional, typed
 from numba.experimental import jitclass
 
 import irad
@@ -605,6 +605,20 @@ def test_r27_complex_vectors_are_accumulated_once() -> None:
     assert x["number"] == 0.0
     assert data.dot(x, x) == 4.0 + 36.0
     assert data.dot([1j, 2.0], [1.0, 1j]) == -1j + 2j
+
+
+def test_r27_holomorphic_derivatives_are_seeded_once() -> None:
+    z = np.array([1.0 + 2j, 3.0 - 1j])
+    x = {"first": z, "again": [z], "number": 0.5j}
+
+    @njit
+    def f(p):
+        return np.sum(p["first"] ** 2) * np.sum(p["again"][0]) * p["number"]
+
+    slopes = [irad.jvp(f, (x,), (data.one_hot(x, index),))[1] for index in range(data.to_vec(x).size)]
+    truth = np.append(x["number"] * (2 * z * z.sum() + (z**2).sum()), (z**2).sum() * z.sum())
+    np.testing.assert_allclose(slopes[::2], truth, rtol=1e-14)
+    np.testing.assert_allclose(slopes[1::2], 1j * truth, rtol=1e-14)
 
 
 def test_closures_hold_vectors() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import tracemalloc
+from collections import namedtuple
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,22 +26,26 @@ def solvers() -> SimpleNamespace:
     return SimpleNamespace(**runpy.run_path(str(FOLDER / "optimisers.py")))
 
 
+Field = namedtuple("Field", "z rest")
+
+
 def test_conjugate_gradients_in_a_complex_space(solvers: Any) -> None:
     random = np.random.default_rng(1)
     root = random.standard_normal((5, 5)) + 1j * random.standard_normal((5, 5))
     matrix = root @ root.conj().T + np.eye(5)
 
     def flat(x: VectorSpace) -> Any:
-        return np.append(x.value["z"].ravel(), x.value["rest"][0])
+        return np.append(x.value.z.ravel(), x.value.rest[0])
 
     def product(x: VectorSpace) -> VectorSpace:
         image = matrix @ flat(x)
-        return VectorSpace({"z": image[:4].reshape(2, 2), "rest": (complex(image[4]), "text")})
+        return VectorSpace(Field(image[:4].reshape(2, 2), [complex(image[4]), "text"]))
 
-    b = VectorSpace({"z": random.standard_normal((2, 2)) + 0j, "rest": (2.0 - 1j, "text")})
+    b = VectorSpace(Field(random.standard_normal((2, 2)) + 0j, [2.0 - 1j, "text"]))
     x = solvers.conjugate_gradients(product, b, 20)
     np.testing.assert_allclose(flat(x), np.linalg.solve(matrix, flat(b)), rtol=1e-9)
-    assert x.value["rest"][1] == "text"
+    assert type(x.value) is Field
+    assert x.value.rest[1] == "text"
     y = product(b)
     assert x.dot(1j * y) == pytest.approx(1j * x.dot(y))  # linear on the right
     assert (1j * x).dot(y) == pytest.approx(-1j * x.dot(y))  # conjugate on the left
