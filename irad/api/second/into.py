@@ -17,8 +17,13 @@ from irad.api.jacobians.call import call_of
 from irad.api.jacobians.jacobian import derivative_matrix
 from irad.api.jacobians.specialised import Written, shadow_like, specialised
 from irad.api.selection import Selection, selected
+from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.values import tree
+from irad.frontend.values.build import content_of
 from irad.options import Options
 
 
@@ -138,6 +143,7 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
 
     def build() -> DerivativeDispatcher:
         def write(given: tuple[Any, ...]) -> Written:
+            _check_destination(kind, given[0], function)
             return _code(kind, given[0], count, has_aux, call_of(function)), scope
 
         scope = {"irad_push": push, "irad_shadow_like": shadow_like}
@@ -151,6 +157,22 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
 
     found = remembered(primal, (kind, argnums, has_aux, used), build)
     return wanted.bound(found, leading=2)
+
+
+def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> None:
+    """Checks that products can be written to ``out``.
+
+    Raises:
+        SignatureError: there is something in it that is no array.
+    """
+    for leaf in tree.leaves(content_of(out)):
+        if leaf.kind.is_reference or leaf.kind is tree.LeafKind.RECORD:
+            raise SignatureError(
+                f"irad.{kind} of {function.__qualname__} is to write to {described(leaf.type)}",
+                "irad.hvp or irad.hvp_and_grad, which return the product",
+                "the product is the tangent of the memory for the gradient, and only that of an array is written to",
+                location_of(function),
+            )
 
 
 def _code(kind: str, out: Any, count: int | None, has_aux: bool, call: str) -> str:

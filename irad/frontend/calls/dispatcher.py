@@ -18,7 +18,7 @@ from numba.core.base import BaseContext
 from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
-from irad.errors import BackendError, IradError, SignatureError, UnsupportedError, without_source
+from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Role, Task
 from irad.frontend.calls.definition import Definition
@@ -291,22 +291,11 @@ def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], ta
     checkpoint differentiates in compiled code.
 
     Raises:
-        UnsupportedError: it is written to the shadow of an object.
         IradError: there is no first derivative.
     """
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
     with shadow().suspended():
-        derivation = derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
-    names = [a.name for a, _ in derivation.active_objects() if task.role_of(a.position).takes_derivative]
-    if names:
-        raise UnsupportedError(
-            f"a derivative of {primal.py_func.__qualname__} that is written to the shadow of {' and '.join(names)} is "
-            "differentiated",
-            "differentiate one that returns it: irad.grad, irad.value_and_grad, or irad.Active in irad.autodiff",
-            "irad cannot differentiate yet what is written to shadows of lists, dictionaries and instances",
-            location_of(primal.py_func),
-        )
-    return derivation
+        return derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

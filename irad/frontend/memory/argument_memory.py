@@ -22,7 +22,7 @@ from irad.frontend.memory.list_memory import ListBlock, fill_block, head_size, i
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory, SeparateObjects
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import Owner
+from irad.frontend.memory.regions import Owner, Regions
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
     Extent,
@@ -197,7 +197,7 @@ class ArgumentMemory:
             found.place(joined=False)
         found.connect(self.references.scratch)
         if given:
-            self._take_given(found, given)
+            self._take_given(found, found.regions, given)
         self._put_tangents(found, joined=joined)
         for tracked in automatic:
             slot = tracked.meminfo = self.references.slot(self._group_of(tracked))
@@ -209,20 +209,24 @@ class ArgumentMemory:
         """The same in code that is differentiated itself, where what is written must not be reached in two ways."""
         objects = [leaf for _, leaf in self.derivation.active_objects()]
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
-        if self._is_written(everything) or any(tracked.target_extent is not None for tracked in self.tracked):
-            found = self._object_memory(objects, automatic, keeps_apart=True)
+        given = self._objects_given()
+        is_changed = bool(given) or self._is_written(everything)
+        found = self._object_memory(objects, automatic, keeps_apart=True)
+        if is_changed or any(tracked.target_extent is not None for tracked in self.tracked):
             self.references.loops.append(found.release)
             found.survey(self.references.scratch)
             self._refuse_targets(found)
-            if self._is_written(everything):
-                self.references.refuse(
-                    found.place(joined=True),
-                    "arguments, or parts of one, share memory",
-                    "pass a copy of what is shared",
-                    "where a derivative is differentiated again, shadows of objects lie apart, and the function may "
-                    "write to that memory",
-                )
+        if is_changed:
+            self.references.refuse(
+                found.place(joined=True),
+                "arguments, or parts of one, share memory",
+                "pass a copy of what is shared",
+                "where a derivative is differentiated again, shadows of objects lie apart, and the function may write "
+                "to that memory, or the derivative is written to a shadow that was passed",
+            )
         separate = self._objects = SeparateObjects(self.context, self.builder, objects, self.flat, self.references)
+        if given:
+            self._take_given(separate, found.regions, given)
         self._put_tangents(separate, joined=False)
         for tracked in automatic:
             self._allocate_alone(tracked)
@@ -247,12 +251,14 @@ class ArgumentMemory:
             found.append(GivenObject(abi.reference_of(leaf), f"{argument.name}{way}", role, value))
         return found if any(each.value is not None for each in found) else []
 
-    def _take_given(self, objects: ObjectMemory, given: Sequence[GivenObject]) -> None:
+    def _take_given(
+        self, objects: ObjectMemory | SeparateObjects, regions: Regions, given: Sequence[GivenObject]
+    ) -> None:
         follow = follower(objects.given, self.references)
         shadows = self._given_shadows = GivenShadows(self.context, self.builder, self.references, given, follow)
         others = [each for lane in self._other_lanes if (each := lane._given_shadows) is not None]
         arrays = [t.target_extent for lane in (self, *self._other_lanes) for t in lane.tracked]
-        shadows.check(objects.regions, [each for each in arrays if each is not None], others)
+        shadows.check(regions, [each for each in arrays if each is not None], others)
         if not self._is_separate:
             shadows.put()
 

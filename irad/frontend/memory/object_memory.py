@@ -141,10 +141,12 @@ class SeparateObjects:
         """What gradients are made from."""
         return Notes(self._context, self._builder, KeptNotes(self._builder, self._shadows.kept), None, fail)
 
-    def given(self, references: References, words: Words, visit: Visit) -> GivenValues:
-        """What follows tangents, as `GivenValues` does."""
+    def given(
+        self, references: References, words: Words, visit: Visit | None, visit_block: VisitBlock | None = None
+    ) -> GivenValues:
+        """What follows tangents or memory that the caller gave, as `GivenValues` does."""
         noted = KeptNotes(self._builder, self._shadows.kept)
-        return GivenValues(self._context, self._builder, noted, references, words, visit)
+        return GivenValues(self._context, self._builder, noted, references, words, visit, visit_block)
 
 
 def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:

@@ -160,6 +160,22 @@ def test_third_derivatives():
     assert numbers(irad.hvp(slope)(along, pairs_of(X))) == pytest.approx(wanted, rel=1e-7)
 
 
+def test_what_is_written_to_shadows():
+    """A gradient in a shadow made by the function; and products, which would be tangents of what is only read."""
+
+    @njit
+    def slope(model):
+        shadow = Model(0.0, np.zeros(2), List([0.0]))
+        irad.autodiff(irad.Reverse, of_instance, irad.Duplicated(model, shadow))
+        return weighted_instance(shadow)
+
+    found = irad.grad(slope)(model_of(X))
+    assert [found.a, *found.rest, *found.terms] == pytest.approx(CHANGE)
+    for product, out in ((irad.hvp_into, List([0.0])), (irad.hvp_and_grad_into, (List([0.0]), List([0.0])))):
+        with pytest.raises(irad.SignatureError, match=r"to write to a ListType\[float64\]"):
+            product(njit(lambda items: items[0] ** 3))(out, List([1.0]), List([2.0]))
+
+
 @njit
 def through_workspace(model, x):
     """x⁴; the instance is no argument that is differentiated."""
