@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 from typing import Any
 
@@ -110,6 +111,14 @@ def test_functions_are_found_by_their_entries():
         assert found.is_wrapper == name.startswith("cfunc")
     assert function_at(Foreign(significand).__wrapper_address__()) is None
     assert function_at(0) is None
+
+
+def test_functions_are_found_where_objects_were_put_aside():
+    gc.freeze()
+    found = function_at(wave.address)
+    assert found is not None
+    assert found.function is wave
+    assert gc.get_freeze_count() > 100_000
 
 
 def test_code_that_is_not_numbas_is_an_error_of_the_call():

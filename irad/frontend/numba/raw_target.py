@@ -311,10 +311,24 @@ class AddressedFunction:
 
 
 def function_at(address: int) -> AddressedFunction | None:
-    """The function whose machine code, as Numba compiled it, begins at an address: searched among all objects."""
+    """The function whose machine code, as Numba compiled it, begins at an address: searched among all objects.
+
+    Those that ``gc.freeze`` has put aside come last, and are put aside again.
+    """
     if not address:
         return None
-    for found in gc.get_objects():
+    found = _among(gc.get_objects(), address)
+    if found is None and gc.get_freeze_count():
+        gc.unfreeze()
+        try:
+            found = _among(gc.get_objects(), address)
+        finally:
+            gc.freeze()
+    return found
+
+
+def _among(objects: list[Any], address: int) -> AddressedFunction | None:
+    for found in objects:
         kind = type(found)
         if issubclass(kind, CFunc):
             if found._wrapper_address == address:
