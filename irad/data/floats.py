@@ -22,17 +22,17 @@ Vector: TypeAlias = NDArray[np.float64]
 
 def has_floats(value: object) -> bool:
     """Whether there is a float in ``value``, were it not empty."""
-    return any(True for _ in _vectors(value))
+    return any(True for _ in vectors(value))
 
 
-def _vectors(value: Any) -> Iterator[tuple[VectorKind, Any]]:
-    """The numbers and arrays in a value, field by field of records, with their kinds."""
+def vectors(value: Any) -> Iterator[tuple[VectorKind, Any]]:
+    """The numbers and arrays of floats in a value, field by field of records, with their kinds."""
     kind, container = kind_of(value), container_of(value, or_records=True)
     if isinstance(kind, VectorKind):
         yield kind, value
     elif container is not None:
         for _, member in container.members(value):
-            yield from _vectors(member)
+            yield from vectors(member)
 
 
 def floats_only(value: Any) -> Any:
@@ -44,7 +44,7 @@ def floats_only(value: Any) -> Any:
 
 def read_floats(value: object) -> Vector:
     """The floats of ``value`` as doubles."""
-    return np.concatenate([np.zeros(0), *(kind.read(part) for kind, part in _vectors(value))])
+    return np.concatenate([np.zeros(0), *(kind.read(part) for kind, part in vectors(value))])
 
 
 # --- other floats -----------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def with_floats(value: Any, floats: Vector) -> Any:
 
     Elements that shared memory get memory of their own.
     """
-    lengths = [kind.length(part) for kind, part in _vectors(value)]
+    lengths = [kind.length(part) for kind, part in vectors(value)]
     assert floats.size == sum(lengths), "more or fewer floats than the structure has"
     chunks = iter(np.split(floats, np.cumsum(lengths)))
     return mapped(lambda each: _refilled(each, chunks), value)

@@ -6,19 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from irad.data.floats import has_floats, laid_out_like, read_floats, with_floats
-from irad.data.structure import flattened, mapped
+from irad.data.floats import has_floats, laid_out_like, read_floats, vectors, with_floats
+from irad.data.structure import mapped
 
 
 def holds_single(value: Any) -> bool:
     """Whether there are floats of single precision in a value."""
-    return any(isinstance(each, np.ndarray | np.generic) and _is_single(each.dtype) for each in flattened(value))
-
-
-def _is_single(dtype: np.dtype[Any]) -> bool:
-    if dtype.fields is not None:
-        return any(_is_single(entry[0]) for entry in dtype.fields.values())
-    return dtype.base in (np.float32, np.complex64)
+    return any(getattr(part, "dtype", None) in (np.float32, np.complex64) for _, part in vectors(value))
 
 
 def in_types_of(value: Any, like: Any) -> Any:

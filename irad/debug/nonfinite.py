@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,21 +55,9 @@ def _marks(numbers: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _look(value: object, path: str) -> Iterator[Found]:
-    match value:
-        case np.ndarray():
-            yield from _look_at_array(value, path)
-        case complex() | np.complexfloating():
-            for part in (float(value.real), float(value.imag)):
-                if not math.isfinite(part):
-                    yield Found(path, part)
-        case float() | np.floating():
-            if not math.isfinite(value):
-                yield Found(path, float(value))
-        case _:
-            pass
-
-
-def _look_at_array(array: NDArray[Any], path: str) -> Iterator[Found]:
+    if not isinstance(value, float | complex | np.inexact | np.ndarray):
+        return
+    array = np.asarray(value)
     if array.dtype.kind not in "fc" or np.isfinite(array).all():
         return
     kind, count = (np.complex128, 2) if array.dtype.kind == "c" else (np.float64, 1)

@@ -17,7 +17,7 @@ import numpy as np
 
 import irad
 from irad.data.copies import copied, same_bits
-from irad.data.floats import Vector, has_floats, read_floats, with_floats
+from irad.data.floats import Vector, has_floats, read_floats, vectors, with_floats
 from irad.data.precision import holds_single, in_types_of
 from irad.data.structure import flattened, is_structure, paired
 from irad.options import Options
@@ -239,24 +239,14 @@ def only_memory(value: Any, shadow: Any) -> Vector:
 def fill(value: Any, draw: Callable[[Any], Any] | None) -> None:
     """Overwrites the floats of all arrays in a value, with numbers drawn in a shape or with zeros."""
     for each in flattened(value, tuple):
-        if isinstance(each, _MEMORY) and each.dtype.names is not None:
-            _fill_fields(each, draw)
-        elif isinstance(each, np.ndarray) and has_floats(each):
+        if not (isinstance(each, _MEMORY) and has_floats(each)):
+            continue
+        if isinstance(each, np.ndarray):
             each.flags.writeable = True
-            each[...] = 0.0 if draw is None else draw(each.shape)
-            if draw is not None and each.dtype.kind == "c":
-                each.imag[...] = draw(each.shape)
-
-
-def _fill_fields(value: Any, draw: Callable[[Any], Any] | None) -> None:
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = True
-    for name in value.dtype.names:
-        part = value[name]
-        if isinstance(part, _MEMORY):
-            fill(part, draw)
-        elif has_floats(part):
-            value[name] = 0.0 if draw is None else draw(())
+        for _, array in vectors(each):  # of records the fields
+            array[...] = 0.0 if draw is None else draw(array.shape)
+            if draw is not None and array.dtype.kind == "c":
+                array.imag[...] = draw(array.shape)
 
 
 def nudge(value: Any) -> Any:
