@@ -14,10 +14,12 @@ from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
+from irad.frontend.memory.returned_seeds import ReturnedSeeds
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of, ways_of
 from irad.frontend.values import build, layouts, tree
+from irad.frontend.values.gradients import may_be_tangent
 from irad.frontend.values.tree import Content, LeafKind
 
 _DATA_FIELD = 4
@@ -71,13 +73,42 @@ class SeededPart:
     way: str
 
 
-def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
+def check_seed(name: str, return_type: Any, seed_type: Any, *, is_separate: bool = False) -> None:
     """Checks the structure of a seed against that of the return value.
 
+    Args:
+        name: of the function.
+        return_type: what it returns.
+        seed_type: the type of the seed.
+        is_separate: whether the caller has the value before the reverse sweep begins, and may change what it leads to.
+
     Raises:
-        SignatureError: it is another one.
+        SignatureError: it is another one, or a separate sweep is given one for a list, dictionary or instance.
     """
+    if is_separate:
+        _check_separate(name, return_type, seed_type)
     _check(name, return_type, seed_type, "")
+
+
+def _check_separate(name: str, return_type: Any, seed_type: Any) -> None:
+    for part in seeded_parts(return_type, seed_type) if _may_follow(return_type, seed_type) else ():
+        if part.leaf.kind.is_reference:
+            raise SignatureError(
+                f"value{part.way} of {name} is {described(part.leaf.type)}, which takes no cotangent where the two sweeps "
+                "are called separately",
+                f"(a) pass None for it or (b) irad.autodiff(irad.Reverse, {name}, …, seed=…), which runs both sweeps "
+                "or (c) return the arrays and numbers in it",
+                "you have the value before the reverse sweep begins, and may change what it leads to",
+            )
+
+
+def _may_follow(return_type: Any, seed_type: Any) -> bool:
+    """Whether a seed has the tuples that the value has."""
+    if seed_type == types.none or not isinstance(return_type, types.BaseTuple):
+        return True
+    if not isinstance(seed_type, types.BaseTuple) or not have_parts_alike(return_type, seed_type):
+        return False
+    return all(map(_may_follow, return_type.types, seed_type.types))
 
 
 def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
@@ -107,10 +138,9 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
             wanted = "an array of the same dtype and shape (np.ones_like(value)), or None for no weight"
         case LeafKind.RECORD:
             good, wanted = seed_type == return_type, "a record of the same dtype, or None for no weight"
-        case LeafKind.LIST:
-            good, wanted = False, "None: a list takes no cotangent; return an array of its items"
-        case LeafKind.OBJECT:
-            good, wanted = False, "None: an object takes no cotangent; return the arrays and numbers in it"
+        case LeafKind.LIST | LeafKind.OBJECT:
+            good = may_be_tangent(build.content_of(return_type), seed_type)
+            wanted = "a value of the same type and structure (irad.data.make_zero makes one), or None for no weight"
         case LeafKind.INERT | LeafKind.OPTIONAL:
             good, wanted = False, "None: the value has no derivative"
     if not good and seed_type != types.none:
@@ -168,12 +198,20 @@ def misfits(
     for part in parts:
         is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
         found.extend(Misfit(builder.not_(flag), _none(part.way)) for flag in is_there)
+        if part.leaf.kind.is_reference:
+            followed = _followed(context, builder, value, seed, part)
+            found.append(Misfit(followed.misfit(), _another_structure(part.way)))
         if part.leaf.is_array:
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
             given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
             shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
             found.append(Misfit(differ(builder, *shapes), _another_shape(part.way), (shapes[0], shapes[1])))
     return found
+
+
+def _followed(context: BaseContext, builder: IRBuilder, value: Any, seed: Any, part: SeededPart) -> ReturnedSeeds:
+    given = part_of(builder, seed, part.path), part.type
+    return ReturnedSeeds(context, builder, part.leaf, part_of(builder, value, part.leaf.path), given)
 
 
 def misfit_of_final(builder: IRBuilder, given: Any, array: Any) -> Misfit:
@@ -195,6 +233,14 @@ def _another_shape(at: str) -> tuple[str, str, str]:
     return (
         f"the cotangent{at} has a different shape from the array that the function returned",
         f"pass an array with the shape of the value: np.ones_like(value{at})",
+        _WEIGHS,
+    )
+
+
+def _another_structure(at: str) -> tuple[str, str, str]:
+    return (
+        f"the cotangent{at} has other lengths, keys or shapes than what the function returned",
+        f"pass what irad.data.make_zero(value{at}) makes, with other numbers",
         _WEIGHS,
     )
 
@@ -243,6 +289,9 @@ def add_seed(context: BaseContext, builder: IRBuilder, shadow: Any, value: Any, 
     leaf, seed_type = seeded.leaf, seeded.type
     place = place_of(builder, shadow, leaf.path)
     part = part_of(builder, seed, seeded.path)
+    if leaf.kind.is_reference:
+        _followed(context, builder, value, seed, seeded).add(place, add_elements)
+        return
     if leaf.kind is LeafKind.NUMBER:
         builder.store(context.cast(builder, part, seed_type, leaf.type), place)
         return

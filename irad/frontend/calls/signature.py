@@ -182,8 +182,8 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
-    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT)
-    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in build.returned_leaves(return_type)):
+    leaves = build.returned_leaves(return_type)
+    if task.seed is Seed.GIVEN and all(leaf.kind is LeafKind.INERT for leaf in leaves):
         raise _not_a_float(dispatcher, return_type)
 
 

@@ -12,7 +12,7 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.experimental.jitclass.base import imp_dtor
-from numba.typed.dictobject import new_dict
+from numba.typed.dictobject import _dict_lookup, new_dict
 from numba.typed.listobject import new_list
 
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
@@ -50,6 +50,11 @@ class Reader:
         yield number, build.load(key), build.load(value)
         build.branch(head)
         build.position_at_end(end)
+
+    def _entry_of(self, content: tree.DictionaryContent, dictionary: Any, key: Any) -> Any:
+        """Which entry of a dictionary has a key; negative if none has."""
+        signature = types.intp(content.type, content.key.type)
+        return self._context.compile_internal(self._builder, _position, signature, [dictionary, key])
 
     def _entry_at(self, pointer: Value, number: Value) -> Any:
         """The address of the value of an entry of a dictionary."""
@@ -92,6 +97,12 @@ class Reader:
 
     def _load_word(self, pointer: Value, offset: int) -> Any:
         return self._builder.load(self._builder.bitcast(self._at(pointer, offset), INTP.as_pointer()))
+
+
+def _position(values: Any, key: Any) -> int:
+    """Compiled by Numba: which entry has a key; negative if none has."""
+    found, _ = _dict_lookup(values, key, hash(key))
+    return found
 
 
 class Maker:

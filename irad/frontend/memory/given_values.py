@@ -15,7 +15,6 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
-from numba.typed.dictobject import _dict_lookup
 
 from irad.frontend.memory.object_gradients import NotedWords, Notes
 from irad.frontend.memory.references import References
@@ -235,12 +234,12 @@ class GivenValues(Notes):
         self, content: tree.DictionaryContent, given: tree.DictionaryContent, place: Any, name: str
     ) -> None:
         context, build = self._context, self._builder
-        key_type, count = content.key.type, self._word()
+        count = self._word()
         value = self._stored(given.type, place)
         its_count = context.compile_internal(build, _length, types.intp(given.type), [value])
         self._refuse_length(name, its_count, count)
         with self._each_entry(content, count) as (key, cell):
-            found = context.compile_internal(build, _position, types.intp(given.type, key_type), [value, key])
+            found = self._entry_of(given, value, key)
             self._references.refuse(
                 build.icmp_signed("<", found, INTP(0)),
                 f"the {self._words.what} of {name}, a dictionary, lacks one of its keys",
@@ -282,12 +281,6 @@ def refuse_length(references: References, builder: IRBuilder, given: Any, wanted
 def _length(values: Any) -> int:
     """Compiled by Numba."""
     return len(values)
-
-
-def _position(values: Any, key: Any) -> int:
-    """Compiled by Numba: which entry has a key; negative if none has."""
-    found, _ = _dict_lookup(values, key, hash(key))
-    return found
 
 
 def _item(values: Any, key: Any) -> Any:
