@@ -94,8 +94,8 @@ def _check_separate(name: str, return_type: Any, seed_type: Any) -> None:
     for part in seeded_parts(return_type, seed_type) if _may_follow(return_type, seed_type) else ():
         if part.leaf.kind.is_reference:
             raise SignatureError(
-                f"value{part.way} of {name} is {described(part.leaf.type)}, which takes no cotangent where the two sweeps "
-                "are called separately",
+                f"value{part.way} of {name} is {described(part.leaf.type)}, which takes no cotangent where the two "
+                "sweeps are called separately",
                 f"(a) pass None for it or (b) irad.autodiff(irad.Reverse, {name}, …, seed=…), which runs both sweeps "
                 "or (c) return the arrays and numbers in it",
                 "you have the value before the reverse sweep begins, and may change what it leads to",
@@ -200,7 +200,7 @@ def misfits(
         found.extend(Misfit(builder.not_(flag), _none(part.way)) for flag in is_there)
         if part.leaf.kind.is_reference:
             followed = _followed(context, builder, value, seed, part)
-            found.append(Misfit(followed.misfit(), _another_structure(part.way)))
+            found.append(Misfit(followed.misfit(is_there), _another_structure(part.way)))
         if part.leaf.is_array:
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
             given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))

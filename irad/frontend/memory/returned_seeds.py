@@ -6,8 +6,9 @@ parts without one. Where a shadow leads nowhere, nothing that has a derivative w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
@@ -49,12 +50,15 @@ class ReturnedSeeds(Reader):
         self._builder.store(model.as_data(self._builder, value), place)
         return self._builder.bitcast(place, VOID_POINTER)
 
-    def misfit(self) -> Any:
-        """A bit: whether lengths, keys or shapes are not those of the value."""
-        self._flag = cgutils.alloca_once_value(self._builder, cgutils.false_bit)
-        self._builder.store(cgutils.false_bit, self._flag)
-        self._part(self._content, self._places[0], None, self._given, self._places[1], None)
-        return self._builder.load(self._flag)
+    def misfit(self, conditions: Sequence[Any]) -> Any:
+        """A bit: whether lengths, keys or shapes are not those of the value, which is there if all conditions hold."""
+        build = self._builder
+        self._flag = cgutils.alloca_once(build, cgutils.false_bit.type)
+        build.store(cgutils.false_bit, self._flag)
+        is_there: Value = cgutils.true_bit
+        with build.if_then(reduce(build.and_, conditions, is_there)):
+            self._part(self._content, self._places[0], None, self._given, self._places[1], None)
+        return build.load(self._flag)
 
     def add(self, shadow: Any, add_elements: AddElements) -> None:
         """Adds the cotangent, which fits, to the shadow; ``add_elements`` is `seeding.add_elements`."""

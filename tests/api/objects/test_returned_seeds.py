@@ -129,6 +129,19 @@ def test_cotangents_that_do_not_fit():
             irad.autodiff(Reverse, function, Active(X), seed=seed)
 
 
+def test_what_may_be_none():
+    @njit
+    def perhaps(x):
+        if x > 2.0:
+            return None, x
+        return List([x, x * x]), x
+
+    assert irad.autodiff(Reverse, perhaps, Active(X), seed=(List([1.0, 10.0]), 1.0)) == (2.0 + 20.0 * X,)
+    assert irad.autodiff(Reverse, perhaps, Active(3.0), seed=(None, 1.0)) == (1.0,)
+    with pytest.raises(irad.SignatureError, match=r"is a value, but value.* is None"):
+        irad.autodiff(Reverse, perhaps, Active(3.0), seed=(List([1.0, 10.0]), 1.0))
+
+
 def test_nothing_leaks():
     for function, seed, _ in CASES:
         irad.autodiff(Reverse, function, Active(X), seed=seed)
