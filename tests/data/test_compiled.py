@@ -12,6 +12,7 @@ from numba.experimental import jitclass
 
 import irad
 from irad import data
+from irad.testing.allocations import allocations
 
 Layer = namedtuple("Layer", ["weights", "bias", "steps"])
 PARTICLE = np.dtype([("position", np.float64, 3), ("mass", np.float32), ("number", np.int64)])
@@ -137,3 +138,160 @@ def test_what_may_be_shared_is_what_may_be_in_python(wrap: Any) -> None:
             if number != 9:  # outputs that share less than the first input: Python replaces them, compiled code cannot
                 assert found == outcome(python, same), (number, python)
     assert refused == 7
+
+
+# --- vectors ----------------------------------------------------------------------------------------------------------
+
+
+@njit
+def conjugate_gradients(model: Any, steps: int) -> Any:
+    """Solves ``2 x + (sum of x) = model``, for instances of a jitclass."""
+    b = data.VectorSpace(model)
+    x, residual, direction = b.zero(), b.copy(), b.copy()
+    for _ in range(steps):
+        image = 2.0 * direction
+        image.value.weights += direction.value.weights.sum()
+        before = residual.dot(residual)
+        length = before / direction.dot(image)
+        x.axpy(length, direction)
+        residual.axpy(-length, image)
+        direction = residual + (residual.dot(residual) / before) * direction
+    return x, residual.norm()
+
+
+def test_conjugate_gradients_over_an_instance() -> None:
+    right = np.array([1.0, -2.0, 4.0])
+    x, rest = conjugate_gradients(Model(right, 3.0, None), 3)
+    assert isinstance(x, data.VectorSpace)
+    np.testing.assert_allclose(x.value.weights, np.linalg.solve(2.0 * np.eye(3) + np.ones((3, 3)), right), rtol=1e-12)
+    assert x.value.bias == pytest.approx(1.5, rel=1e-12)
+    assert x.value.steps == 3
+    assert x.value.cache is None
+    assert rest < 1e-12
+
+
+@njit
+def operators(x: Any, y: Any) -> Any:
+    z = (2.0 * x - y / 4 + (-y)).copy()
+    z += x
+    z -= y
+    z *= 2.0
+    z /= 4.0
+    z.axpy(3.0, x)
+    y.copyto(x)
+    y.zero_()
+    y.map_(np.add, x, x)
+    return z, x, y, x.map(np.multiply, x)
+
+
+def test_operators_of_vectors_are_those_in_python() -> None:
+    def vectors() -> Any:
+        values = ((np.array([1.0, 2.0]), np.array([1j, 2.0])[::-1]), (np.array([3.0, 5.0]), np.array([1.0, 4j])[::-1]))
+        return map(data.VectorSpace, values)
+
+    for mine, expected in zip(operators(*vectors()), operators.py_func(*vectors()), strict=True):
+        for part, wanted in zip(mine.value, expected.value, strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=1e-15)
+
+
+# --- memory, derivatives, refusals ------------------------------------------------------------------------------------
+
+
+@njit
+def repeated(x: Any, y: Any, steps: int) -> None:
+    for _ in range(steps):
+        data.accumulate(x, y)
+        data.make_zero_(x)
+        data.VectorSpace(x).axpy(0.5, data.VectorSpace(y))
+
+
+def test_nothing_is_allocated_in_place() -> None:
+    a, numbers = np.ones(3), typed.List([1.0, 2.0])
+    x, y = (
+        (Model(array, 1.0, None), array, numbers.copy(), typed.List([array + i for i in range(1, 15)] + [array]))
+        for array in (a, a + 1.0)
+    )
+    made = []
+    for steps in (1, 1, 10_000):
+        with allocations() as counted:
+            repeated(x, y, steps)
+            found = counted()
+        assert (found.kept, found.kept_headers) == (0, 0)
+        made.append(found.made)
+    assert made[1] == made[2]
+
+
+@njit
+def loss(x: Any) -> float:
+    y = data.copy(x)
+    data.accumulate(y, x)
+    return data.norm(x) ** 3 + data.dot(x, y) + data.norm(data.make_zero(x))
+
+
+@pytest.mark.parametrize("wrap", [tuple, typed.List])
+def test_gradients_of_what_is_shared(wrap: Any) -> None:
+    w = np.array([1.0, -2.0])
+    value, gradient = irad.value_and_grad(loss)(wrap([w, np.array([3.0]), w]))
+    vector = np.array([1.0, -2.0, 3.0])
+    norm = np.sqrt(14.0)
+    assert value == pytest.approx(norm**3 + 28.0)
+    for part, wanted in zip(gradient, np.split((3.0 * norm + 4.0) * vector, [2]), strict=False):
+        np.testing.assert_allclose(part, wanted, rtol=1e-12)
+
+
+@irad.jit
+def step(params: Any, gradient: Any) -> Any:
+    return data.recursive_map(lambda value, slope: value - 0.5 * slope, params, gradient), data.one_hot(params, 1)
+
+
+def test_packed_structures_and_mapped_functions() -> None:
+    params = {"w": np.array([1.0, 2.0], np.float32), "b": 3.0, "rest": [None, np.array(1.0)], "name": "first"}
+    made, hot = step(params, data.copy(params))
+    assert (made["b"], made["name"], made["rest"][0], hot["b"]) == (1.5, "first", None, 0.0)
+    assert made["w"].tolist() == [0.5, 1.0]
+    assert made["w"].dtype == np.float32
+    assert made["rest"][1] == 0.5
+    assert hot["w"].tolist() == [0.0, 1.0]
+
+
+@njit
+def several(x: Any) -> Any:
+    data.remake_zero_(x[2])
+    return data.recursive_map(lambda a, b: (a + b, a - b), x, x, outputs=2), data.leaves(x[:2])
+
+
+def test_several_results_leaves_and_what_cannot_be_overwritten() -> None:
+    x = (np.ones(2), np.zeros(1), (2.0, np.ones(3)), [1.0, 2.0])
+    (total, difference), leaves = several(x)
+    assert total[0].tolist() == [2.0, 2.0]
+    assert (total[2][0], total[2][1].tolist(), total[3]) == (4.0, [0.0, 0.0, 0.0], [2.0, 4.0])
+    assert difference[3] == [0.0, 0.0]
+    assert [leaf.tolist() for leaf in leaves] == [[1.0, 1.0], [0.0]]
+    assert leaves[0][0] == 1.0
+
+
+def test_overlapping_arrays_are_read_before_they_are_overwritten() -> None:
+    mine, expected = np.arange(4.0), np.arange(4.0)
+    added((mine[1:],), (mine[:3],))
+    data.accumulate((expected[1:],), (expected[:3],))
+    assert mine.tolist() == expected.tolist() == [0.0, 1.0, 3.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("f", "arguments", "words"),
+    [
+        (lambda x: data.make_zero_(x), ((1.0, np.ones(1)),), r"a float64 at \[0\] cannot be overwritten"),
+        (lambda x, y: data.dot(x, y), ((1.0,), (1,)), "the structures differ"),
+        (lambda x, y: data.dot(x, y), ((np.ones(1),), (np.ones(2),)), "arrays of different shapes"),
+        (lambda x: data.from_vec(np.ones(3), x), ((1.0, 2.0),), "more or fewer elements"),
+        (lambda x: data.leaves(x), ((1.0, np.ones(1)),), "different types"),
+        (lambda x: data.copy(x, copy_if_inactive=True), ((1.0, 2),), "copy_if_inactive="),
+        (lambda x: data.recursive_map(lambda v: v * 1j, x), ((1.0,),), "returns a complex128 for a float64"),
+        (lambda x: data.copy(x), (particles()[0],), "a new record would be needed"),
+        (lambda x: data.VectorSpace(x) * data.VectorSpace(x), ((1.0,),), r"x\.dot\(y\)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_refusals(f: Any, arguments: Any, words: str) -> None:
+    with pytest.raises(irad.SignatureError, match=words):
+        njit(f)(*arguments)

@@ -5,6 +5,7 @@ from irad.api.inside import (
     linearize_call as linearize_call,
     split_call as split_call,
     structure_calls as structure_calls,
+    structure_space as structure_space,
     vjp_call as vjp_call,
 )
 from irad.frontend.numba.private import refresh_if_compiling

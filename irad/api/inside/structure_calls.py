@@ -27,7 +27,12 @@ def _is_default(value: Any) -> bool:
     return value is None or value is False or value == types.none
 
 
-def _check_options(name: str, **options: Any) -> None:
+def check_options(name: str, **options: Any) -> None:
+    """Refuses options that are about objects of Python.
+
+    Raises:
+        SignatureError: one is not what it is by default.
+    """
     for option, value in options.items():
         if not _is_default(value):
             raise SignatureError(
@@ -45,7 +50,7 @@ def _new(function: Callable[..., Any], operation: Operation) -> None:
     name = f"irad.data.{function.__name__}"
 
     def typed(x: Any, seen: Any = None, copy_if_inactive: Any = False, inactive: Any = None) -> Callable[..., Any]:
-        _check_options(name, seen=seen, copy_if_inactive=copy_if_inactive, inactive=inactive)
+        check_options(name, seen=seen, copy_if_inactive=copy_if_inactive, inactive=inactive)
         return functions.make(Call(name, f"x, {_OPTIONS}"), operation, {"x": x})
 
     overload(function, prefer_literal=True, strict=False)(typed)
@@ -55,7 +60,7 @@ def _cleared(function: Callable[..., Any], *, keeps: bool) -> None:
     name = f"irad.data.{function.__name__}"
 
     def typed(x: Any, inactive: Any = None) -> Callable[..., Any]:
-        _check_options(name, inactive=inactive)
+        check_options(name, inactive=inactive)
         return functions.overwrite(Call(name, "x, inactive=None"), ZERO, {"x": x}, {"x": x}, keeps=keeps)
 
     overload(function, strict=False)(typed)
@@ -65,7 +70,7 @@ def _of_one(function: Callable[..., Any], write: Callable[..., Any]) -> None:
     name = f"irad.data.{function.__name__}"
 
     def typed(x: Any, inactive: Any = None) -> Callable[..., Any]:
-        _check_options(name, inactive=inactive)
+        check_options(name, inactive=inactive)
         made: Callable[..., Any] = write(Call(name, "x, inactive=None"), {"x": x})
         return made
 
@@ -74,20 +79,20 @@ def _of_one(function: Callable[..., Any], write: Callable[..., Any]) -> None:
 
 @overload(dot, strict=False)
 def _dot(x: Any, y: Any, inactive: Any = None) -> Callable[..., Any]:
-    _check_options("irad.data.dot", inactive=inactive)
+    check_options("irad.data.dot", inactive=inactive)
     return functions.dot(Call("irad.data.dot", "x, y, inactive=None"), {"x": x, "y": y})
 
 
 @overload(from_vec, strict=False)
 def _from_vec(vector: Any, like: Any, inactive: Any = None) -> Callable[..., Any]:
-    _check_options("irad.data.from_vec", inactive=inactive)
+    check_options("irad.data.from_vec", inactive=inactive)
     return functions.from_vec(Call("irad.data.from_vec", "vector, like, inactive=None"), "vector", "like", like)
 
 
 @overload(accumulate, prefer_literal=True, strict=False)
 def _accumulate(x: Any, y: Any, f: Any = None, atomic: Any = False, inactive: Any = None) -> Callable[..., Any]:
     name = "irad.data.accumulate"
-    _check_options(name, atomic=atomic, inactive=inactive)
+    check_options(name, atomic=atomic, inactive=inactive)
     operation = functions.sum_with(None if _is_default(f) else "f")
     call = Call(name, "x, y, f=None, atomic=False, inactive=None")
     return functions.overwrite(call, operation, {"x": x, "y": y}, {"x": x})
@@ -113,7 +118,7 @@ def _overload_map(function: Callable[..., Any], write: Callable[..., Any], befor
 
     def typed(f: Any, *rest: Any) -> Callable[..., Any]:
         *given_output, arguments, outputs, chosen = rest
-        _check_options(name, **chosen)
+        check_options(name, **chosen)
         kinds = {each: kind for each, kind in zip(_INPUTS, arguments, strict=True) if isinstance(kind, types.Type)}
         count = literal(outputs, "outputs")
         operation = functions.mapped("f", f, len(kinds), count)
@@ -141,7 +146,7 @@ _overload_map(recursive_map_, _map_into(False), "f, output", without="copy_if_in
 
 @overload(one_hot, strict=False)
 def _one_hot(x: Any, index: Any, inactive: Any = None) -> Callable[..., Any]:
-    _check_options("irad.data.one_hot", inactive=inactive)
+    check_options("irad.data.one_hot", inactive=inactive)
 
     def made(x, index, inactive=None):  # type: ignore[no-untyped-def]
         vector = np.zeros(len(to_vec(x)))

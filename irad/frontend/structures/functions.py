@@ -23,13 +23,25 @@ from irad.frontend.values.build import content_of
 FILE: Final = "irad.data"
 _HELPERS: Final = (
     *(v.add, v.assign, v.clear, v.copied, v.fitted, v.length, v.of_complex, v.of_reals, v.write, v.zeros, check_length),
-    *(v.squares_of_complex, v.squares_of_reals, v.read, v.read_complex, v.refill, v.refill_complex),
+    *(
+        v.subtract,
+        v.multiply,
+        v.divide,
+        v.add_multiple,
+        v.squares_of_complex,
+        v.squares_of_reals,
+        v.read,
+        v.read_complex,
+        v.refill,
+        v.refill_complex,
+    ),
     *(v.refilled, v.refilled_complex, v.several),
 )
 _SCOPE: Final = {**SCOPE, "np": np, "List": List, **{helper.__name__: helper for helper in _HELPERS}}
 
 
-def _is_complex(numba_type: Any) -> bool:
+def is_complex(numba_type: Any) -> bool:
+    """Whether a number, or the elements of an array, are complex."""
     return isinstance(getattr(numba_type, "dtype", numba_type), types.Complex)
 
 
@@ -133,7 +145,7 @@ def overwrite(
         )
         check.visit(first, read, None)
         check.check_reads(first, read)
-    walk = Walk(source, operation, first, results=len(outputs), keeps=keeps)
+    walk = Walk(source, operation, first, results=len(outputs), in_place=True, keeps=keeps)
     found = walk.visit(first, list(values), list(outputs))
     if returns:
         source.line(call.returned(found))
@@ -153,7 +165,12 @@ COPY: Final = Operation(_always("{0}"), _always("copied({0})"))
 def sum_with(f: str | None) -> Operation:
     """Adds the second vector, or what a function of that name makes of it, to the first one."""
     increment = "{1}" if f is None else f"{f}({{1}})"
-    return Operation(number=_always(f"{{0}} + {increment}"), write=_always(f"add({{out}}, {increment})"))
+    return arithmetic(f"{{0}} + {increment}", f"add({{out}}, {increment})")
+
+
+def arithmetic(number: str, write: str) -> Operation:
+    """An expression of vectors, and the statement that writes it to the first one."""
+    return Operation(_always(number), _always(f"fitted({number}, {{0}})"), _always(write))
 
 
 def mapped(f: str, numba_type: Any, count: int, results: int = 1) -> Operation:
@@ -192,13 +209,13 @@ def dot(call: Call, values: Mapping[str, Any]) -> Callable[..., Any]:
     """The inner product."""
     first, *_ = call.contents(list(values.values()))
     source = call.source()
-    is_complex = any(_is_complex(part.type) for _, part in vectors(first))
-    source.line(f"total = {'0j' if is_complex else '0.0'}")
+    has_complex = any(is_complex(part.type) for _, part in vectors(first))
+    source.line(f"total = {'0j' if has_complex else '0.0'}")
 
     def read(kind: Any) -> str:
         if not isinstance(kind, types.Array):
             return "total += np.conj({0}) * {1}"
-        return f"total += {'of_complex' if _is_complex(kind) else 'of_reals'}({{0}}, {{1}})"
+        return f"total += {'of_complex' if is_complex(kind) else 'of_reals'}({{0}}, {{1}})"
 
     _read(source, Operation(read=read), first, list(values))
     source.line("return total")
@@ -213,8 +230,8 @@ def norm(call: Call, values: Mapping[str, Any]) -> Callable[..., Any]:
 
     def read(kind: Any) -> str:
         if isinstance(kind, types.Array):
-            return f"total += squares_of_{'complex' if _is_complex(kind) else 'reals'}({{0}})"
-        return "total += " + (v.SQUARE if _is_complex(kind) else "{0} * {0}")
+            return f"total += squares_of_{'complex' if is_complex(kind) else 'reals'}({{0}})"
+        return "total += " + (v.SQUARE if is_complex(kind) else "{0} * {0}")
 
     _read(source, Operation(read=read), first, list(values))
     source.line("return np.sqrt(total) if total != 0.0 else 0.0")
@@ -232,8 +249,8 @@ def _of_parts(real: str, of_complex: str, array: str) -> Callable[[Any], str]:
 
     def text(kind: Any) -> str:
         if isinstance(kind, types.Array):
-            return array.format("_complex" if _is_complex(kind) else "")
-        return of_complex if _is_complex(kind) else real
+            return array.format("_complex" if is_complex(kind) else "")
+        return of_complex if is_complex(kind) else real
 
     return text
 

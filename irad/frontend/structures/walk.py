@@ -68,6 +68,7 @@ class _Group:
         type: of what is made of the first one.
         places: how many places there are for them in the structure.
         is_counted: whether there is just one at each place, known before the code runs.
+        is_made: whether new ones are made.
         met: the names of those that have been met, and of their results.
         rows: the name of the table.
         owners: that of the table of objects that are overwritten, with the numbers of their places in the other table.
@@ -77,6 +78,7 @@ class _Group:
     type: Any
     places: int = 0
     is_counted: bool = True
+    is_made: bool = False
     met: list[tuple[Sequence[str], Sequence[str]]] = field(default_factory=list)
     rows: str = ""
     owners: str = ""
@@ -103,7 +105,8 @@ class Walk:
         is_checked: whether the code checks that they are alike and share the same.
         is_written: whether some are going to be overwritten.
         checked_outputs: how many these are, the last ones of all; none means that it is the first one.
-        keeps: whether numbers in tuples stay as they are.
+        in_place: whether outputs are given.
+        keeps: whether numbers in tuples, and read-only arrays, stay as they are.
     """
 
     def __init__(
@@ -117,11 +120,12 @@ class Walk:
         is_checked: bool = False,
         is_written: bool = False,
         checked_outputs: int = 0,
+        in_place: bool = False,
         keeps: bool = False,
     ) -> None:
         self._source, self._operation, self._results = source, operation, results
         self._values, self._outputs, self._is_checked, self._keeps = values, checked_outputs, is_checked, keeps
-        self._is_written, self._is_read_again = is_written, False
+        self._is_written, self._is_read_again, self._in_place = is_written, False, in_place
         self._groups: dict[Any, _Group] = {}
         self._count(first, True)
         for group in self._groups.values():
@@ -220,6 +224,7 @@ class Walk:
             group = self._groups.setdefault(_group_of(content), _Group(_new_type(content)))
             group.places += 1
             group.is_counted &= is_counted
+            group.is_made |= bool(self._results) and (not self._in_place or _is_read_only(content))
         if not isinstance(content, tree.TupleContent | tree.InstanceContent):
             is_counted = False
         for part in tree.children(content):
@@ -231,7 +236,7 @@ class Walk:
         group.rows = group.owners = self._table(width)
         if self._outputs:
             group.owners = self._table(1 + identity.key_length(group.type))
-        if self._results:
+        if group.is_made:
             item = source.constant(group.type, "type")
             group.made = [source.variable("made", f"List.empty_list({item})") for _ in range(self._results)]
 
@@ -242,6 +247,10 @@ class Walk:
 
     def _object(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
         group, source = self._groups[_group_of(content)], self._source
+        if outputs is not None and _is_read_only(content):
+            if self._keeps:
+                return outputs
+            outputs = None
         if self._is_read_again:
             if group.has_table and content.has_memory:
                 self._check_reads(group, inputs)
@@ -421,9 +430,9 @@ class Walk:
         operation, results = self._operation, outputs or []
         if not self._results:
             self._line(operation.read(content.type), inputs)
-        elif outputs is None or not (content.type.mutable or self._keeps):
+        elif outputs is None:
             results = self._made(operation.array(content.type), inputs, _new_type(content))
-        elif content.type.mutable:
+        else:
             names = {"out": outputs[0], **{f"out{i}": each for i, each in enumerate(outputs)}}
             self._line(operation.write(content.type), inputs, **names)
         self._then(inputs)
@@ -451,6 +460,10 @@ def _group_of(content: tree.Content) -> Any:
     if content.is_array:
         return content.type.dtype, content.type.ndim
     return content.type
+
+
+def _is_read_only(content: tree.Content) -> bool:
+    return content.is_array and not content.type.mutable
 
 
 def _new_type(content: tree.Content) -> Any:
