@@ -49,9 +49,7 @@ def lists() -> Any:
     """Lists and dictionaries, which hold arrays twice; instances with optional fields."""
     w = np.array([1.0, -2.0])
     model = Model(np.array([1.0, -2.0]), 3.0, w)
-    nested = typed.List([typed.List([w, w + 1.0]), typed.List([w])])
-    pairs = typed.List([(1.0, w), (2.0, np.ones(2))])
-    return typed.List([1.0, 2.0]), nested, pairs, typed_dict(a=w, b=w + 2.0), (model, model, Model(w, 1.0, None)), w
+    return typed.List([1.0, 2.0]), typed_dict(a=(1.0, w), b=(2.0, w + 2.0)), (model, Model(w, 1.0, None)), w
 
 
 @njit
@@ -211,14 +209,15 @@ def test_nothing_is_allocated_in_place() -> None:
         (Model(array, 1.0, None), array, numbers.copy(), typed.List([array + i for i in range(1, 15)] + [array]))
         for array in (a, a + 1.0)
     )
+    repeated(x, y, 1)
     made = []
-    for steps in (1, 1, 10_000):
+    for steps in (1, 10_000):
         with allocations() as counted:
             repeated(x, y, steps)
             found = counted()
         assert (found.kept, found.kept_headers) == (0, 0)
         made.append(found.made)
-    assert made[1] == made[2]
+    assert made[0] == made[1]
 
 
 @njit

@@ -104,11 +104,18 @@ def is_storage(content: tree.Content) -> bool:
 
 
 def check_known(content: tree.Content, name: str, way: str = "") -> None:
-    """Refuses structures that lead back to their own kind: their end is not known when a function is compiled.
+    """Refuses structures that lead back to their own type: their end is not known when a function is compiled.
 
     Raises:
-        SignatureError: it is such a structure.
+        SignatureError: it is such a structure, or holds a `StructRef`, which is inactive in Python.
     """
+    if isinstance(content.type, types.StructRef):
+        raise SignatureError(
+            f"compiled code passes {described(content.type)} at {way or 'the top'} to {name}",
+            "pass its fields in a tuple: (x.weights, x.bias)",
+            "of compiled classes irad.data knows jitclasses",
+            HERE,
+        )
     if isinstance(content, tree.UnknownContent) and isinstance(content.type, (*_KNOWN, types.DeferredType)):
         raise SignatureError(
             f"compiled code passes a structure that leads back to its own type at {way or 'the top'} to {name}",
