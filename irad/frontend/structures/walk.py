@@ -232,7 +232,7 @@ class Walk:
 
     def _open(self, group: _Group) -> None:
         source = self._source
-        width = 1 + identity.key_length(group.type) * self._values
+        width = 1 + identity.key_length(group.type) * (self._values if self._is_checked else 1)
         group.rows = group.owners = self._table(width)
         if self._outputs:
             group.owners = self._table(1 + identity.key_length(group.type))
@@ -319,7 +319,7 @@ class Walk:
         makes = bool(self._results) and outputs is None
         results = [source.fresh("made") for _ in range(self._results)] if makes else outputs or []
         with source.block(f"if {number} < 0:"):
-            self._enter(rows, row, inputs)
+            self._enter(rows, row, inputs if self._is_checked else inputs[:1])
             found = self._body(content, inputs, outputs)
             for made, name, result in zip(group.made, results, found, strict=True) if makes else ():
                 source.line(f"{name} = {result}")
