@@ -20,6 +20,7 @@ from irad.frontend.packing.packed import is_structure
 from irad.message import with_article
 
 _NUMBERS = (float, complex, np.inexact)
+_REAL = (int, float, np.floating)
 
 
 @dataclass(slots=True)
@@ -102,24 +103,26 @@ class Shadows:
         if type(shadow) is not type(value) or its.keys() != mine.keys():
             raise _unlike(name, f"is {_shown(shadow)}, the argument {_shown(value)}")
         self._claim(value, shadow, name, lane)
+        may_store = kind.store is not None and kind.is_mutable(shadow)
         for key, item in mine.items():
-            way = name + kind.way(key)
+            other = its[key]
             if not isinstance(item, _NUMBERS):
-                yield from self._walk(item, its[key], way, lane)
-            elif self.takes_arrays and isinstance(its[key], np.ndarray):
+                if not _are_arrays_alike(item, other):
+                    yield from self._walk(item, other, name + kind.way(key), lane)
+            elif self.takes_arrays and isinstance(other, np.ndarray):
                 continue
-            elif kind.store is None or not kind.is_mutable(shadow):
+            elif not may_store:
                 raise SignatureError(
-                    f"the number {way} has a shadow that cannot be overwritten",
+                    f"the number {name}{kind.way(key)} has a shadow that cannot be overwritten",
                     "(a) put it in a dictionary, a list, an array or an object that is not frozen or (b) irad.grad or "
                     "irad.MixedDuplicated, which return its derivative",
                     f"it is held by {with_article(type(value).__name__)}",
                     HERE,
                 )
-            elif not isinstance(its[key], int | float | np.floating | type(item)):
-                raise _unlike(way, f"is {_shown(its[key])}, the argument {_shown(item)}")
+            elif not isinstance(other, _REAL) and not isinstance(other, type(item)):
+                raise _unlike(name + kind.way(key), f"is {_shown(other)}, the argument {_shown(item)}")
             else:
-                number = _Number(shadow, key, kind, its[key], item)
+                number = _Number(shadow, key, kind, other, item)
                 yield self._known.setdefault((id(shadow), key), number)
 
     def _claim(self, value: Any, shadow: Any, name: str, lane: int) -> None:
@@ -134,6 +137,12 @@ class Shadows:
                 "one derivative would be added to the other",
                 HERE,
             )
+
+
+def _are_arrays_alike(value: Any, shadow: Any) -> bool:
+    if type(value) is not np.ndarray or type(shadow) is not np.ndarray:
+        return False
+    return value.dtype == shadow.dtype and value.shape == shadow.shape
 
 
 def _is_packed(value: Any, kind: Any) -> bool:
@@ -184,12 +193,11 @@ def _unlike(name: str, how: str) -> SignatureError:
 
 def argument_names(function: Any, count: int) -> list[str]:
     """What so many arguments of a function are called in messages: each one of a star argument by its number."""
-    names: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            names += [f"{parameter.name}[{number}]" for number in range(count - len(names))]
-        else:
-            names.append(parameter.name)
+    code = function.__code__  # much quicker than a signature
+    names = list(code.co_varnames[: code.co_argcount])
+    if code.co_flags & inspect.CO_VARARGS:
+        star = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        names += [f"{star}[{number}]" for number in range(count - len(names))]
     return names
 
 
