@@ -70,6 +70,23 @@ def test_memory_that_python_sees_as_another_object_each_time() -> None:
     assert doubled[1][0] == 7.0
 
 
+def test_views_of_the_same_elements_are_one_thing() -> None:
+    memory = np.ones(6)
+    x = [memory, memory[:], (memory[:2], memory[0:2], memory[2:4]), memory.reshape(2, 3)]
+    made = data.make_zero(x)
+    assert made[0] is made[1]
+    assert made[2][0] is made[2][1] is not made[2][2]
+    assert data.to_vec([memory[:2], memory[:2], memory[2:4], memory[:2:1]]).size == 4
+    total = {"a": memory[:2], "b": memory[:2], "all": memory[2:], "again": memory[2:]}
+    data.accumulate(total, data.copy(total))
+    assert memory.tolist() == [2.0] * 6
+    with pytest.raises(irad.SignatureError, match=r"one object at \['a'\] and \['b'\]; another input holds two"):
+        data.accumulate({"a": memory[:2], "b": memory[:2]}, {"a": np.ones(2), "b": np.ones(2)})
+    records = np.ones(3, [("x", float)])
+    data.accumulate([records[1:], records[1:]], data.copy([records[1:], records[1:]]))
+    assert records["x"].tolist() == [1.0, 2.0, 2.0]
+
+
 def test_instances_that_lead_back_to_themselves() -> None:
     first, second = Node(1.0), Node(2.0)
     first.next, second.next = second, first

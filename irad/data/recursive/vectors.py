@@ -54,10 +54,15 @@ def _inner(x: Any, y: Any) -> Any:
 
 
 def identity_of_array(array: Any) -> Any:
-    """Where the elements are, if they are in memory of another library, which makes a new array at each access."""
+    """Where the elements are: views of the same ones are one thing. An array that is no view is told by its id."""
     base = array.base
-    if base is None or isinstance(base, np.ndarray):
+    if base is None:
         return id(array)
+    place = _place(array)
+    return id(base) if isinstance(base, np.ndarray) and place == _place(base) else place
+
+
+def _place(array: NDArray[Any]) -> Any:
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
 
 
