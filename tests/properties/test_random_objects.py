@@ -19,7 +19,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from irad.data.floats import read_floats
+from irad import data
 from irad.options import Options
 from irad.testing.check_gradient import reference
 from irad.testing.optimisation import optimisation_limited
@@ -131,5 +131,5 @@ def test_random_objects(seed: int):
     _, pullback = irad.vjp(program, *make(*fresh()))
     found += [pullback(1.0), pullback(1.0)]
     for gradient in found:
-        leaves, atol = read_floats(gradient), 1e-6 * np.max(np.abs(wanted))
+        leaves, atol = data.to_vec(gradient), 1e-6 * np.max(np.abs(wanted))
         np.testing.assert_allclose(leaves, wanted, rtol=1e-6, atol=atol, err_msg=source)

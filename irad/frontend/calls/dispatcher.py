@@ -28,7 +28,7 @@ from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
-from irad.frontend.calls.signature import check_destination, check_written_back
+from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import untypable
 from irad.frontend.custom import catalogue
@@ -307,7 +307,7 @@ def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     found = given.types if isinstance(given, types.BaseTuple) else None
     if task.is_forward and (found is None or len(found) != len(task.destinations)):
         raise SignatureError(
-            f"the tangents of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are "
+            f"the tangents of {len(task.destinations)} arguments of {name_of(primal)} are "
             f"{described(given)}",
             f"pass a tuple of {len(task.destinations)} tangents, one for each of argnums",
             "each tangent has the structure of its argument",
@@ -315,7 +315,7 @@ def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
         )
     if found is None or len(found) != len(task.destinations):
         raise SignatureError(
-            f"the derivatives of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are to be "
+            f"the derivatives of {len(task.destinations)} arguments of {name_of(primal)} are to be "
             f"written to {described(given)}",
             f"pass a tuple of {len(task.destinations)} arrays, one for each of argnums",
             "each derivative has the shape of its argument",

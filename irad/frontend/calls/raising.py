@@ -34,7 +34,7 @@ def leaving(error: IradError) -> IradError:
     Nothing is cut from the traceback of a fault of irad's own, and nothing at all with ``IRAD_ERRORS=llvm``. What
     raised the error stays its cause, unless it is Numba, whose message the error repeats.
     """
-    if error.location is None:
+    if error.location is None or error.location.file.startswith("<irad."):  # of a derivative that is differentiated
         error.location = SourceLocation.here()
     if isinstance(error, InternalError) or errors_show_llvm():
         return error

@@ -57,7 +57,7 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
     for position, role in task.roles:
         if position >= len(arguments):
             raise SignatureError(
-                f"{_name(dispatcher)} has no argument {position}: the call has {len(arguments)} arguments",
+                f"{name_of(dispatcher)} has no argument {position}: the call has {len(arguments)} arguments",
                 f"use positions from 0 to {len(arguments) - 1} in argnums",
                 "positions count from 0, and each value collected by a star argument has its own",
                 location_of(dispatcher.py_func),
@@ -77,7 +77,7 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Content) -> None:
         return
     part = unknown_part(leaf)
     raise UnsupportedError(
-        f"{argument} of {_name(dispatcher)} is {described(leaf.type)}, whose gradient irad cannot represent"
+        f"{argument} of {name_of(dispatcher)} is {described(leaf.type)}, whose gradient irad cannot represent"
         + (f": it holds {part}" if part else ""),
         f"(a) pass its floats as an array or a tuple or (b) {_LEAVE_OUT}",
         "a gradient has an entry for each float, and irad cannot tell where the floats are here",
@@ -95,7 +95,7 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
     kinds = {leaf.kind for leaf in argument.leaves}
     if role is Role.ACTIVE and any(kind.has_memory for kind in kinds):
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Active is for numbers",
+            f"{argument} of {name_of(dispatcher)} is {described(argument.type)}; irad.Active is for numbers",
             f"(a) {_duplicated(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
             "the derivative of an array is added to its shadow, an array of the same shape that is passed with it",
             location_of(dispatcher.py_func),
@@ -103,7 +103,7 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
         )
     if role is Role.SHADOW and any(kind.has_cotangent for kind in kinds):
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Duplicated is for arrays",
+            f"{argument} of {name_of(dispatcher)} is {described(argument.type)}; irad.Duplicated is for arrays",
             f"(a) {_by_value(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
             "a number has no memory that its derivative could be added to; its derivative is returned",
             location_of(dispatcher.py_func),
@@ -137,7 +137,7 @@ def may_have_derivative(argument: Argument) -> bool:
 def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> SignatureError:
     """The error of a call none of whose arguments has a derivative."""
     return SignatureError(
-        f"no argument of {_name(dispatcher)} has a derivative: "
+        f"no argument of {name_of(dispatcher)} has a derivative: "
         + (", ".join(f"{a.name} is {described(a.type)}" for a in arguments) or "it has none"),
         "pass a float or an array of floats",
         _NO_CHANGE,
@@ -151,13 +151,13 @@ def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
     if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
         reason = "its type was declared inactive with irad.rules.inactive_type"
     elif isinstance(kind, types.Boolean | types.Integer) and is_eager(dispatcher):
-        remedy = f"(a) make it float64 in the signature that {_name(dispatcher)} is declared with or (b) {remedy}"
+        remedy = f"(a) make it float64 in the signature that {name_of(dispatcher)} is declared with or (b) {remedy}"
     elif isinstance(kind, types.Boolean | types.Integer):
         remedy = f"(a) pass a float, for example {_float_example(kind)}, or (b) {remedy}"
     elif isinstance(kind, types.Array):
         remedy = f"(a) pass an array of floats: {argument.name}.astype(float), or (b) {remedy}"
     return SignatureError(
-        f"{argument} of {_name(dispatcher)} is {described(kind)}, which has no derivative",
+        f"{argument} of {name_of(dispatcher)} is {described(kind)}, which has no derivative",
         remedy,
         reason,
         location_of(dispatcher.py_func),
@@ -190,7 +190,7 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
 def without_aux(dispatcher: Any, return_type: Any) -> SignatureError:
     """The error of ``has_aux=True`` for a function that does not return a pair."""
     return SignatureError(
-        f"{_name(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
+        f"{name_of(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
         "(a) return a tuple of the value to differentiate and anything else or (b) omit has_aux=True",
         "has_aux=True means that the function returns something besides the value to differentiate",
         location_of(dispatcher.py_func),
@@ -229,7 +229,7 @@ def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
         what, reason = "which has no derivative", "it does not vary continuously with the arguments"
         remedy = "return a float"
     return SignatureError(
-        f"{_name(dispatcher)} returns {described(return_type)}, {what}",
+        f"{name_of(dispatcher)} returns {described(return_type)}, {what}",
         remedy,
         reason,
         location_of(dispatcher.py_func),
@@ -254,7 +254,7 @@ def check_destination(
     is_alike = [leaf.path for leaf in mine] == [path for path, _ in given]
     if not is_alike or any(_is_tuple(each[1]) and not mine[i].kind.is_reference for i, each in enumerate(given)):
         raise SignatureError(
-            f"the {_GIVEN.get(role, _MEMORY)} of {argument} of {_name(dispatcher)} is {described(destination)}, "
+            f"the {_GIVEN.get(role, _MEMORY)} of {argument} of {name_of(dispatcher)} is {described(destination)}, "
             f"the argument is {described(argument.type)}",
             "pass a tuple for a tuple, an array for an array, and the same keys in the same order",
             "a derivative has the structure of its argument",
@@ -287,7 +287,7 @@ def check_written_back(dispatcher: Any, argument: Argument, given: Any, *, is_in
     for path, part in _parts_like(argument.type, given, ()):
         if (is_in_tuple or path) and is_copied_list(part):
             raise SignatureError(
-                f"the memory given for the derivative with respect to {argument} of {_name(dispatcher)} is a list of "
+                f"the memory given for the derivative with respect to {argument} of {name_of(dispatcher)} is a list of "
                 "Python with numbers, in a tuple or on a tape",
                 "pass numba.typed.List, for the argument as well",
                 "Numba copies such lists, and copies them back only where they are arguments themselves",
@@ -329,7 +329,7 @@ def _check_target(
     if not good:
         way = way_through(argument.type, leaf.path)
         raise SignatureError(
-            f"{argument}{way} of {_name(dispatcher)} is {described(leaf.type)}; "
+            f"{argument}{way} of {name_of(dispatcher)} is {described(leaf.type)}; "
             f"the {_GIVEN.get(role, 'memory given for its derivative')} is {described(target.type)}",
             f"pass {wanted}",
             _reason(role, leaf),
@@ -380,6 +380,9 @@ def _reason(role: Role, leaf: Content) -> str:
     )
 
 
-def _name(dispatcher: Any) -> str:
+def name_of(dispatcher: Any) -> str:
+    """The name of a function; of a derivative, that of the user's function."""
+    while hasattr(dispatcher, "primal"):
+        dispatcher = dispatcher.primal
     name: str = dispatcher.py_func.__qualname__
     return name
