@@ -20,7 +20,7 @@ OTHER_TEXTS = {
         "frontend/external.py",
         "frontend/frozen/numba_flags.py",
         "frontend/linkable.py",
-        "frontend/packing/packed.py",
+        "frontend/packing/classes.py",
         "debug/seal.py",
     ),
     *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "readonly", "hints")),

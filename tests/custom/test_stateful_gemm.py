@@ -32,7 +32,7 @@ _example = _load()
 POLICIES = {"leaving": _example.gemm, "restoring": _example.gemm_restoring}
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")  # of a module: tests of it that came later would have no rule
 def _registered() -> Iterator[None]:
     yield
     for gemm in POLICIES.values():
