@@ -307,8 +307,7 @@ def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     found = given.types if isinstance(given, types.BaseTuple) else None
     if task.is_forward and (found is None or len(found) != len(task.destinations)):
         raise SignatureError(
-            f"the tangents of {len(task.destinations)} arguments of {name_of(primal)} are "
-            f"{described(given)}",
+            f"the tangents of {len(task.destinations)} arguments of {name_of(primal)} are {described(given)}",
             f"pass a tuple of {len(task.destinations)} tangents, one for each of argnums",
             "each tangent has the structure of its argument",
             location_of(primal.py_func),
