@@ -26,7 +26,7 @@ from irad.frontend.calls.result_types import derivative_type, gradient_types_of,
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.argument_memory import memory_at
+from irad.frontend.memory.given_arrays import memory_at
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 

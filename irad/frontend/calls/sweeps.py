@@ -24,7 +24,8 @@ from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import KEEP_PENDING, call_python, in_python, raise_kept, raise_status
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.argument_memory import ArgumentMemory, filled_record
+from irad.frontend.memory.argument_memory import ArgumentMemory
+from irad.frontend.memory.given_arrays import filled_record
 from irad.frontend.memory.references import References
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.values import abi, layouts

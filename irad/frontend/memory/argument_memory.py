@@ -16,6 +16,7 @@ from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.buffers import buffers_for
+from irad.frontend.memory.given_arrays import lies_alike, memory_at, returned_shadow
 from irad.frontend.memory.given_shadows import GivenObject, GivenShadows, follower
 from irad.frontend.memory.given_values import TANGENT, Differing, GivenValues, put
 from irad.frontend.memory.list_memory import ListBlock, fill_block, head_size, items_size, list_of_block, open_block
@@ -23,6 +24,7 @@ from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory, SeparateObjects
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import Owner, Regions
+from irad.frontend.memory.repeated_elements import item_at, separate
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
     Extent,
@@ -31,14 +33,13 @@ from irad.frontend.memory.shadows import (
     clear,
     extent_of,
     extent_of_array,
-    overlaps_itself,
     shadow_pointer,
     shape_of,
     strides_of,
 )
 from irad.frontend.numba import private
 from irad.frontend.numba.boxing import owned_record
-from irad.frontend.values import abi, layouts, tree
+from irad.frontend.values import abi
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.build import content_of
 from irad.frontend.values.gradients import gradient_of_content
@@ -103,7 +104,7 @@ class ArgumentMemory:
     def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_apart = role in (Role.GRADIENT, Role.INTO, Role.TANGENT)
         if is_apart and not self._other_lanes and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
-            self._separate(leaf)
+            separate(self.context, self.builder, leaf, self.flat, self.references)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:
             tracked.target = memory_at(self.context, self.builder, *targets[argument.position], leaf.path)
@@ -116,48 +117,6 @@ class ArgumentMemory:
         if tracked.leaf.is_array:
             return extent_of_array(self.context, self.builder, target, target_type)
         return extent_of(self.builder, content_of(target_type), [target])
-
-    def _separate(self, leaf: Content) -> None:
-        """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""
-        builder, slots = self.builder, self._slots_of(leaf)
-        owner = self.references.slot(self.references.transient)
-        with builder.if_then(overlaps_itself(builder, leaf, self.flat), likely=False):
-            shape = shape_of(leaf, self.flat)
-            size = builder.mul(self.flat[leaf.index + tree.ITEM_COUNT], _INTP(layouts.size_of_element(leaf.type.dtype)))
-            meminfo = self.references.allocated(size, owner)
-            data = builder.bitcast(self.context.nrt.meminfo_data(builder, meminfo), self.flat[leaf.data_index].type)
-            strides = self._packed_strides(leaf, shape)
-            with cgutils.loop_nest(builder, shape, _INTP) as indices:
-                source = self._item(leaf, self.flat[leaf.data_index], shape, strides_of(leaf, self.flat), indices)
-                builder.store(builder.load(source), self._item(leaf, data, shape, strides, indices))
-            null = cgutils.get_null_value(self.flat[leaf.index + tree.PARENT].type)
-            for slot, value in zip(slots, (meminfo, null, data, *strides), strict=True):
-                builder.store(value, slot[1])
-        for index, slot in slots:
-            self.flat[index] = builder.load(slot)
-
-    def _slots_of(self, leaf: Content) -> list[tuple[int, Any]]:
-        """Stack slots with the LLVM arguments that describe where an array lies."""
-        first = leaf.index + tree.SHAPE + leaf.type.ndim
-        indices = (
-            leaf.index + tree.MEMINFO,
-            leaf.index + tree.PARENT,
-            leaf.data_index,
-            *range(first, first + leaf.type.ndim),
-        )
-        slots = [(index, cgutils.alloca_once(self.builder, self.flat[index].type)) for index in indices]
-        for index, slot in slots:
-            self.builder.store(self.flat[index], slot)
-        return slots
-
-    def _packed_strides(self, leaf: Content, shape: Sequence[Any]) -> list[Any]:
-        strides: list[Value] = [_INTP(layouts.size_of_element(leaf.type.dtype))]
-        for length in reversed(shape[1:]):
-            strides.insert(0, self.builder.mul(strides[0], length))
-        return strides
-
-    def _item(self, leaf: Content, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
-        return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, leaf.type.layout, indices)
 
     # --- allocation ---------------------------------------------------------------------------------------------------
 
@@ -342,7 +301,7 @@ class ArgumentMemory:
         return self.builder.bitcast(target.data if tracked.leaf.is_array else target, _VOID_POINTER)
 
     def _allocate_alone(self, tracked: Tracked) -> None:
-        if tracked.target is not None and _lies_alike(tracked.leaf.type, tracked.target[1]):
+        if tracked.target is not None and lies_alike(tracked.leaf.type, tracked.target[1]):
             assert tracked.target_extent is not None
             tracked.shadow = self._data_of(tracked)
             size = tracked.target_extent.size(self.builder)
@@ -358,7 +317,7 @@ class ArgumentMemory:
         return (
             tracked.role is Role.TANGENT
             and self.derivation.writes_nothing
-            and not _lies_alike(tracked.leaf.type, tracked.target[1])
+            and not lies_alike(tracked.leaf.type, tracked.target[1])
         )
 
     def _copied_tangent(self, tracked: Tracked) -> Any:
@@ -371,7 +330,10 @@ class ArgumentMemory:
         data = self.builder.bitcast(shadow, self.flat[tracked.leaf.data_index].type)
         with cgutils.loop_nest(self.builder, shape, _INTP) as indices:
             item = cgutils.get_item_pointer(self.context, self.builder, array_type, array, indices)
-            self.builder.store(self.builder.load(item), self._item(tracked.leaf, data, shape, strides, indices))
+            self.builder.store(
+                self.builder.load(item),
+                item_at(self.context, self.builder, tracked.leaf, data, shape, strides, indices),
+            )
         return shadow
 
     def _group_of(self, tracked: Tracked) -> list[Any]:
@@ -449,7 +411,7 @@ class ArgumentMemory:
             shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
             data = builder.bitcast(tracked.shadow, self.flat[tracked.leaf.data_index].type)
             with cgutils.loop_nest(builder, shape, _INTP) as indices:
-                item = builder.load(self._item(tracked.leaf, data, shape, strides, indices))
+                item = builder.load(item_at(self.context, self.builder, tracked.leaf, data, shape, strides, indices))
                 place = cgutils.get_item_pointer(self.context, builder, array_type, array, indices)
                 builder.store(item, place)
 
@@ -517,50 +479,3 @@ class ArgumentMemory:
     def new_record(self, record: Any) -> Any:
         """Memory for a record among the results; its meminfo."""
         return self.references.allocated(_INTP(record.size), self.references.slot(self.references.results))
-
-
-def filled_record(context: BaseContext, builder: IRBuilder, record: Any, meminfo: Value, content: Any) -> Any:
-    """A value of type `OwnedRecord` in new memory, a copy of the record at a pointer."""
-    data = context.nrt.meminfo_data(builder, meminfo)
-    cgutils.raw_memcpy(builder, data, builder.bitcast(content, _VOID_POINTER), _INTP(record.size), 1)
-    return owned_record(context, builder, record, meminfo, data)
-
-
-def returned_shadow(
-    context: BaseContext, builder: IRBuilder, shadow: Any, kind: Any, leaf: Content, references: References
-) -> Any:
-    """A shadow that the caller gave, as a result: an array is returned itself, of a record a copy.
-
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite.
-        shadow: a struct proxy of the array, or a pointer to the record.
-        kind: its Numba type.
-        leaf: what it is the shadow of.
-        references: hold the result.
-    """
-    if leaf.is_array:
-        context.nrt.incref(builder, kind, shadow._getvalue())
-        return references.keep(kind, shadow._getvalue())
-    content = shadow.data if isinstance(kind, types.Array) else shadow
-    meminfo = references.allocated(_INTP(leaf.type.size), references.slot(references.results))
-    return filled_record(context, builder, leaf.type, meminfo, content)
-
-
-def _lies_alike(argument_type: Any, target_type: Any) -> bool:
-    """Whether the elements of two arrays of one shape, or two records, are certain to lie at the same offsets."""
-    return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
-
-
-def memory_at(
-    context: BaseContext, builder: IRBuilder, value: Any, numba_type: Any, path: tuple[int, ...]
-) -> tuple[Any, Any]:
-    """The array, as a struct proxy, or the record at a path of a value, with its type."""
-    for step in path:
-        numba_type = numba_type.types[step]
-    if path:
-        value = builder.extract_value(value, list(path))
-    if isinstance(numba_type, types.Record):
-        return value, numba_type
-    assert isinstance(numba_type, types.Array)
-    return context.make_array(numba_type)(context, builder, value), numba_type

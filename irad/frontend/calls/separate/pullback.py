@@ -23,8 +23,8 @@ from irad.frontend.calls.separate.state import State
 from irad.frontend.calls.separate.sweep_types import gradients_type, objects_given
 from irad.frontend.calls.sweeps import Cotangents
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.argument_memory import returned_shadow
 from irad.frontend.memory.buffers import copy_arrays
+from irad.frontend.memory.given_arrays import returned_shadow
 from irad.frontend.memory.given_shadows import GivenObject, GivenShadows
 from irad.frontend.memory.given_values import SHADOW, GivenValues, Visit, VisitBlock
 from irad.frontend.memory.list_memory import clear_block, list_of_block
