@@ -108,12 +108,20 @@ def test_a_point_where_the_function_is_not_smooth():
 
 def test_reverse_mode_may_be_left_out():
     @njit
-    def item(x):
-        return [x * x]
+    def squared(x):
+        return x * x
 
-    test_forward(item, 3.0, reverse=False)
-    with pytest.raises(irad.SignatureError, match="which is not a single float"):
-        test_forward(item, 3.0)
+    @rules.forward(squared)
+    def squared_forward(config, x):
+        return squared(x.value), 2.0 * x.value * x.tangent
+
+    rules.augmented_primal(squared)(lambda config, x: rules.AugmentedReturn(squared(x.value), None, x.value))
+    rules.reverse(squared)(lambda config, cotangent, tape, x: (tape * cotangent,))  # half of it
+    f = njit(lambda x: squared(x) * x)
+    test_forward(f, 3.0, reverse=False)
+    with pytest.raises(RuleFault, match="agreement of forward and reverse mode"):
+        test_forward(f, 3.0)
+    rules.remove(squared)
 
 
 def test_nothing_has_a_tangent():

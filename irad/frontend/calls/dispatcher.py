@@ -117,10 +117,10 @@ class DerivativeDispatcher(StructureDispatcher):
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
 
-    def _call_packed(self, *args: Any) -> Any:
+    def call_packed(self, *args: Any) -> Any:
         """Where the gradient goes to structures of Python, numbers in them are stored by Python."""
         if self.task is None or not any(role is Role.INTO for _, role in self.task.roles):
-            return super()._call_packed(*args)
+            return super().call_packed(*args)
         out, values = args[0], [each.value if isinstance(each, OmittedArg) else each for each in args[1:]]
         if self._irad_has_star:
             values[-1:] = values[-1]
@@ -128,7 +128,7 @@ class DerivativeDispatcher(StructureDispatcher):
         arrays = dict[int, list[Any]]()
         outs = (out,) if self.task.single else out
         if not isinstance(outs, tuple) or len(outs) != len(self.task.roles):
-            return super()._call_packed(*args)
+            return super().call_packed(*args)
         found = list(outs)
         for number, (position, _) in enumerate(self.task.roles):
             if position < len(values) and is_structure(values[position]):
@@ -136,7 +136,7 @@ class DerivativeDispatcher(StructureDispatcher):
                 arrays[position] = []
                 found[number] = opened(values[position], outs[number], arrays[position])
         shadows.check()
-        result = super()._call_packed(found[0] if self.task.single else tuple(found), *args[1:])
+        result = super().call_packed(found[0] if self.task.single else tuple(found), *args[1:])
         for position, its in arrays.items():
             shadows.overwrite(position, its)
         return result

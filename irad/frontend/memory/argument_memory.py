@@ -83,7 +83,7 @@ class ArgumentMemory:
         self._targets, self._other_lanes, self._is_separate = targets, other_lanes, is_separate
         self._scratch: dict[int, Any] = {}
         self._objects: ObjectMemory | SeparateObjects | None = None
-        self._given_shadows: GivenShadows | None = None
+        self.given_shadows: GivenShadows | None = None
         workspace = derivation.workspace()
         self.tracked = [
             *(
@@ -214,8 +214,8 @@ class ArgumentMemory:
         self, objects: ObjectMemory | SeparateObjects, regions: Regions, given: Sequence[GivenObject]
     ) -> None:
         follow = follower(objects.given, self.references)
-        shadows = self._given_shadows = GivenShadows(self.context, self.builder, self.references, given, follow)
-        others = [each for lane in self._other_lanes if (each := lane._given_shadows) is not None]
+        shadows = self.given_shadows = GivenShadows(self.context, self.builder, self.references, given, follow)
+        others = [each for lane in self._other_lanes if (each := lane.given_shadows) is not None]
         arrays = [t.target_extent for lane in (self, *self._other_lanes) for t in lane.tracked]
         shadows.check(regions, [each for each in arrays if each is not None], others)
         if not self._is_separate:
@@ -397,8 +397,8 @@ class ArgumentMemory:
     def copy_out(self) -> None:
         """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
         builder = self.builder
-        if self._given_shadows is not None:
-            self._given_shadows.take()
+        if self.given_shadows is not None:
+            self.given_shadows.take()
         for tracked in self.tracked:
             if tracked.role is not Role.INTO or tracked.meminfo is None:
                 continue

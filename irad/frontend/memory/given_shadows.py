@@ -107,7 +107,7 @@ class GivenShadows:
 
         def add_all() -> None:
             for lane in lanes:
-                lane._each(None, add)
+                lane.visit(None, add)
             for extent in arrays:
                 add(extent, extent.low)
 
@@ -121,19 +121,20 @@ class GivenShadows:
     def put(self) -> None:
         """Puts what the memory holds into the shadows."""
         if any(map(_is_added_to, self._objects)):
-            self._each(put, wanted=_is_added_to)
+            self.visit(put, wanted=_is_added_to)
 
     def take(self) -> None:
         """Puts the derivatives into the memory."""
         if self._objects:
-            self._each(take)
+            self.visit(take)
 
-    def _each(
+    def visit(
         self,
         visit: Visit | None,
         visit_block: VisitBlock | None = None,
         wanted: Callable[[GivenObject], bool] = lambda each: True,
     ) -> None:
+        """Goes through the objects that are wanted, of which memory was given, beside their shadows."""
         found = self._follow(visit, visit_block)
         for each in self._objects:
             value, kind = each.value if each.value is not None and wanted(each) else (None, types.none)

@@ -179,16 +179,17 @@ class Regions:
         """
         pointer = types.CPointer(types.intp)
         signature, place = types.intp(pointer, pointer, types.intp), _place_joined if joined else _place_apart
-        return self._context.compile_internal(self._builder, place, signature, self._sorted())
+        return self._context.compile_internal(self._builder, place, signature, self.in_order())
 
     def compared(self, other: Regions, compare: Callable[..., bool]) -> Any:
         """What a function says of two tables, both placed: regions, order and count of each are its arguments."""
         pointer = types.CPointer(types.intp)
         signature = types.boolean(*(pointer, pointer, types.intp) * 2)
-        values = [value for table in (self, other) for value in table._sorted()]
+        values = [value for table in (self, other) for value in table.in_order()]
         return self._context.compile_internal(self._builder, compare, signature, values)
 
-    def _sorted(self) -> list[Any]:
+    def in_order(self) -> list[Any]:
+        """The regions, the order of their addresses, and how many there are."""
         return [self._tables[_REGIONS], self._tables[_ORDER], self._builder.load(self._counts[_REGIONS])]
 
     def meets(self, extent: Extent) -> Any:

@@ -45,7 +45,7 @@ class Structure(tuple[Any, ...]):
     owner: ClassVar[type]
     keys: ClassVar[tuple[Any, ...]]
     _fields: ClassVar[tuple[str, ...]]
-    _ways: ClassVar[tuple[str, ...]]  # to the parts, as Python writes them
+    irad_ways: ClassVar[tuple[str, ...]]  # to the parts, as Python writes them
 
     @classmethod
     def _make(cls, items: Iterable[Any]) -> Structure:
@@ -56,7 +56,7 @@ class Structure(tuple[Any, ...]):
 
 
 _AS_CONTAINER: Final = dataclasses.replace(
-    NAMED_TUPLE, members=lambda value: zip(value._ways, value, strict=True), way=lambda key: key
+    NAMED_TUPLE, members=lambda value: zip(value.irad_ways, value, strict=True), way=lambda key: key
 )
 add_family(lambda cls: _AS_CONTAINER if issubclass(cls, Structure) else None)
 
@@ -80,7 +80,7 @@ def have_parts_alike(one: Any, other: Any) -> bool:
 def ways_of(tuple_type: types.BaseTuple) -> list[str]:
     """How Python writes the way to each part of a tuple, or of the structure that it stands for."""
     if (packed := structure_of(tuple_type)) is not None:
-        return list(packed._ways)
+        return list(packed.irad_ways)
     if isinstance(tuple_type, types.BaseNamedTuple):
         return [f".{name}" for name in tuple_type.fields]
     return [f"[{i}]" for i in range(len(tuple_type.types))]
@@ -119,7 +119,7 @@ def class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
     is_instance = not issubclass(owner, dict | list)
     fields = keys if is_instance else tuple(f"item{number}" for number in range(len(keys)))
     ways = tuple(f".{key}" if is_instance else f"[{key!r}]" for key in keys)
-    known = {"owner": owner, "keys": keys, "_fields": fields, "_ways": ways}
+    known = {"owner": owner, "keys": keys, "_fields": fields, "irad_ways": ways}
     stored = _free_name(owner, keys)
     # a name that no other class of tuples has, and part of the symbols of code in Numba's cache
     digest = hashlib.sha256(stored.encode()).hexdigest()[:12]

@@ -39,11 +39,11 @@ class StructureDispatcher(CPUDispatcher):
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Callable[..., Any]:
         if any(is_structure(_given(arg)) for arg in args):
-            return self._call_packed
+            return self.call_packed
         found: Callable[..., Any] = super()._compile_for_args(*args, **kws)
         return found
 
-    def _call_packed(self, *args: Any) -> Any:
+    def call_packed(self, *args: Any) -> Any:
         """Calls it with what Numba's C code has bound: defaults are in it, and star arguments are one tuple."""
         values = [packed(given) if is_structure(given := _given(arg)) else arg for arg in args]
         if self._irad_has_star:
