@@ -8,6 +8,8 @@ from collections import namedtuple
 import numba
 import numpy as np
 import pytest
+from numba import literally, njit, types
+from numba.extending import overload
 
 import irad
 from irad import Active, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Reverse, ReverseWithPrimal
@@ -282,3 +284,29 @@ def test_exception_of_the_primal():
 
     with pytest.raises(ValueError, match="negative"):
         irad.autodiff(Reverse, f, Duplicated(np.full(3, -1.0), np.zeros(3)))
+
+
+def integer_power(x, n):
+    raise NotImplementedError
+
+
+@overload(integer_power)
+def _integer_power(x, n):
+    if isinstance(n, types.IntegerLiteral):
+        exponent = n.literal_value
+        return lambda x, n: x**exponent
+    return lambda x, n: literally(n) * x  # Numba asks for it as a literal, and never runs this
+
+
+def test_arguments_that_numba_asks_for_as_literals():
+    """Derivatives have arguments besides those of the function."""
+
+    @njit
+    def f(x, n):
+        return integer_power(x, n)
+
+    assert irad.grad(f)(2.0, 3) == 12.0
+    assert irad.jvp(f, (2.0, 3), (0.5, None)) == (8.0, 6.0)
+    assert irad.autodiff(irad.Reverse, f, irad.Active(2.0), irad.Const(3), seed=2.0) == (24.0, None)
+    assert irad.vjp(f, 2.0, 3)[1](1.0) == (12.0, None)
+    assert irad.hvp(f)(0.5, 2.0, 3) == 6.0

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numba.core.errors import ForceLiteralArg
 from numba.core.types import Type
 from numba.extending import intrinsic
 
@@ -43,7 +44,10 @@ class Definition:
         return self.intrinsic
 
     def _type(self, argument_types: tuple[Type, ...]) -> tuple[object, Callable[..., object]]:
-        signature, lower = self._define(argument_types)
+        try:
+            signature, lower = self._define(argument_types)
+        except ForceLiteralArg as request:  # of the function, whose arguments come first
+            raise request.bind_fold_arguments(lambda args, kws: args) from None
         number = len(self.lowerings)
         self.lowerings.append(lower)
         myself = weakref.ref(self)
