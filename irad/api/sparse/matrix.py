@@ -110,12 +110,13 @@ class SparseDerivative:
 
     def _check_argument(self, args: tuple[Any, ...]) -> None:
         position = self.task.position
-        if position >= len(args) or not is_structure(args[position]):
+        if position >= len(args) or not (is_structure(args[position]) or np.asanyarray(args[position]).dtype.hasobject):
             return
         name = type(args[position]).__name__
         raise SignatureError(
             f"argument {position} of {self._primal.py_func.__qualname__} is {with_article(name)}, not an array",
-            "(a) pass its numbers as one array, of which the function takes the parts or (b) irad.jacobian",
+            "(a) pass its numbers as one array, of which the function takes the parts or (b) "
+            f"irad.{self.task.kind.removeprefix('sparse_')}, which takes numbers, arrays and structures of these",
             f"a sparse {self._matrix} has a column for each number of one array",
             location_of(self._primal.py_func),
         )

@@ -6,11 +6,18 @@ import pickle
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import float64, njit
+from numba.experimental import jitclass
 from scipy import sparse
 
 import irad
 from irad.api.sparse.colouring import colours_of
+
+
+@jitclass([("u", float64[::1])])
+class Held:
+    def __init__(self, u):
+        self.u = u
 
 
 @njit
@@ -168,6 +175,9 @@ def test_what_does_not_fit():
     u = np.ones(4)
     with pytest.raises(irad.SignatureError, match="not one matrix of floats"):
         irad.sparse_jacobian(several)(u)
+    for structure in ({"u": u}, [1.0, 2.0], Held(u)):
+        with pytest.raises(irad.SignatureError, match=r"argument 0 of tridiagonal is an? [DdlH].*, not an array"):
+            irad.sparse_hessian(tridiagonal)(structure)
     with pytest.raises(irad.SignatureError, match="not a pattern"):
         irad.sparse_jacobian(tridiagonal, pattern="exact")
     prepared = irad.sparse_jacobian(tridiagonal).prepare(u)
