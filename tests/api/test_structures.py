@@ -163,7 +163,7 @@ def test_what_a_dictionary_can_do_in_compiled_code() -> None:
     def looks_up(params, key):
         total = params.get("a").sum() * params.get("z", 3.0) if key in params else 0.0
         for each in literal_unroll(params.keys()):
-            total += np.sum(params[each])
+            total += np.asarray(params[each]).sum()
         return total if params.get("z") is None else 0.0
 
     assert irad.grad(uses)({"a": np.ones(2), "b": np.ones(1)})["b"].tolist() == [8.0]
