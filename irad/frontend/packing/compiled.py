@@ -126,13 +126,15 @@ def _all_items(structure: Any) -> Any:
             "in compiled code a variable has a single type",
             "loop with `for key in numba.literal_unroll(params.keys()):`, and use params[key]",
         )
-    return _tuple_of("(keys[{0}], structure[{0}])", _keys(structure))
+    # Not a tuple of pairs: Numba compiles `literal_unroll` of one to code that crashes, or that reads other values.
+    return _tuple_of("(keys[{0}], structure[{0}])", _keys(structure), "[{items}]")
 
 
-def _tuple_of(item: str, keys: tuple[str, ...] | None) -> Any:
-    """A function of a structure that returns a tuple with an item for each key."""
+def _tuple_of(item: str, keys: tuple[str, ...] | None, result: str = "({items})") -> Any:
+    """A function of a structure that returns a tuple with an item for each key, or what is made of it."""
     items = "".join(f"{item.format(number)}, " for number in range(len(keys or ())))
-    return function_from("items", f"def items(structure):\n    return ({items})\n", "structure", {"keys": keys})
+    text = result.format(items=items) if keys else "()"
+    return function_from("items", f"def items(structure):\n    return {text}\n", "structure", {"keys": keys})
 
 
 def _add_method(tuple_type: type, name: str, function: Callable[..., Any]) -> None:
