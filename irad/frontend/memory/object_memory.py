@@ -52,31 +52,31 @@ class ObjectMemory:
     ) -> None:
         self._context, self._builder, self._leaves, self._flat, self._arrays = context, builder, leaves, flat, arrays
         self._others = others
-        self.regions = self._regions = Regions(context, builder, keeps_apart=keeps_apart)
-        self.meets, self.release = self._regions.meets, self._regions.release
+        self.regions = Regions(context, builder, keeps_apart=keeps_apart)
+        self.meets, self.release = self.regions.meets, self.regions.release
         self.shadows: dict[int, Any] = {}
         self.meminfo: Any = None
 
     def survey(self, allocate: Callable[[Any], Any]) -> None:
         """Emits the walks that find all regions; ``allocate`` makes zeroed memory that this call holds: a meminfo."""
         self._walk()
-        self._regions.open(allocate)
+        self.regions.open(allocate)
         self._found = self._walk()
-        self._regions.close()
+        self.regions.close()
 
     def _walk(self) -> dict[int, ShadowAt]:
         """Walks through everything; where that of what gets a shadow here will be, by LLVM parameter."""
-        walk = Walk(self._context, self._builder, self._regions)
+        walk = Walk(self._context, self._builder, self.regions)
         found = {leaf.data_index: self._object(walk, leaf) for leaf in self._leaves}
         found |= {tracked.leaf.data_index: walk.extent(tracked.extent) for tracked in self._arrays}
         for owner, other in self._others:
-            walk = Walk(self._context, self._builder, self._regions, owner)
+            walk = Walk(self._context, self._builder, self.regions, owner)
             _ = self._object(walk, other) if isinstance(other, Content) else walk.extent(other)
         return found
 
     def place(self, *, joined: bool) -> Any:
         """Emits how the shadows are laid out, as `Regions.place` does; returns a bit: whether owners are mixed."""
-        found = self._regions.place(joined=joined)
+        found = self.regions.place(joined=joined)
         self._size = self._builder.and_(found, INTP(-2))
         return self._builder.trunc(found, ir.IntType(1))
 
@@ -85,26 +85,26 @@ class ObjectMemory:
         build = self._builder
         self.meminfo = allocate(self._size)
         data = self._context.nrt.meminfo_data(build, self.meminfo)
-        self._regions.connect(data)
-        self.shadows = {index: self._regions.address(data, at) for index, at in self._found.items()}
+        self.regions.connect(data)
+        self.shadows = {index: self.regions.address(data, at) for index, at in self._found.items()}
 
     def _object(self, walk: Walk, leaf: Content) -> ShadowAt:
         return _walked(self._builder, walk, leaf, self._flat)
 
     def notes(self, fail: Callable[[], None]) -> Notes:
         """What gradients are made from."""
-        return Notes(self._context, self._builder, NotedWords(self._builder, self._regions.noted), self.meminfo, fail)
+        return Notes(self._context, self._builder, NotedWords(self._builder, self.regions.noted), self.meminfo, fail)
 
     def given(
         self, references: References, words: Words, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> GivenValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
-        noted = NotedWords(self._builder, self._regions.noted)
+        noted = NotedWords(self._builder, self.regions.noted)
         return GivenValues(self._context, self._builder, noted, references, words, visit, visit_block)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
-        return self._bytes(self._regions.meminfo, self._regions.size), self._bytes(self.meminfo, self._size)
+        return self._bytes(self.regions.meminfo, self.regions.size), self._bytes(self.meminfo, self._size)
 
     def _bytes(self, meminfo: Value, size: Value) -> Any:
         context, build = self._context, self._builder
