@@ -1,0 +1,1 @@
+"""CUDA kernels as LLVM text, and PTX made of them."""

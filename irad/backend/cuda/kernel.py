@@ -1,0 +1,20 @@
+"""A CUDA kernel as LLVM text, between the front end, the engine and what runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KernelModule:
+    """A kernel in the kernel dialect (README.md), which the executor runs and the NVPTX back end compiles.
+
+    Attributes:
+        text: a whole module for the triple nvptx64-nvidia-cuda that LLVM parses and verifies.
+        name: symbol of its only ``ptx_kernel`` function.
+        fastmath: whether it was compiled so.
+    """
+
+    text: str
+    name: str
+    fastmath: bool = False
