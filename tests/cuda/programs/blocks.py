@@ -8,13 +8,14 @@ from numba import cuda, float64
 from tests.cuda.case import Arguments, Case
 
 BLOCK = 32
+WITH_HALO = BLOCK + 2
 BINS = 8
 TILE = 4
 
 
 def stencil(x, a, y):
     """A tile with a halo of one element on each side; zero outside the array."""
-    tile = cuda.shared.array(BLOCK + 2, float64)
+    tile = cuda.shared.array(WITH_HALO, float64)
     i = cuda.grid(1)
     t = cuda.threadIdx.x + 1
     tile[t] = x[i] if i < x.size else 0.0

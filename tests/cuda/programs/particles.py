@@ -29,7 +29,7 @@ def nbody(position, mass, softening, acceleration):
             tile[t, 0], tile[t, 1], tile[t, 2] = position[j, 0], position[j, 1], position[j, 2]
             tile[t, 3] = mass[j]
         cuda.syncthreads()
-        for k in range(min(cuda.blockDim.x, n - start)):
+        for k in range(cuda.blockDim.x if n - start > cuda.blockDim.x else n - start):
             dx, dy, dz = tile[k, 0] - x, tile[k, 1] - y, tile[k, 2] - z
             r2 = dx * dx + dy * dy + dz * dz + softening
             f = tile[k, 3] / (r2 * math.sqrt(r2))

@@ -52,7 +52,8 @@ def monte_carlo(states, start, volatility, strike, out):
         v = xoroshiro128p_uniform_float64(states, i)
         normal = math.sqrt(-2.0 * math.log(1.0 - u)) * math.cos(2.0 * math.pi * v)
         price = start * math.exp(volatility * normal - 0.5 * volatility * volatility)
-        total += max(price - strike, 0.0)
+        if price > strike:
+            total += price - strike
     cuda.atomic.add(out, 0, total / (DRAWS * states.size))
 
 
