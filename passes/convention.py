@@ -93,6 +93,7 @@ class HostConvention:
         references: None where memory is freed explicitly.
         parallel: None where loops are not launched in threads.
         library: see there.
+        is_shared: many threads run an entry at the same time on the same memory, but for what it allocates itself.
     """
 
     result: int
@@ -102,6 +103,7 @@ class HostConvention:
     references: ReferenceCounts | None = None
     parallel: ParallelLoops | None = None
     library: LibraryCode = LibraryCode()
+    is_shared: bool = False
 
     def drops_reference(self, call: CallSite) -> bool:
         """Whether a call drops a reference to memory."""

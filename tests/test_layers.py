@@ -29,8 +29,18 @@ LAYERS = (
     ("irad.ruleset",),
     ("irad.passes", "irad.rules"),
     ("irad.driver", "irad.cache"),
-    ("irad.frontend", "irad.backend", "irad.raw", "irad.debug"),
-    ("irad", "irad.api", "irad.cli", "irad.report", "irad.decompile", "irad.testing", "irad.demo", "irad.__main__"),
+    ("irad.frontend", "irad.backend", "irad.raw", "irad.kernel", "irad.debug"),
+    (
+        "irad",
+        "irad.api",
+        "irad.cuda",
+        "irad.cli",
+        "irad.report",
+        "irad.decompile",
+        "irad.testing",
+        "irad.demo",
+        "irad.__main__",
+    ),
 )
 LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 SIBLINGS = frozenset({"irad.passes", "irad.rules"})

@@ -267,6 +267,10 @@ class Builder:
         """Writes a value."""
         return self._stamp(ir.Store(types.VOID, operands=[value, pointer], align=align))
 
+    def atomic(self, opcode: str, value: Value, pointer: Value) -> ir.AtomicRMW:
+        """An update of memory in one step, which orders nothing else; gives what was there."""
+        return self._stamp(ir.AtomicRMW(value.type, operands=[pointer, value], opcode=opcode, ordering="monotonic"))
+
     def gep(
         self, source_type: Type, base: Value, indices: Sequence[Value], flags: Flags = (), name: str | None = None
     ) -> Value:

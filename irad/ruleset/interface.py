@@ -135,7 +135,8 @@ class Inactive:
     """A callee that carries no derivative: whatever it returns or writes is constant.
 
     ``effects=None``: they are not known; it may do anything to memory that it can reach. ``name`` is what the user who
-    declared it calls it. ``tangent`` is what it does to shadows in forward mode, if anything: freeing them.
+    declared it calls it. ``tangent`` is what it does to shadows in forward mode, if anything: freeing them. ``adjoint``
+    is what the reverse sweep does in its place, whatever is active: threads that waited for each other wait again.
     """
 
     symbols: tuple[str, ...]
@@ -143,6 +144,7 @@ class Inactive:
     effects: Effects | None = field(default_factory=Effects)
     name: str = ""
     tangent: TangentPart | None = None
+    adjoint: Callable[[ReverseContext, CallSite], None] | None = None
 
 
 class Context(Protocol):

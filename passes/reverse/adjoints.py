@@ -122,7 +122,7 @@ def _reverse_load(sweep: Sweep, inst: Load, cotangent: Value) -> None:
     if window is not None:
         window.add(pointer, cotangent)
     elif sweep.is_active(pointer):
-        sweep.store_shadow(sweep.add(sweep.load_shadow(inst.type, pointer), cotangent), pointer)
+        sweep.add_to_shadow(pointer, cotangent)
 
 
 def reverse_store(sweep: Sweep, inst: Store) -> None:

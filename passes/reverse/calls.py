@@ -35,8 +35,9 @@ def reverse_call(sweep: Sweep, call: CallSite) -> None:
         case Elementwise():
             for _ in sweep.each_lane():
                 _reverse_elementwise(sweep, call, callee)
-        case Inactive():
-            pass
+        case Inactive(adjoint=adjoint):
+            if adjoint is not None:
+                adjoint(_ReverseRule(sweep, call), call)
         case CallRule():
             for lane in sweep.each_lane():
                 if call in lane.augmented.rule_values and not reverse_shared_move(sweep, call):

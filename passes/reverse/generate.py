@@ -135,6 +135,10 @@ def _is_busy(unit: Unit, inst: Instruction) -> bool:
         case Store(operands=[_, pointer]):
             return unit.activity.has_shadow(pointer)
         case CallSite():
-            return not isinstance(resolve(inst, unit.registry), Inactive) and takes_part(unit, inst)
+            match resolve(inst, unit.registry):
+                case Inactive(adjoint=adjoint):
+                    return adjoint is not None
+                case _:
+                    return takes_part(unit, inst)
         case _:
             return False

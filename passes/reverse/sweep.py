@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
+from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, Freeze, Instruction, Metadata, Phi
@@ -23,9 +25,12 @@ from irad.ir.types import FloatType, Type, VectorType, element_types, holds_floa
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float
 from irad.passes.augmented.alias_scopes import AliasScopes
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.memory.objects import ObjectKind
 from irad.passes.mode import REVERSE
 from irad.passes.products import access_align
 from irad.ruleset.guards import zero_of
+
+_OWN: Final = frozenset({ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER})
 
 
 @dataclass(eq=False, slots=True)
@@ -281,6 +286,26 @@ class Sweep:
         loaded = self.build.load(type_, self.shadow(pointer), align=access_align(type_))
         loaded.metadata = {**loaded.metadata, **self.scopes_of(pointer)}
         return loaded
+
+    def add_to_shadow(self, pointer: Value, amount: Value) -> None:
+        """Adds to the shadow of what a primal pointer points to."""
+        if not self.is_shared(pointer):
+            self.store_shadow(self.add(self.load_shadow(amount.type, pointer), amount), pointer)
+            return
+        if not isinstance(amount.type, FloatType):
+            raise UnsupportedError(
+                f"a value of type {amount.type} is read at once from memory that threads share",
+                "read one number at a time",
+                "cotangents are added to such memory by atomic operations, which take one number",
+            )
+        added = self.build.atomic("fadd", amount, self.shadow(pointer))
+        added.metadata = {**added.metadata, **self.scopes_of(pointer)}
+
+    def is_shared(self, pointer: Value) -> bool:
+        """Whether other threads may add to the shadow of what a primal pointer points to."""
+        if not self.augmented.program.request.host.is_shared:
+            return False
+        return any(item.kind not in _OWN for item in self.augmented.unit.points_to.of(pointer))
 
     def store_shadow(self, value: Value, pointer: Value) -> None:
         """Stores into the shadow of what a primal pointer points to."""

@@ -1,0 +1,1 @@
+"""Derivatives of CUDA kernels, as text in the kernel dialect."""

@@ -1,0 +1,172 @@
+"""From a kernel to the kernel of its derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+import irad.backend.cuda
+from irad.backend.cuda.kernel import KernelModule
+from irad.driver import Derivative, Observer, derive
+from irad.errors import InternalError, SignatureError
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
+from irad.kernel.convention import KERNEL
+from irad.kernel.operations import restore_atomics
+from irad.kernel.program import ENTRY, KernelProgram, load
+from irad.kernel.refusals import check_communication
+from irad.kernel.toolchain import NVPTX
+from irad.kernel.wrapper import add_wrapper
+from irad.options import Options
+from irad.passes.mode import REVERSE_MODE, Mode
+from irad.passes.request import ParameterKind, Request
+from irad.rules.builtin import ALL
+from irad.rules.cuda import KERNELS
+from irad.ruleset.memory_type import MemoryType
+from irad.ruleset.registry import Registry
+
+_SUPPORT = Path(irad.backend.cuda.__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDerivative:
+    """A kernel that runs a derivative; `irad.kernel.wrapper` says what its parameters are.
+
+    Attributes:
+        module: the kernel.
+        uses_tape: whether its threads need a slice of a tape beyond their local memory.
+        frame_size: bytes of local memory that a thread keeps from one sweep to the other.
+        shared_copies: how many times the dynamic shared memory of the primal it needs.
+        derivative: what the engine made.
+    """
+
+    module: KernelModule
+    uses_tape: bool
+    frame_size: int
+    shared_copies: int
+    derivative: Derivative
+
+
+def derive_kernel(
+    kernel: KernelModule,
+    kinds: Sequence[ParameterKind],
+    memory: Sequence[MemoryType | None],
+    options: Options,
+    mode: Mode = REVERSE_MODE,
+    *,
+    apart: bool = False,
+    rules: Registry | None = None,
+    observe: Observer | None = None,
+) -> KernelDerivative:
+    """Differentiates a kernel.
+
+    Args:
+        kernel: the primal.
+        kinds: one for each of its LLVM parameters: a pointer of kind SHADOW comes with its shadow, a number of kind
+            ACTIVE with a pointer to where its cotangent is added, or in forward mode with its tangent.
+        memory: what each parameter's pointee holds, None where unknown or no pointer.
+        options: of the derivation.
+        mode: reverse or forward.
+        apart: whether the caller knows that no two parameters lead to the same memory.
+        rules: the user's rules.
+        observe: is shown each pass after it has run.
+
+    Raises:
+        IradError: the kernel cannot be differentiated; with the place in the user's source.
+    """
+    program = load(kernel)
+    if len(kinds) != len(program.parameters):
+        raise SignatureError(
+            f"{kernel.name} has {len(program.parameters)} parameters, and {len(kinds)} kinds were given",
+            "give one for each parameter of the LLVM function",
+        )
+    text = check_communication(program.text)
+    registry = _registry() if rules is None else rules.over(_registry())
+    derivative = derive(
+        _promise_apart(text, kinds) if apart else text,
+        _request(program, kinds, memory, options, mode),
+        registry,
+        check=options.verify,
+        observe=observe,
+        canonical_loops=NVPTX.canonical_loops,
+    )
+    module = parse_module(derivative.text)
+    name = f"{kernel.name}.{mode.functions[-1].name}"
+    add_wrapper(module, name, program, kinds, mode, derivative)
+    restore_atomics(module)
+    linked = _linked(print_module(module), name)
+    has_dynamic = any(each.is_dynamic for each in program.shared)
+    return KernelDerivative(
+        KernelModule(linked, name, kernel.fastmath),
+        "@irad.arena_alloc" in derivative.text,
+        derivative.frame_size,
+        1 + mode.width if has_dynamic else 1,
+        derivative,
+    )
+
+
+def _request(
+    program: KernelProgram,
+    kinds: Sequence[ParameterKind],
+    memory: Sequence[MemoryType | None],
+    options: Options,
+    mode: Mode,
+) -> Request:
+    shared = [each.memory for each in program.shared]
+    beside = [ParameterKind.SHADOW if each is None or each.floats() else ParameterKind.CONST for each in shared]
+    first = 1 + len(kinds)
+    return Request(
+        entry=ENTRY,
+        kinds=(ParameterKind.CONST, *kinds, *beside, ParameterKind.CONST),
+        memory=(None, *memory, *shared, None),
+        host=KERNEL,
+        mode=mode,
+        plan=options.plan,
+        strict=options.strict,
+        zero_wins=options.zero_times_infinity == "zero",
+        unneeded=frozenset(range(first, first + len(shared))),
+    )
+
+
+def _promise_apart(text: str, kinds: Sequence[ParameterKind]) -> str:
+    """The text with a promise at each pointer that has a shadow: its memory is reached through it alone."""
+    module = parse_module(text)
+    for param, kind in zip(module.functions[ENTRY].params[1:], kinds, strict=False):
+        if kind is ParameterKind.SHADOW and "noalias" not in param.attributes:
+            param.attributes = (*param.attributes, "noalias")
+    return print_module(module)
+
+
+def _linked(text: str, name: str) -> str:
+    """The module with the run-time support; only the kernel is visible."""
+    try:
+        module = llvm.parse_assembly(text)
+        for each in _support():
+            module.link_in(llvm.parse_assembly(each))
+        for value in (*module.functions, *module.global_variables):
+            if not value.is_declaration and value.name != name and not value.name.startswith("llvm."):
+                value.linkage = "internal"
+        pipeline = llvm.create_new_module_pass_manager()
+        pipeline.add_global_dead_code_eliminate_pass()
+        pipeline.add_strip_dead_prototype_pass()
+        pipeline.run(module, NVPTX.scalar_pass_builder())
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"LLVM does not accept what irad generated: {error}") from error
+    return str(module)
+
+
+@cache
+def _support() -> tuple[str, ...]:
+    tape, shuffles = ((_SUPPORT / name).read_text() for name in ("tape.ll", "shuffles.f64.ll"))
+    single = shuffles.replace("double", "float").replace(".f64", ".f32")
+    return tape, shuffles, single
+
+
+@cache
+def _registry() -> Registry:
+    return Registry.of(*KERNELS).over(Registry.of(*ALL))

@@ -1,0 +1,137 @@
+"""The program of a kernel's derivative: the kernel in the normal form that the engine reads.
+
+Input   a kernel.
+Output  `KernelProgram`: LLVM text with the entry
+        `i32 @irad.entry(ptr unused, parameters…, shared arrays…, i32 dynamic)`, which returns 0. `dynamic` are the
+        bytes of the dynamic shared array.
+Method  everything the kernel calls is inlined, shared arrays become arguments, atomic sums calls; then LLVM's scalar
+        pipeline for the machine of the kernel, and vectors are taken apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import llvmlite.binding as llvm
+
+from irad.backend import equality
+from irad.backend.cuda.kernel import KernelModule
+from irad.backend.optimise import scalarise
+from irad.errors import UnsupportedError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite, Ret, replace_uses
+from irad.ir.module import Function, Module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
+from irad.ir.values import Parameter, const_int
+from irad.kernel.operations import call_atomics
+from irad.kernel.shared_memory import SharedArray, pass_shared, shared_arrays
+from irad.kernel.toolchain import NVPTX
+from irad.raw.normal_form.bit_moves import restore_types
+from irad.raw.normal_form.masked import expand_masked
+from irad.raw.normal_form.vectors import split_vectors
+
+ENTRY: Final = "irad.entry"
+DYNAMIC_SIZE: Final = "irad.cuda.dynamic_shared_size"
+_OBSTACLES: Final = frozenset({"noinline", "optnone"})
+_NO_IDIOMS: Final = '"no-builtins"'  # loops stay loops: the cotangents of a copied array are added one by one
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProgram:
+    """A kernel that the engine can read.
+
+    Attributes:
+        text: LLVM text in normal form.
+        parameters: types and names of the kernel's own parameters.
+        shared: its shared arrays, which the entry takes behind them.
+    """
+
+    text: str
+    parameters: tuple[Parameter, ...]
+    shared: tuple[SharedArray, ...]
+
+
+def load(kernel: KernelModule) -> KernelProgram:
+    """The program of a kernel.
+
+    Raises:
+        UnsupportedError: it holds what irad cannot follow.
+    """
+    module = _inlined(kernel)
+    function = module.functions[kernel.name]
+    parameters = tuple(function.params)
+    shared = shared_arrays(module)
+    _become_entry(module, function, shared)
+    call_atomics(module)
+    text = scalarise(equality.hide(print_module(module)), (ENTRY,), NVPTX)
+    made = parse_module(text)
+    changed = [step(made) for step in (expand_masked, split_vectors, restore_types)]
+    if any(changed):
+        made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
+        restore_types(made)
+    return KernelProgram(print_module(made), parameters, tuple(shared))
+
+
+def _inlined(kernel: KernelModule) -> Module:
+    """The kernel's module with all that it calls in one function."""
+    module = parse_module(kernel.text)
+    for name, words in module.attribute_groups.items():
+        module.attribute_groups[name] = tuple(word for word in words if word not in _OBSTACLES)
+    for function in module.defined_functions():
+        words = [word for word in function.attributes if word not in _OBSTACLES]
+        if function.name != kernel.name:
+            function.prefix = ("internal",)
+            words.append("alwaysinline")
+        function.attributes = tuple(dict.fromkeys(words))
+    module.globals.pop("llvm.used", None)
+    parsed = llvm.parse_assembly(print_module(module))
+    pipeline = llvm.create_new_module_pass_manager()
+    pipeline.add_always_inliner_pass()
+    pipeline.add_global_dead_code_eliminate_pass()
+    pipeline.run(parsed, NVPTX.scalar_pass_builder())
+    inlined = parse_module(str(parsed))
+    for function in inlined.defined_functions():
+        if function.name != kernel.name:
+            raise _recursive(function, inlined.functions[kernel.name])
+    return inlined
+
+
+def _recursive(function: Function, kernel: Function) -> UnsupportedError:
+    error = UnsupportedError(
+        f"the kernel calls {function.name}, which calls itself",
+        "write it as a loop",
+        "what recursive device functions do to memory that threads share is not known where they are called",
+    )
+    error.instruction = next(iter(_calls_of(kernel, str(function.name))), None)
+    return error
+
+
+def _calls_of(function: Function, symbol: str) -> list[CallSite]:
+    calls = [inst for inst in function.instructions() if isinstance(inst, CallSite)]
+    return [call for call in calls if isinstance(call.callee, Function) and call.callee.name == symbol]
+
+
+def _become_entry(module: Module, function: Function, shared: list[SharedArray]) -> None:
+    """Turns the kernel into a function as the engine knows them."""
+    for param in function.params:
+        param.name = param.name or "arg"
+    pass_shared(function, shared)
+    dynamic = Parameter(types.I32, "dynamic")
+    for call in _calls_of(function, DYNAMIC_SIZE):
+        replace_uses(call, dynamic)
+        call.erase()
+    function.params = [Parameter(types.PTR, "unused", attributes=("noalias",)), *function.params, dynamic]
+    function.function_type = types.function_type(types.I32, [param.type for param in function.params])
+    for inst in list(function.instructions()):
+        if isinstance(inst, Ret):
+            Builder.before(inst).ret(const_int(types.I32, 0))
+            inst.erase()
+    function.convention, function.prefix, function.suffix = None, (), ()
+    function.attributes = (*(word for word in function.attributes if not word.startswith("#")), _NO_IDIOMS)
+    del module.functions[str(function.name)]
+    function.name = ENTRY
+    module.functions[ENTRY] = function
+    module.named_metadata.pop("nvvm.annotations", None)

@@ -1,0 +1,59 @@
+"""What a kernel must not do where it is differentiated: communicate between blocks while it runs.
+
+The forward and the reverse sweep of a block run in one launch. A block that waits for what others wrote would, in its
+reverse sweep, add to shadows that those have read already.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.driver import locate
+from irad.errors import IradError, UnsupportedError, UnsupportedProgram
+from irad.ir.instructions import CallSite, Fence
+from irad.ir.module import Function
+from irad.ir.text.parser import parse_module
+from irad.kernel.convention import KERNEL
+
+_FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
+_GRID: Final = ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGGetRank", "cudaCGGetSize")
+
+
+def check_communication(text: str) -> str:
+    """Refuses fences between blocks and synchronisation of the grid; returns the text.
+
+    Raises:
+        UnsupportedError: names the operation.
+    """
+    module = parse_module(text)
+    errors: list[IradError] = []
+    for function in module.defined_functions():
+        for inst in function.instructions():
+            if isinstance(inst, CallSite) and isinstance(inst.callee, Function):
+                error = _error(str(inst.callee.name))
+            else:
+                error = _error(_FENCES[0]) if isinstance(inst, Fence) and inst.syncscope != "block" else None
+            if error is not None:
+                error.instruction = inst
+                errors.append(error)
+    if errors:
+        error = errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
+        locate(error, module, KERNEL)
+        raise error
+    return text
+
+
+def _error(symbol: str) -> UnsupportedError | None:
+    if symbol in _FENCES:
+        return UnsupportedError(
+            "a kernel with cuda.threadfence() has no derivative in irad",
+            "launch one kernel after the other instead: what the first has written, all blocks of the second may read",
+            "blocks that read what others wrote in the same launch would have to be reversed in the opposite order",
+        )
+    if symbol in _GRID:
+        return UnsupportedError(
+            "a kernel that synchronises the grid (cooperative groups) has no derivative in irad",
+            "split it at the synchronisation into two kernels",
+            "the reverse sweep of a block would have to wait for those of all others",
+        )
+    return None

@@ -1,0 +1,267 @@
+"""The kernel that runs a derivative: it has the shared memory and the shadows of it, and a slice of the tape.
+
+    ptx_kernel void @k.reverse(primal parameters…, shadows…, cotangents of numbers…,
+                               ptr tape, i64 slice, ptr report, i32 dynamic)
+
+Input   the module of a derivative, the program it was made of.
+Output  the kernel, added to the module.
+Method  the threads of a block clear the shadows of shared arrays together and wait; then each runs the sweeps, with its
+        frame in local memory. What a thread finds out about its tape goes to the report: whether something did not fit,
+        and the most bytes that a thread wanted. Cotangents of numbers are added up over all threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.driver import Derivative
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Alloca
+from irad.ir.module import Function, Module
+from irad.ir.types import I32, I64, PTR, VOID, Type, function_type
+from irad.ir.values import ConstantNull, GlobalVariable, Parameter, Undef, Value, const_int, zero
+from irad.kernel.program import KernelProgram
+from irad.kernel.shared_memory import DYNAMIC, SPACE, SharedArray
+from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
+from irad.passes.request import ParameterKind
+from irad.rules.cuda.barriers import BLOCK
+
+CONVENTION: Final = "ptx_kernel"
+TRAILING: Final = (("tape", PTR), ("slice", I64), ("report", PTR), ("dynamic", I32))
+_FRAME_ALIGNMENT: Final = 64
+_TAPE: Final = types.struct_type([PTR, PTR, I32, I64])  # as in backend/cuda/tape.ll
+_CONVERGENT: Final = ("convergent", "nounwind")
+
+
+def add_wrapper(
+    module: Module,
+    name: str,
+    program: KernelProgram,
+    kinds: Sequence[ParameterKind],
+    mode: Mode,
+    derivative: Derivative,
+) -> None:
+    """Adds the kernel to the derivative's module.
+
+    Args:
+        module: of the derivative.
+        name: symbol of the kernel.
+        program: that the derivative was made of.
+        kinds: one for each parameter of the primal kernel.
+        mode: of the derivative.
+        derivative: see there.
+    """
+    _Wrapper(module, name, program, tuple(kinds), mode, derivative).emit()
+
+
+@dataclass(eq=False, slots=True)
+class _Wrapper:
+    module: Module
+    name: str
+    program: KernelProgram
+    kinds: tuple[ParameterKind, ...]
+    mode: Mode
+    derivative: Derivative
+    function: Function = field(init=False)
+    build: Builder = field(init=False)
+    primal: list[Parameter] = field(init=False)
+    beside: list[list[Parameter]] = field(init=False)
+    trailing: dict[str, Parameter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = [param.type for param in self.program.parameters]
+        beside = self.beside_types()
+        width = self.mode.width
+        all_types = [*given, *beside * width, *(type_ for _, type_ in TRAILING)]
+        self.function = self.module.define(self.name, function_type(VOID, all_types))
+        self.function.convention = CONVENTION
+        params = self.function.params
+        self.primal = params[: len(given)]
+        for param, source in zip(self.primal, self.program.parameters, strict=True):
+            param.name = source.name
+        rest = params[len(given) : len(params) - len(TRAILING)]
+        self.beside = [rest[lane * len(beside) : (lane + 1) * len(beside)] for lane in range(width)]
+        self.trailing = {}
+        for (label, _), param in zip(TRAILING, params[-len(TRAILING) :], strict=True):
+            param.name = label
+            self.trailing[label] = param
+        self.build = Builder(self.function.add_block("entry"))
+
+    def beside_types(self) -> list[Type]:
+        """For each shadow its pointer; for each active number where its cotangent is added, or its tangent."""
+        active = [p.type for p, kind in zip(self.program.parameters, self.kinds, strict=True) if kind is _ACTIVE]
+        shadows = [PTR for kind in self.kinds if kind is ParameterKind.SHADOW]
+        return [*shadows, *(active if self.mode.is_forward else [PTR] * len(active))]
+
+    def emit(self) -> None:
+        arrays = [self.array(each) for each in self.program.shared]
+        twins = [[self.shadow(each, lane) for each in self.program.shared] for lane in range(self.mode.width)]
+        if any(twins):
+            self.wait()
+        frame, tape = self.frame(), self.tape()
+        flat: list[Value] = [ConstantNull(PTR), *self.primal, *arrays, self.trailing["dynamic"]]
+        given = [*flat, *(twin for lane in range(self.mode.width) for twin in self.shadows(lane, twins[lane]))]
+        symbols = self.derivative.symbols
+        if self.mode.is_forward:
+            tangents = [value for lane in self.beside for value in lane[self.shadow_count :]]
+            self.build.call(self.module.functions[symbols[TANGENT]], [frame, tape, *given, *tangents])
+            self.report(tape)
+        else:
+            status = self.build.call(self.module.functions[symbols[AUGMENTED]], [frame, tape, *given])
+            self.report(tape)
+            self.leave_if(self.build.icmp("ne", status, const_int(I32, 0)))
+            outs = [[self.slot(p.type) for p in self.active_parameters()] for _ in self.beside]
+            self.build.call(
+                self.module.functions[symbols[REVERSE]], [frame, tape, *(out for lane in outs for out in lane)]
+            )
+            for lane, mine in zip(self.beside, outs, strict=True):
+                for place, out in zip(lane[self.shadow_count :], mine, strict=True):
+                    self.build.atomic("fadd", self.build.load(out.allocated_type, out), place)
+        self.build.ret()
+
+    # -------------------------------------------------------------------------------------------- arguments
+
+    @property
+    def shadow_count(self) -> int:
+        """How many parameters have a shadow."""
+        return sum(kind is ParameterKind.SHADOW for kind in self.kinds)
+
+    def active_parameters(self) -> list[Parameter]:
+        """The numbers among the parameters that are active."""
+        return [p for p, kind in zip(self.program.parameters, self.kinds, strict=True) if kind is _ACTIVE]
+
+    def shadows(self, lane: int, shared: Sequence[Value]) -> list[Value]:
+        """The shadows that the derivative's functions take, in one direction; null where there is none."""
+        own = iter(self.beside[lane])
+        of_kernel = [next(own) if kind is ParameterKind.SHADOW else None for kind in self.kinds]
+        found: list[Value | None] = [None, *of_kernel, *shared]
+        given = [ConstantNull(PTR), *self.primal, *shared]
+        return [found[i] or zero(given[i].type) for i in self.derivative.shadows]
+
+    def slot(self, type_: Type) -> Alloca:
+        """A number on the stack, zero at first."""
+        slot = self.build.alloca(type_)
+        self.build.store(zero(type_), slot)
+        return slot
+
+    # -------------------------------------------------------------------------------------------- shared memory
+
+    def array(self, array: SharedArray) -> Value:
+        """A shared array of the kernel, as a variable again."""
+        return self.variable(array.name, array)
+
+    def variable(self, name: str, array: SharedArray) -> GlobalVariable:
+        words = ("external",) if array.is_dynamic else ("internal",)
+        made = GlobalVariable(
+            SPACE, name, value_type=array.type, prefix=(*words, "addrspace(3)"), suffix=(array.align,)
+        )
+        made.initializer = None if array.is_dynamic else Undef(array.type)
+        self.module.globals[name] = made
+        return made
+
+    def shadow(self, array: SharedArray, lane: int) -> Value:
+        """The shadow of a shared array, cleared: behind the array itself if that is the dynamic one."""
+        if array.is_dynamic:
+            size = self.build.zext(self.trailing["dynamic"], I64)
+            start = self.build.mul(size, const_int(I64, lane + 1))
+            base: Value = self.build.byte_offset(self.module.globals[DYNAMIC], start)
+        else:
+            base = self.variable(f"{array.name}.shadow{lane or ''}", array)
+            size = const_int(I64, types.size_of(array.type))
+        self.clear(base, size)
+        return base
+
+    def clear(self, base: Value, size: Value) -> None:
+        """Emits the loop in which the threads of a block clear memory, byte by byte where it is not of words."""
+        build = self.build
+        thread, threads = self.linear("tid", "ntid")
+        unit = _word_of(size)
+        count = build.udiv(size, const_int(I64, types.size_of(unit)))
+        start = build.block
+        head, body, done = (self.function.add_block(f"clear.{part}") for part in ("head", "body", "done"))
+        build.br(head)
+        build = Builder(head)
+        index = build.phi(I64, [(thread, start)])
+        build.cond_br(build.icmp("ult", index, count), body, done)
+        build = Builder(body)
+        build.store(zero(unit), build.gep(unit, base, [index]))
+        index.add_incoming(build.add(index, threads), body)
+        build.br(head)
+        self.build = Builder(done)
+
+    def linear(self, index: str, extent: str) -> tuple[Value, Value]:
+        """The number of a thread in its block, or of a block in its grid, and how many there are."""
+        at = [self.special(f"{index}.{axis}") for axis in "xyz"]
+        size = [self.special(f"{extent}.{axis}") for axis in "xyz"]
+        build = self.build
+        plane = build.mul(size[0], size[1])
+        number = build.add(build.add(build.mul(at[2], plane), build.mul(at[1], size[0])), at[0])
+        return number, build.mul(plane, size[2])
+
+    def special(self, register: str) -> Value:
+        """A special register, as i64."""
+        name = f"llvm.nvvm.read.ptx.sreg.{register}"
+        return self.build.zext(self.build.call(self.module.declare(name, function_type(I32, [])), []), I64)
+
+    def wait(self) -> None:
+        """Emits a barrier of the block."""
+        barrier = self.module.declare(BLOCK, function_type(VOID, [I32]), _CONVERGENT)
+        self.build.call(barrier, [const_int(I32, 0)])
+
+    # -------------------------------------------------------------------------------------------- tape
+
+    def frame(self) -> Value:
+        """What lives from one sweep to the other."""
+        size = max(self.derivative.frame_size, 1)
+        return Builder.at_start(self.function.entry).alloca(types.array_type(size, types.I8), align=_FRAME_ALIGNMENT)
+
+    def tape(self) -> Value:
+        """The thread's slice of the tape."""
+        tape = Builder.at_start(self.function.entry).alloca(_TAPE, align=8)
+        thread, threads = self.linear("tid", "ntid")
+        block, _ = self.linear("ctaid", "nctaid")
+        build = self.build
+        number = build.add(build.mul(block, threads), thread)
+        start = build.byte_offset(self.trailing["tape"], build.mul(number, self.trailing["slice"]))
+        end = build.byte_offset(start, self.trailing["slice"])
+        for index, value in enumerate((start, end, const_int(I32, 0), const_int(I64, 0))):
+            build.store(value, self.field(tape, index))
+        return tape
+
+    def field(self, tape: Value, index: int) -> Value:
+        """Where a field of the tape's head is."""
+        return self.build.byte_offset(tape, types.field_offsets(_TAPE)[index])
+
+    def report(self, tape: Value) -> None:
+        """Says how many bytes the thread wanted, and whether they did not fit; nothing where there is no report."""
+        build = self.build
+        wanted = build.load(I64, self.field(tape, 3))
+        some = build.icmp("ne", wanted, const_int(I64, 0))
+        asked = build.icmp("ne", self.trailing["report"], ConstantNull(PTR))
+        tell, rest = self.function.add_block("report"), self.function.add_block("run")
+        build.cond_br(build.and_(some, asked), tell, rest)
+        build = self.build = Builder(tell)
+        build.atomic("umax", wanted, self.trailing["report"])
+        failed = build.zext(build.load(I32, self.field(tape, 2)), I64)
+        build.atomic("umax", failed, build.byte_offset(self.trailing["report"], 8))
+        build.br(rest)
+        self.build = Builder(rest)
+
+    def leave_if(self, failed: Value) -> None:
+        """Ends the thread."""
+        stop, rest = self.function.add_block("stop"), self.function.add_block("run")
+        self.build.cond_br(failed, stop, rest)
+        Builder(stop).ret()
+        self.build = Builder(rest)
+
+
+_ACTIVE: Final = ParameterKind.ACTIVE
+
+
+def _word_of(size: Value) -> Type:
+    """In what steps memory of a size can be cleared."""
+    known = getattr(size, "value", 1)
+    return next(unit for unit in (I64, I32, types.I8) if known % types.size_of(unit) == 0)

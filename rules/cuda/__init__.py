@@ -1,0 +1,11 @@
+"""Rules for what only CUDA kernels do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.rules.cuda import atomics, barriers, inactive, shuffles
+from irad.ruleset.interface import Rule
+
+KERNELS: Final[tuple[Rule, ...]] = (*barriers.RULES, *atomics.RULES, *shuffles.RULES, *inactive.RULES)
+"""Before those of `irad.rules.builtin`."""
