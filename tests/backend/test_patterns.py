@@ -12,7 +12,7 @@ from irad.backend.patterns import call_graph, calls_through_pointers
 ROOT = Path(__file__).parents[2] / "irad"
 
 # Regular expressions over something else: Python and its messages, Numba's flags, names of symbols and values, what the
-# engine explains, the data layout.
+# engine and ptxas explain, the data layout.
 OTHER_TEXTS = {
     *(
         "frontend/numba/messages.py",
@@ -28,7 +28,13 @@ OTHER_TEXTS = {
     *(f"report/{name}.py" for name in ("collect", "functions", "names", "rule_origin", "source", "stages")),
     *(f"report/{name}.py" for name in ("value_words", "variables", "words")),
     *(f"report/shown/{name}.py" for name in ("amounts", "explain", "overview")),
-    *("decompile/naming/names.py", "cli/doctor.py", "message.py", "passes/memory/signatures.py"),
+    *(
+        "decompile/naming/names.py",
+        "cli/doctor.py",
+        "message.py",
+        "backend/cuda/assemble.py",
+        "passes/memory/signatures.py",
+    ),
 }
 
 

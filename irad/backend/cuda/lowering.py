@@ -1,0 +1,166 @@
+"""From the kernel dialect to what LLVM's NVPTX back end takes.
+
+Input   a kernel in the kernel dialect.
+Output  a module of irad's IR with the same meaning, in which every operation can be compiled.
+Method  one instruction at a time:
+        - mathematics goes to libdevice: LLVM ends the process on an intrinsic that the machine has no instruction for,
+          and computes `frem` as `x - trunc(x / y) * y`, which is wrong for large quotients;
+        - atomic operations are atomic on the device, not among all devices and the host, as CUDA's are; a subtraction
+          adds the negated number, since there is an instruction for that and not for subtractions;
+        - products and sums may be contracted to fused multiply-adds, if the caller allows it;
+        - debug information becomes line marks: with more, ptxas does not optimise.
+Limit   `irad.cuda.…` operations stay calls: `device/` defines them.
+
+    %r = call double @llvm.sin.f64(double %x)         %r = call double @__nv_sin(double %x)
+    atomicrmw fsub ptr %p, double %v monotonic        %n = fneg double %v
+                                                      atomicrmw fadd ptr %p, double %n syncscope("device") monotonic
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from irad.backend.cuda.kernel import KernelModule
+from irad.errors import BackendError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.debug_info import DebugInfo
+from irad.ir.instructions import AtomicRMW, Binary, Call, CmpXchg, Instruction, replace_uses
+from irad.ir.module import Function, Module
+from irad.ir.text.parser import parse_module
+from irad.ruleset.symbols import TABLE, emitted_symbol, integer_arguments, symbols_of_function
+
+TRIPLE: Final = "nvptx64-nvidia-cuda"
+DYNAMIC_SHARED: Final = "irad.dynamic_shared"
+FLUSHES: Final = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
+"""Numbers of single precision that are smaller than the smallest normal one count as zero."""
+HOST_SYMBOLS: Final = frozenset({"vprintf", "malloc", "free", "__assertfail"})
+"""What the driver defines for every kernel."""
+
+_CONTRACTED: Final = frozenset({"fadd", "fsub", "fmul"})
+_NATIVE: Final = {
+    *("sqrt", "fabs", "copysign", "fmax", "fmin", "maximum", "minimum", "fma", "identity"),
+    *("floor", "ceil", "trunc", "rint", "round"),
+}
+"""Functions of `irad.ruleset.symbols` whose intrinsics the machine has instructions for."""
+_DEVICE_SCOPE: Final = "device"
+
+
+def lower_kernel(kernel: KernelModule, *, contract: bool) -> Module:
+    """The module that is handed to LLVM.
+
+    Args:
+        kernel: in the kernel dialect.
+        contract: whether products and sums may become fused multiply-adds, as nvcc and Numba have it.
+    """
+    module = parse_module(kernel.text)
+    if kernel.name not in module.functions:
+        raise BackendError(f"the kernel @{kernel.name} is not in its module", "name the kernel of the module")
+    module.triple, module.layout = TRIPLE, None
+    for function in module.defined_functions():
+        for inst in list(function.instructions()):
+            _lower(inst, contract)
+        if function.name != kernel.name:
+            function.prefix = ("internal",)
+        elif "internal" in function.prefix:
+            function.prefix = ()
+    _rename(module, kernel.name, entry_name(kernel.name))
+    if DYNAMIC_SHARED in module.globals:
+        module.globals[DYNAMIC_SHARED].name = _identifier(DYNAMIC_SHARED)
+    _keep_line_marks(module)
+    if kernel.fastmath:
+        _flush_denormals(module)
+    return module
+
+
+def entry_name(symbol: str) -> str:
+    """The name in PTX of a kernel."""
+    return _identifier(symbol)
+
+
+def _identifier(symbol: str) -> str:
+    """The symbol with what PTX allows in names."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in symbol)
+
+
+def undefined_calls(module: Module) -> Iterator[tuple[str, Instruction]]:
+    """Each function that is called and has no body here, with a call; intrinsics aside."""
+    for name, function in module.functions.items():
+        if function.is_declaration and function.users and not name.startswith("llvm."):
+            yield name, next(iter(function.users))
+
+
+def refuse_call(module: Module, name: str, call: Instruction) -> BackendError:
+    """The error for a function that nobody defines on the device."""
+    return BackendError(
+        f"the kernel calls '{name}', which does not exist on the GPU",
+        "use a function that CUDA has, or write it as a device function",
+        location=DebugInfo(module).location(call),
+    )
+
+
+def _lower(inst: Instruction, contract: bool) -> None:
+    match inst:
+        case Binary(opcode="frem") if inst.type in (types.FLOAT, types.DOUBLE):
+            _replace(inst, "__nv_fmod" if inst.type is types.DOUBLE else "__nv_fmodf")
+        case Binary(opcode=opcode, flags=flags) if contract and opcode in _CONTRACTED:
+            inst.flags = flags if {"contract", "fast"}.intersection(flags) else (*flags, "contract")
+        case AtomicRMW():
+            inst.syncscope = _DEVICE_SCOPE
+            if inst.opcode == "fsub":
+                inst.opcode = "fadd"
+                inst.set_operand(1, Builder.before(inst).fneg(inst.operands[1]))
+        case CmpXchg():
+            inst.syncscope = _DEVICE_SCOPE
+        case Call(callee=Function(name=str() as name)) if name in _library_names():
+            _replace(inst, _library_names()[name])
+        case _:
+            pass
+
+
+def _replace(inst: Instruction, symbol: str) -> None:
+    """A call of libdevice in the place of an instruction."""
+    operands = inst.arguments if isinstance(inst, Call) else inst.operands
+    build = Builder.before(inst)
+    build.metadata = {kind: node for kind, node in inst.metadata.items() if kind == "dbg"}
+    replace_uses(inst, build.intrinsic(symbol, inst.type, operands, name=inst.name))
+    inst.erase()
+
+
+@cache
+def _library_names() -> dict[str, str]:
+    """Intrinsics without an instruction → libdevice's functions."""
+    names = dict[str, str]()
+    for function in TABLE.keys() - _NATIVE:
+        if not TABLE[function].nv:
+            continue
+        for symbol, precision in symbols_of_function(function):
+            if symbol.startswith("llvm.") and (not integer_arguments(function) or symbol.endswith(".i32")):
+                names[symbol] = emitted_symbol(function, precision, (), TRIPLE)
+    return names
+
+
+def _rename(module: Module, old: str, new: str) -> None:
+    function = module.functions.pop(old)
+    if new in module.functions:
+        raise BackendError(f"the module of the kernel has another function {new}", "rename one of them")
+    function.name = new
+    module.functions[new] = function
+
+
+def _keep_line_marks(module: Module) -> None:
+    for node in module.metadata.values():
+        if node.text.startswith("!DICompileUnit("):
+            for kind in ("FullDebug", "LineTablesOnly"):
+                node.text = node.text.replace(f"emissionKind: {kind}", "emissionKind: DebugDirectivesOnly")
+
+
+def _flush_denormals(module: Module) -> None:
+    """What ``--ftz=true`` is to nvcc: for LLVM an attribute, for libdevice a flag of the module."""
+    for function in module.defined_functions():
+        function.attributes = (*function.attributes, FLUSHES)
+    flag = module.shared_metadata('!{i32 4, !"nvvm-reflect-ftz", i32 1}')
+    flags = module.named_metadata.get("llvm.module.flags", ())
+    module.named_metadata["llvm.module.flags"] = (*flags, flag)

@@ -1,0 +1,187 @@
+"""Kernels to PTX, by the NVPTX back end of the LLVM that llvmlite has: no toolkit and no GPU are needed.
+
+NVIDIA's own compiler is not asked: before Blackwell it reads the language of LLVM 7 only, into which what irad makes
+would have to be translated back. Instructions and registers come out alike (bench/cuda_registers.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+
+from irad.backend.cuda.architectures import instruction_set
+from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.lowering import HOST_SYMBOLS, TRIPLE, entry_name, lower_kernel, refuse_call, undefined_calls
+from irad.backend.cuda.toolkit import find_libdevice
+from irad.errors import BackendError
+from irad.ir.module import Module
+from irad.ir.text.printer import print_module
+
+_DEVICE: Final = Path(__file__).parent / "device"
+_MODES: Final = (("idx", "31"), ("down", "31"), ("bfly", "31"), ("up", "0"))
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBounds:
+    """What is promised of launches, and asked for in return.
+
+    Attributes:
+        threads: the largest number of threads in a block.
+        blocks: how many blocks a multiprocessor shall be able to hold.
+        registers: the largest number for a thread; the rest is spilled.
+    """
+
+    threads: int | None = None
+    blocks: int | None = None
+    registers: int | None = None
+
+    def attributes(self) -> tuple[str, ...]:
+        """The function attributes of LLVM."""
+        named = (("nvvm.maxntid", self.threads), ("nvvm.minctasm", self.blocks), ("nvvm.maxnreg", self.registers))
+        return tuple(f'"{name}"="{value}"' for name, value in named if value is not None)
+
+
+def compile_ptx(
+    kernel: KernelModule,
+    arch: str = "sm_80",
+    *,
+    level: int = 3,
+    contract: bool = True,
+    bounds: LaunchBounds | None = None,
+) -> str:
+    """A kernel as PTX; its entry is `entry_name` of its symbol.
+
+    Args:
+        kernel: in the kernel dialect.
+        arch: the oldest GPU that it shall run on.
+        level: of optimisation, 0 to 3.
+        contract: whether products and sums may become fused multiply-adds.
+        bounds: of the launch, beyond those that the kernel has already.
+
+    Raises:
+        BackendError: the kernel calls something that does not exist on the GPU; libdevice is needed and missing.
+    """
+    machine = _machine(arch, level)
+    lowered = lower_kernel(kernel, contract=contract)
+    if bounds is not None:
+        entry = lowered.functions[entry_name(kernel.name)]
+        entry.attributes = (*entry.attributes, *bounds.attributes())
+    needed = _check_calls(lowered)
+    module = llvm.parse_assembly(print_module(lowered))
+    module.data_layout = str(machine.target_data)
+    _check_intrinsics(module)
+    _link(module, needed, kernel.fastmath)
+    module.verify()
+    _optimise(module, machine, level)
+    return machine.emit_assembly(module)
+
+
+def _machine(arch: str, level: int) -> Any:
+    _prepare_llvm()
+    features = f"+ptx{instruction_set(arch)}"
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=features, opt=level)
+
+
+@cache
+def _prepare_llvm() -> None:
+    """Once in a process. Square roots in single precision are exact: `device/fast.ll` is for those that need not be."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.set_option("irad", "-nvvm-reflect-add=__CUDA_PREC_SQRT=1")
+
+
+def _check_calls(module: Module) -> frozenset[str]:
+    """The functions that have to be linked.
+
+    Raises:
+        BackendError: nobody defines one.
+    """
+    needed = set[str]()
+    for name, call in undefined_calls(module):
+        if name in HOST_SYMBOLS:
+            continue
+        if name not in _operations().names and name not in (_libdevice().names if name.startswith("__nv_") else ()):
+            raise refuse_call(module, name, call)
+        needed.add(name)
+    return frozenset(needed)
+
+
+def _check_intrinsics(module: Any) -> None:
+    """LLVM would call an intrinsic that it does not know, by a name that PTX does not have."""
+    for function in module.functions:
+        if function.name.startswith("llvm.") and "; Unknown intrinsic" in str(function):
+            raise BackendError(
+                f"the kernel uses '{function.name}', which this version of LLVM does not know",
+                "report it with the kernel",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """Functions to link.
+
+    Attributes:
+        bitcode: of the module.
+        names: of what it defines.
+    """
+
+    bitcode: bytes
+    names: frozenset[str]
+
+    @staticmethod
+    def of(module: Any) -> _Library:
+        """Of a parsed module."""
+        defined = (f.name for f in module.functions if not f.is_declaration)
+        return _Library(module.as_bitcode(), frozenset(defined))
+
+    def link_into(self, module: Any) -> None:
+        """Adds all, visible in the module only."""
+        own = {f.name for f in module.functions if not f.is_declaration}
+        library = llvm.parse_bitcode(self.bitcode)
+        library.data_layout, library.triple = module.data_layout, module.triple
+        for name in self.names & own:
+            library.get_function(name).linkage = "available_externally"
+        module.link_in(library)
+        for name in self.names - own:
+            module.get_function(name).linkage = "internal"
+
+
+@cache
+def _operations() -> _Library:
+    module = llvm.parse_assembly((_DEVICE / "operations.ll").read_text())
+    shuffles = (_DEVICE / "shuffles.ll").read_text()
+    for mode, clamp in _MODES:
+        module.link_in(llvm.parse_assembly(shuffles.replace("MODE", mode).replace("CLAMP", clamp)))
+    return _Library.of(module)
+
+
+@cache
+def _fast() -> _Library:
+    return _Library.of(llvm.parse_assembly((_DEVICE / "fast.ll").read_text()))
+
+
+@cache
+def _libdevice() -> _Library:
+    return _Library.of(llvm.parse_bitcode(find_libdevice().read_bytes()))
+
+
+def _link(module: Any, needed: frozenset[str], fastmath: bool) -> None:
+    """Adds the definitions of what is called; what is not needed is removed when LLVM optimises."""
+    if needed & _operations().names:
+        _operations().link_into(module)
+    if fastmath and needed & _fast().names:
+        _fast().link_into(module)
+    if any(name.startswith("__nv_") for name in needed):
+        _libdevice().link_into(module)
+
+
+def _optimise(module: Any, machine: Any, level: int) -> None:
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(level))
+    unused = llvm.create_new_module_pass_manager()  # most of libdevice: first, since O3 would work on it
+    unused.add_global_dead_code_eliminate_pass()
+    unused.run(module, builder)
+    builder.getModulePassManager().run(module, builder)
