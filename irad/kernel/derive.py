@@ -101,7 +101,7 @@ def derive_kernel(
     linked = _linked(print_module(module), name)
     has_dynamic = any(each.is_dynamic for each in program.shared)
     return KernelDerivative(
-        KernelModule(linked, name, kernel.fastmath),
+        KernelModule(linked, name, kernel.fastmath, kernel.contract),
         "@irad.arena_alloc" in derivative.text,
         derivative.frame_size,
         1 + mode.width if has_dynamic else 1,

@@ -7,7 +7,7 @@ Method  one instruction at a time:
           and computes `frem` as `x - trunc(x / y) * y`, which is wrong for large quotients;
         - atomic operations are atomic on the device, not among all devices and the host, as CUDA's are; a subtraction
           adds the negated number, since there is an instruction for that and not for subtractions;
-        - products and sums may be contracted to fused multiply-adds, if the caller allows it;
+        - products and sums may be fused, if those of the primal may;
         - debug information becomes line marks: with more, ptxas does not optimise.
 Limit   `irad.cuda.…` operations stay calls: `device/` defines them.
 
@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
+from irad.backend.cuda.contraction import allow_contraction
 from irad.backend.cuda.kernel import KernelModule
 from irad.errors import BackendError
 from irad.ir import types
@@ -39,7 +40,6 @@ FLUSHES: Final = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 HOST_SYMBOLS: Final = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """What the driver defines for every kernel."""
 
-_CONTRACTED: Final = frozenset({"fadd", "fsub", "fmul"})
 _NATIVE: Final = {
     *("sqrt", "fabs", "copysign", "fmax", "fmin", "maximum", "minimum", "fma", "identity"),
     *("floor", "ceil", "trunc", "rint", "round"),
@@ -48,20 +48,15 @@ _NATIVE: Final = {
 _DEVICE_SCOPE: Final = "device"
 
 
-def lower_kernel(kernel: KernelModule, *, contract: bool) -> Module:
-    """The module that is handed to LLVM.
-
-    Args:
-        kernel: in the kernel dialect.
-        contract: whether products and sums may become fused multiply-adds, as nvcc and Numba have it.
-    """
+def lower_kernel(kernel: KernelModule) -> Module:
+    """The module that is handed to LLVM."""
     module = parse_module(kernel.text)
     if kernel.name not in module.functions:
         raise BackendError(f"the kernel @{kernel.name} is not in its module", "name the kernel of the module")
     module.triple, module.layout = TRIPLE, None
     for function in module.defined_functions():
         for inst in list(function.instructions()):
-            _lower(inst, contract)
+            _lower(inst)
         if function.name != kernel.name:
             function.prefix = ("internal",)
         elif "internal" in function.prefix:
@@ -70,6 +65,8 @@ def lower_kernel(kernel: KernelModule, *, contract: bool) -> Module:
     if DYNAMIC_SHARED in module.globals:
         module.globals[DYNAMIC_SHARED].name = _identifier(DYNAMIC_SHARED)
     _keep_line_marks(module)
+    if kernel.contract:
+        allow_contraction(module)
     if kernel.fastmath:
         _flush_denormals(module)
     return module
@@ -101,12 +98,10 @@ def refuse_call(module: Module, name: str, call: Instruction) -> BackendError:
     )
 
 
-def _lower(inst: Instruction, contract: bool) -> None:
+def _lower(inst: Instruction) -> None:
     match inst:
         case Binary(opcode="frem") if inst.type in (types.FLOAT, types.DOUBLE):
             _replace(inst, "__nv_fmod" if inst.type is types.DOUBLE else "__nv_fmodf")
-        case Binary(opcode=opcode, flags=flags) if contract and opcode in _CONTRACTED:
-            inst.flags = flags if {"contract", "fast"}.intersection(flags) else (*flags, "contract")
         case AtomicRMW():
             inst.syncscope = _DEVICE_SCOPE
             if inst.opcode == "fsub":

@@ -50,7 +50,6 @@ def compile_ptx(
     arch: str = "sm_80",
     *,
     level: int = 3,
-    contract: bool = True,
     bounds: LaunchBounds | None = None,
 ) -> str:
     """A kernel as PTX; its entry is `entry_name` of its symbol.
@@ -59,14 +58,13 @@ def compile_ptx(
         kernel: in the kernel dialect.
         arch: the oldest GPU that it shall run on.
         level: of optimisation, 0 to 3.
-        contract: whether products and sums may become fused multiply-adds.
         bounds: of the launch, beyond those that the kernel has already.
 
     Raises:
         BackendError: the kernel calls something that does not exist on the GPU; libdevice is needed and missing.
     """
     machine = _machine(arch, level)
-    lowered = lower_kernel(kernel, contract=contract)
+    lowered = lower_kernel(kernel)
     if bounds is not None:
         entry = lowered.functions[entry_name(kernel.name)]
         entry.attributes = (*entry.attributes, *bounds.attributes())

@@ -5,11 +5,16 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 import pytest
 
+from irad.backend.cuda.contraction import contracted
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.lowering import entry_name, lower_kernel
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.errors import BackendError
 from irad.ir.text.printer import print_module
+from irad.kernel.derive import derive_kernel
+from irad.options import Options
+from irad.passes.request import ParameterKind
+from irad.ruleset.memory_type import MemoryType
 from tests.cuda.ptx.operations import Operation, kernel_of
 from tests.cuda.ptx.tools import needs_libdevice
 
@@ -20,8 +25,8 @@ def scalar(text: str, type_: str, *declares: str, fastmath: bool = False) -> Ker
     return kernel_of([Operation("one", text, type_, (), declares)], fastmath=fastmath)
 
 
-def lowered(kernel: KernelModule, *, contract: bool = True) -> str:
-    text = print_module(lower_kernel(kernel, contract=contract))
+def lowered(kernel: KernelModule) -> str:
+    text = print_module(lower_kernel(kernel))
     llvm.parse_assembly(text).verify()
     return text
 
@@ -76,14 +81,37 @@ def test_a_remainder_is_exact(type_: str, value: str, symbol: str):
     assert "call" not in ptx
 
 
-def test_products_and_sums_are_contracted_where_the_caller_allows_it():
-    body = "  %p = fmul double %d, %d\n"
+def product_and_sum() -> KernelModule:
     kernel = scalar("fadd double %p, 1.0", "double")
-    kernel = KernelModule(kernel.text.replace("  %r0", body + "  %r0"), "k")
-    assert "fma.rn.f64" in compile_ptx(kernel)
-    assert "fma" not in compile_ptx(kernel, contract=False)
-    assert "fmul contract double" in lowered(kernel)
-    assert "contract" not in lowered(kernel, contract=False)
+    return KernelModule(kernel.text.replace("  %r0", "  %p = fmul double %d, %d\n  %r0"), "k")
+
+
+def test_products_and_sums_are_fused_where_that_is_allowed():
+    assert "fma.rn.f64" in compile_ptx(contracted(product_and_sum()))
+    exact = compile_ptx(product_and_sum())
+    assert "fma" not in exact
+    assert "mul.rn.f64" in exact, "ptxas would fuse mul and add"
+    assert "add.rn.f64" in exact
+
+
+def test_contraction_is_written_once_and_only_on_products_and_sums():
+    text = product_and_sum().text.replace("  %r0", "  %q = fmul fast double %p, %d\n  %z = fdiv double %q, %d\n  %r0")
+    once = contracted(KernelModule(text, "k"))
+    assert contracted(once) is once
+    for line in ("fmul contract double", "fadd contract double", "fmul fast double", "fdiv double"):
+        assert line in once.text
+
+
+def test_the_derivative_of_a_contracted_kernel_is_contracted():
+    """Its own products and sums as well; those of the primal have had the word since before the derivation."""
+    body = "  %x = load double, ptr %out\n  %q = fmul double %x, %x\n  %s = fadd double %q, %x\n"
+    body += "  store double %s, ptr %out\n  ret void\n"
+    kernel = KernelModule(f"{TRIPLE}define ptx_kernel void @k(ptr %out) {{\n{body}}}\n", "k")
+    memory = [MemoryType(8, ((0, "double"),))]
+    for primal, fused in ((kernel, False), (contracted(kernel), True)):
+        derivative = derive_kernel(primal, [ParameterKind.SHADOW], memory, Options()).module
+        assert derivative.contract is fused
+        assert ("fma.rn.f64" in compile_ptx(derivative)) is fused
 
 
 @needs_libdevice
@@ -99,8 +127,8 @@ def test_square_roots_and_quotients_are_exact_but_under_fastmath():
 
 
 def test_fastmath_flushes_denormals():
-    assert "add.ftz.f32" in compile_ptx(scalar("fadd float %f, 3.5", "float", fastmath=True))
-    assert "add.f32" in compile_ptx(scalar("fadd float %f, 3.5", "float"))
+    assert "add.rn.ftz.f32" in compile_ptx(scalar("fadd float %f, 3.5", "float", fastmath=True))
+    assert "add.rn.f32" in compile_ptx(scalar("fadd float %f, 3.5", "float"))
 
 
 @needs_libdevice
