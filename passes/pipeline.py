@@ -50,6 +50,7 @@ from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
+from irad.passes.parallel.ownership import find_owned
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
@@ -175,6 +176,11 @@ def _is_oracle(unit: Unit) -> bool:
 
 def _is_reversed_lane(unit: Unit) -> bool:
     return unit.variant.is_lane and _is_reverse(unit)
+
+
+def _is_line_of_threads(unit: Unit) -> bool:
+    request = unit.program.request
+    return request.host.is_shared and request.axes == 1 and _is_reverse(unit) and not unit.everything
 
 
 def _is_watched(made: GeneratedPair) -> bool:
@@ -326,6 +332,11 @@ def _take_everything(unit: Unit) -> None:
     check_unit(unit)
 
 
+def _find_owned(unit: Unit) -> None:
+    """Finds the arrays of which no two threads of a kernel access the same element."""
+    unit.owned = find_owned(unit.function, unit.mod_ref, unit.loops)
+
+
 def _find_sharing(unit: Unit) -> None:
     """Finds how the lanes of a parallel loop share shadows."""
     unit.sharing = find_sharing(unit, unit.program.loops[unit.function])
@@ -468,6 +479,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=_is_oracle),
     Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_reversed_lane),
+    Pass("parallel.ownership", PassStage.FUNCTION, _find_owned, applies=_is_line_of_threads),
     Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=_is_forward, changes=True),
     Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=_is_reverse, changes=True),
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=_is_reverse, changes=True),

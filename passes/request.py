@@ -72,6 +72,7 @@ class Request:
         is_primal: the derivative is going to be differentiated itself, as a part of another program.
         zero_wins: a zero partial derivative makes zero of an infinite cotangent.
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
+        axes: of a kernel, along how many axes it is launched; along the others there is one thread of one block.
     """
 
     entry: str
@@ -96,3 +97,4 @@ class Request:
     checks_bounds: bool = False
     zero_wins: bool = False
     is_primal: bool = False
+    axes: int = 3

@@ -35,6 +35,7 @@ class Unit:
         everything: all memory counts as active, as for the oracle.
         kept: allocations that may be kept until the reverse sweep has ended, as a mask.
         sharing: of a lane: how lanes share shadows.
+        owned: of a kernel: the objects of which no two threads access the same element, as a mask.
     """
 
     program: Program
@@ -54,6 +55,7 @@ class Unit:
     everything: bool = False
     live: frozenset[Block] = field(init=False)
     sharing: Sharing | None = None
+    owned: int = 0
 
     def __post_init__(self) -> None:
         params, request = self.function.params, self.program.request

@@ -59,6 +59,7 @@ def derive_kernel(
     mode: Mode = REVERSE_MODE,
     *,
     apart: bool = False,
+    axes: int = 3,
     rules: Registry | None = None,
     observe: Observer | None = None,
 ) -> KernelDerivative:
@@ -72,13 +73,14 @@ def derive_kernel(
         options: of the derivation.
         mode: reverse or forward.
         apart: whether the caller knows that no two parameters lead to the same memory.
+        axes: along how many axes the kernel is going to be launched, from x on.
         rules: the user's rules.
         observe: is shown each pass after it has run.
 
     Raises:
         IradError: the kernel cannot be differentiated; with the place in the user's source.
     """
-    program = load(kernel)
+    program = load(kernel, axes)
     if len(kinds) != len(program.parameters):
         raise SignatureError(
             f"{kernel.name} has {len(program.parameters)} parameters, and {len(kinds)} kinds were given",
@@ -88,7 +90,7 @@ def derive_kernel(
     registry = _registry() if rules is None else rules.over(_registry())
     derivative = derive(
         _promise_apart(text, kinds) if apart else text,
-        _request(program, kinds, memory, options, mode),
+        _request(program, kinds, memory, options, mode, axes),
         registry,
         check=options.verify,
         observe=observe,
@@ -96,7 +98,7 @@ def derive_kernel(
     )
     module = parse_module(derivative.text)
     name = f"{kernel.name}.{mode.functions[-1].name}"
-    add_wrapper(module, name, program, kinds, mode, derivative)
+    add_wrapper(module, name, program, kinds, mode, derivative, axes)
     restore_atomics(module)
     linked = _linked(print_module(module), name)
     has_dynamic = any(each.is_dynamic for each in program.shared)
@@ -115,6 +117,7 @@ def _request(
     memory: Sequence[MemoryType | None],
     options: Options,
     mode: Mode,
+    axes: int,
 ) -> Request:
     shared = [each.memory for each in program.shared]
     beside = [ParameterKind.SHADOW if each is None or each.floats() else ParameterKind.CONST for each in shared]
@@ -128,6 +131,7 @@ def _request(
         plan=options.plan,
         strict=options.strict,
         zero_wins=options.zero_times_infinity == "zero",
+        axes=axes,
         unneeded=frozenset(range(first, first + len(shared))),
     )
 

@@ -54,8 +54,8 @@ class KernelProgram:
     shared: tuple[SharedArray, ...]
 
 
-def load(kernel: KernelModule) -> KernelProgram:
-    """The program of a kernel.
+def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
+    """The program of a kernel, which is going to be launched along so many axes.
 
     Raises:
         UnsupportedError: it holds what irad cannot follow.
@@ -66,6 +66,7 @@ def load(kernel: KernelModule) -> KernelProgram:
     shared = shared_arrays(module)
     _become_entry(module, function, shared)
     call_atomics(module)
+    _settle_axes(function, axes)
     text = scalarise(equality.hide(print_module(module)), (ENTRY,), NVPTX)
     made = parse_module(text)
     changed = [step(made) for step in (expand_masked, split_vectors, restore_types)]
@@ -97,6 +98,15 @@ def _inlined(kernel: KernelModule) -> Module:
         if function.name != kernel.name:
             raise _recursive(function, inlined.functions[kernel.name])
     return inlined
+
+
+def _settle_axes(function: Function, axes: int) -> None:
+    """Along the other axes there is one thread of one block."""
+    for axis in "xyz"[axes:]:
+        for register, number in (("tid", 0), ("ctaid", 0), ("ntid", 1), ("nctaid", 1)):
+            for call in _calls_of(function, f"llvm.nvvm.read.ptx.sreg.{register}.{axis}"):
+                replace_uses(call, const_int(types.I32, number))
+                call.erase()
 
 
 def _recursive(function: Function, kernel: Function) -> UnsupportedError:

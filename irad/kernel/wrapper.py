@@ -43,6 +43,7 @@ def add_wrapper(
     kinds: Sequence[ParameterKind],
     mode: Mode,
     derivative: Derivative,
+    axes: int,
 ) -> None:
     """Adds the kernel to the derivative's module.
 
@@ -53,8 +54,9 @@ def add_wrapper(
         kinds: one for each parameter of the primal kernel.
         mode: of the derivative.
         derivative: see there.
+        axes: along how many the kernel is launched.
     """
-    _Wrapper(module, name, program, tuple(kinds), mode, derivative).emit()
+    _Wrapper(module, name, program, tuple(kinds), mode, derivative, axes).emit()
 
 
 @dataclass(eq=False, slots=True)
@@ -65,6 +67,7 @@ class _Wrapper:
     kinds: tuple[ParameterKind, ...]
     mode: Mode
     derivative: Derivative
+    axes: int
     function: Function = field(init=False)
     build: Builder = field(init=False)
     primal: list[Parameter] = field(init=False)
@@ -194,12 +197,13 @@ class _Wrapper:
 
     def linear(self, index: str, extent: str) -> tuple[Value, Value]:
         """The number of a thread in its block, or of a block in its grid, and how many there are."""
-        at = [self.special(f"{index}.{axis}") for axis in "xyz"]
-        size = [self.special(f"{extent}.{axis}") for axis in "xyz"]
         build = self.build
-        plane = build.mul(size[0], size[1])
-        number = build.add(build.add(build.mul(at[2], plane), build.mul(at[1], size[0])), at[0])
-        return number, build.mul(plane, size[2])
+        number: Value = const_int(I64, 0)
+        count: Value = const_int(I64, 1)
+        for axis in "xyz"[: self.axes]:
+            number = build.add(number, build.mul(self.special(f"{index}.{axis}"), count))
+            count = build.mul(count, self.special(f"{extent}.{axis}"))
+        return number, count
 
     def special(self, register: str) -> Value:
         """A special register, as i64."""

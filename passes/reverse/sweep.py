@@ -305,7 +305,10 @@ class Sweep:
         """Whether other threads may add to the shadow of what a primal pointer points to."""
         if not self.augmented.program.request.host.is_shared:
             return False
-        return any(item.kind not in _OWN for item in self.augmented.unit.points_to.of(pointer))
+        unit = self.augmented.unit
+        if not unit.points_to.mask(pointer) & ~unit.owned:
+            return False
+        return any(item.kind not in _OWN for item in unit.points_to.of(pointer))
 
     def store_shadow(self, value: Value, pointer: Value) -> None:
         """Stores into the shadow of what a primal pointer points to."""

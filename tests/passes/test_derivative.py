@@ -77,7 +77,13 @@ def test_the_pipeline_is_what_runs():
     shown = [each.name for each in PIPELINE if each.stage is not PassStage.PREPARE and each.name in seen]
     assert seen == shown
     left_out = {each.name for each in PIPELINE if each.stage is not PassStage.PREPARE} - set(seen)
-    seldom = {"analysis.oracle_activity", "parallel.sharing", "instrument.watch", "agreement.check"}
+    seldom = {
+        "analysis.oracle_activity",
+        "parallel.sharing",
+        "parallel.ownership",
+        "instrument.watch",
+        "agreement.check",
+    }
     assert left_out == {"forward.generate", *seldom}
 
 

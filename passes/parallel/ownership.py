@@ -1,0 +1,250 @@
+"""Which arrays threads share without meeting: each element is accessed by one thread only.
+
+Input   a kernel's function, where its pointers point, its loops; the launch has one axis.
+Output  the objects, as a mask. Additions to their shadows need not be atomic.
+Method  the address of each access is a polynomial in special registers and parameters. With g the number of a thread, G
+        how many there are and s the distance of elements, it has to be s·g + s·G·(anything) + what all threads and
+        accesses add alike. In shared memory the number in the block takes the place of g.
+Limit   only contiguous arrays, accessed in this way everywhere; arithmetic that may wrap around is not followed.
+
+    %b = mul i64 %ctaid, %ntid
+    %g = add i64 %b, %tid
+    %p = getelementptr double, ptr %x, i64 %g        owned: 8·(ctaid·ntid + tid)
+    %q = getelementptr double, ptr %y, i64 %n        shared: all threads access the same element
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from irad.ir import types
+from irad.ir.instructions import Binary, Call, CallSite, Cast, Freeze, GetElementPtr, Instruction, Phi, accessed, stored
+from irad.ir.loops import LoopNest
+from irad.ir.module import Function
+from irad.ir.trip_count import affine_variables
+from irad.ir.types import IntType, PointerType, Type
+from irad.ir.values import ConstantInt, Parameter, Value
+from irad.passes.memory.mod_ref import ModRef
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
+
+Monomial: TypeAlias = "tuple[object, ...]"
+Polynomial: TypeAlias = Mapping[Monomial, int]
+"""Coefficients by product of atoms: a special register by its name, any other value by itself."""
+
+_REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
+_THREAD, _BLOCK, _THREADS, _BLOCKS = "tid.x", "ctaid.x", "ntid.x", "nctaid.x"
+_SHARED_MEMORY: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Distance of elements, what is added to the thread's own place, in bytes, and how many bytes are accessed."""
+
+    stride: int
+    uniform: tuple[tuple[Monomial, int], ...]
+    offset: int
+    size: int
+
+
+def find_owned(function: Function, mod_ref: ModRef, loops: LoopNest) -> int:
+    """The arrays of which no two threads access the same element, as a mask.
+
+    Args:
+        function: of a kernel that is launched along one axis.
+        mod_ref: of the function.
+        loops: of the function.
+    """
+    points_to = mod_ref.points_to
+    addresses = _Addresses(loops)
+    found: dict[MemoryObject, list[_Access | None]] = {}
+    for inst in function.instructions():
+        for item, access in _accesses(inst, mod_ref, points_to, addresses):
+            found.setdefault(item, []).append(access)
+    owned = 0
+    for item, accesses in found.items():
+        alone = points_to.overlapping(1 << item.index) == 1 << item.index
+        if item.kind is ObjectKind.ARGUMENT and alone and _agree(accesses):
+            owned |= 1 << item.index
+    return owned
+
+
+def _accesses(
+    inst: Instruction, mod_ref: ModRef, points_to: PointsTo, addresses: _Addresses
+) -> Iterable[tuple[MemoryObject, _Access | None]]:
+    """The objects that an instruction accesses, and how; None where that is not known."""
+    pointer = None if isinstance(inst, CallSite) else accessed(inst)
+    if pointer is None:
+        effect = mod_ref.of(inst)
+        touched = effect.reads | effect.writes | effect.captures
+        return [(item, None) for item in points_to.members(touched)]
+    items = points_to.of(pointer)
+    value = stored(inst)
+    type_ = inst.type if value is None else value.type
+    known = addresses.access(pointer, type_) if len(items) == 1 else None
+    escaping = points_to.of(value) if value is not None and isinstance(value.type, PointerType) else ()
+    return [*((item, known) for item in items), *((item, None) for item in escaping)]
+
+
+def _agree(accesses: Sequence[_Access | None]) -> bool:
+    """Whether all accesses of an array stay within the elements of the thread."""
+    known = [access for access in accesses if access is not None]
+    if len(known) < len(accesses) or len({(each.stride, each.uniform) for each in known}) != 1:
+        return False
+    start, end = min(each.offset for each in known), max(each.offset + each.size for each in known)
+    return end - start <= known[0].stride
+
+
+@dataclass(eq=False, slots=True)
+class _Addresses:
+    """Addresses as polynomials."""
+
+    loops: LoopNest
+    _steps: dict[Phi, tuple[Value, Value | int]] = field(init=False)
+    _known: dict[Value, Polynomial | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._steps = {}
+        for loop in self.loops.loops:
+            for phi, variable in affine_variables(loop).items():
+                self._steps[phi] = (variable.start, variable.step)
+
+    def access(self, pointer: Value, type_: Type) -> _Access | None:
+        """How an access steps through its array, if that is a way in which threads do not meet."""
+        root, distance = self.distance(pointer)
+        if root is None or distance is None:
+            return None
+        in_block = isinstance(root.type, PointerType) and root.type.addrspace == _SHARED_MEMORY
+        stride = distance.get((_THREAD,), 0)
+        wanted = {(_THREAD,)} if in_block else {(_THREAD,), _monomial(_BLOCK, _THREADS)}
+        if stride <= 0 or any(distance.get(term) != stride for term in wanted):
+            return None
+        period = {_THREADS} if in_block else {_THREADS, _BLOCKS}
+        uniform: list[tuple[Monomial, int]] = []
+        for term, coefficient in distance.items():
+            if term in wanted or not term:
+                continue
+            if all(_is_uniform(atom, in_block=in_block) for atom in term):
+                uniform.append((term, coefficient))
+            elif coefficient % stride or not period <= set(term):
+                return None
+        uniform.sort(key=lambda item: [str(atom) + str(id(atom)) for atom in item[0]])
+        return _Access(stride, tuple(uniform), distance.get((), 0), types.size_of(type_))
+
+    def distance(self, pointer: Value) -> tuple[Value | None, Polynomial | None]:
+        """The parameter that a pointer is computed from, and how many bytes behind it leads."""
+        total: Polynomial | None = {}
+        while True:
+            match pointer:
+                case Parameter():
+                    return pointer, total
+                case Cast(opcode="addrspacecast", operands=[base]) | Freeze(operands=[base]):
+                    pointer = base
+                case GetElementPtr(operands=[base, index], source_type=element):
+                    step = self.polynomial(index)
+                    if step is None or not (index.type is types.I64 or self._exact(index, "nsw")):
+                        return None, None
+                    total, pointer = _sum(total, _scaled(step, types.size_of(element))), base
+                case _:
+                    return None, None
+
+    def polynomial(self, value: Value) -> Polynomial | None:
+        """An integer; None where its arithmetic may wrap around."""
+        if value not in self._known:
+            self._known[value] = {(value,): 1}  # of a value in a cycle
+            self._known[value] = self._computed(value)
+        return self._known[value]
+
+    def _computed(self, value: Value) -> Polynomial | None:
+        atom: Polynomial = {(value,): 1}
+        match value:
+            case ConstantInt(value=number):
+                return {(): number} if number else {}
+            case Call(operands=[callee]) if isinstance(callee, Function) and _is_register(callee):
+                return {(str(callee.name).removeprefix(_REGISTER),): 1}
+            case Cast(opcode="zext" | "sext" as opcode, operands=[inner], flags=flags):
+                exact = self._exact(inner, "nuw" if opcode == "zext" and "nneg" not in flags else "nsw")
+                return self.polynomial(inner) if exact else atom
+            case Freeze(operands=[inner]):
+                return self.polynomial(inner)
+            case Phi() if value in self._steps:
+                return self._induction(value)
+            case Binary(opcode="add" | "sub" | "mul" | "shl" | "or", operands=[a, b], flags=flags):
+                return self._binary(value, a, b, flags) or atom
+            case _:
+                return atom
+
+    def _binary(self, value: Binary, a: Value, b: Value, flags: tuple[str, ...]) -> Polynomial | None:
+        left, right = self.polynomial(a), self.polynomial(b)
+        if left is None or right is None:
+            return None
+        match value.opcode:
+            case "add":
+                return _sum(left, right)
+            case "or" if "disjoint" in flags:
+                return _sum(left, right)
+            case "sub":
+                return _sum(left, _scaled(right, -1))
+            case "mul":
+                return _product(left, right)
+            case "shl" if isinstance(b, ConstantInt) and 0 <= b.value < 63:
+                return _scaled(left, 1 << b.value)
+            case _:
+                return None
+
+    def _induction(self, phi: Phi) -> Polynomial | None:
+        """A variable of a loop: its start, and so many steps."""
+        start, step = self._steps[phi]
+        first = self.polynomial(start)
+        each: Polynomial | None = {(): step} if isinstance(step, int) else self.polynomial(step)
+        if first is None or each is None or not isinstance(phi.type, IntType):
+            return None
+        return _sum(first, _product(each, {((phi, "iteration"),): 1}))
+
+    def _exact(self, value: Value, flag: str) -> bool:
+        """Whether an integer of fewer bits is what the polynomial says: it is a register, or cannot wrap around."""
+        match value:
+            case ConstantInt() | Parameter():
+                return True
+            case Call(operands=[callee]) if isinstance(callee, Function):
+                return _is_register(callee)
+            case Binary(opcode="add" | "sub" | "mul" | "shl", operands=[a, b], flags=flags):
+                return flag in flags and self._exact(a, flag) and self._exact(b, flag)
+            case _:
+                return False
+
+
+def _is_register(callee: Function) -> bool:
+    return str(callee.name).startswith(_REGISTER)
+
+
+def _is_uniform(atom: object, *, in_block: bool) -> bool:
+    """Whether an atom is the same for all threads that may meet: of the grid, or of a block."""
+    return isinstance(atom, Parameter) or atom in (_THREADS, _BLOCKS) or (in_block and atom == _BLOCK)
+
+
+def _monomial(*atoms: object) -> Monomial:
+    return tuple(sorted(atoms, key=lambda atom: (str(type(atom)), str(atom), id(atom))))
+
+
+def _sum(a: Polynomial | None, b: Polynomial | None) -> Polynomial | None:
+    if a is None or b is None:
+        return None
+    total = dict(a)
+    for term, coefficient in b.items():
+        total[term] = total.get(term, 0) + coefficient
+    return {term: coefficient for term, coefficient in total.items() if coefficient}
+
+
+def _scaled(a: Polynomial, factor: int) -> Polynomial:
+    return {term: coefficient * factor for term, coefficient in a.items()} if factor else {}
+
+
+def _product(a: Polynomial, b: Polynomial) -> Polynomial:
+    total: dict[Monomial, int] = {}
+    for left, x in a.items():
+        for right, y in b.items():
+            term = _monomial(*left, *right)
+            total[term] = total.get(term, 0) + x * y
+    return {term: coefficient for term, coefficient in total.items() if coefficient}
