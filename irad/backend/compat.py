@@ -84,3 +84,25 @@ def _end_of_parameters(text: str, start: int) -> int:
         if depth == 0:
             return found.end()
     raise AssertionError("LLVM closes its parentheses")
+
+
+def cuda_kernel(compiler: Any, compiled: Any, function: Any, debug: bool) -> tuple[Any, str]:
+    """The library and the symbol of a kernel that Numba's CUDA target compiled.
+
+    Numba's own target, which Numba has up to 0.68, puts a kernel around the compiled function; the package numba-cuda
+    makes the function itself the kernel.
+
+    Args:
+        compiler: the module `numba.cuda.compiler`.
+        compiled: Numba's compile result.
+        function: of Python.
+    """
+    prepare = getattr(compiled.target_context, "prepare_cuda_kernel", None)
+    if prepare is not None:
+        code = function.__code__
+        place = code.co_filename, code.co_firstlineno
+        library, kernel = prepare(compiled.library, compiled.fndesc, debug, True, {}, *place)
+        return library, kernel.name
+    symbol = compiled.fndesc.llvm_func_name
+    compiler.kernel_fixup(compiled.library.get_function(symbol), debug)
+    return compiled.library, symbol

@@ -1,0 +1,116 @@
+"""From Numba's modules to one module in the kernel dialect (`irad.backend.cuda`).
+
+Input   the modules as Numba lowers them: LLVM text for NVVM.
+Output  text of one module, linked, not optimised.
+Method  LLVM parses and links; parsing upgrades what older LLVM wrote. The module is then rewritten as irad's objects:
+        calls of what only NVVM knows and inline PTX become operations of the dialect (`operations`), shared memory and
+        the parameters get their names, and what serves nothing outside Numba goes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from irad.frontend.cuda import operations
+from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered
+from irad.ir import types
+from irad.ir.instructions import replace_uses
+from irad.ir.module import Function, Module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
+from irad.ir.values import GlobalVariable
+
+TRIPLE = "nvptx64-nvidia-cuda"
+DYNAMIC_SHARED = "irad.dynamic_shared"
+_LINKAGES = frozenset({"linkonce_odr", "linkonce", "weak", "weak_odr", "common"})
+
+
+def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]]:
+    """The text of a kernel, and the names of its parameters.
+
+    Raises:
+        UnsupportedError: it uses inline PTX or an operation of NVVM that the dialect does not have.
+    """
+    module = parse_module(_linked(lowered.texts))
+    module.layout = data_layout()
+    kernel = module.functions[lowered.symbol]
+    _name_parameters(kernel, module.functions[lowered.body])
+    _drop_numbas_own(module)
+    for function in module.defined_functions():
+        _drop_variables(function)
+        operations.rewrite(module, function)
+        if function is not kernel:
+            function.prefix = ("internal",)
+    _name_shared_memory(module)
+    if options.max_registers is not None:
+        kernel.attributes += (f'"nvvm.maxnreg"="{options.max_registers}"',)
+    _drop_unused(module)
+    return print_module(module), [str(parameter.name) for parameter in kernel.params]
+
+
+@cache
+def data_layout() -> str:
+    """Of LLVM's target for NVIDIA's GPUs."""
+    llvm.initialize_all_targets()
+    return str(llvm.Target.from_triple(TRIPLE).create_target_machine().target_data)
+
+
+def _linked(texts: tuple[str, ...]) -> str:
+    module = llvm.parse_assembly(texts[0])
+    for text in texts[1:]:
+        module.link_in(llvm.parse_assembly(text))
+    return str(module)
+
+
+def _name_parameters(kernel: Function, body: Function) -> None:
+    """Gives the kernel the names of the function that it was made of, which has a parameter for the result in front."""
+    if kernel is not body:
+        for parameter, named in zip(kernel.params, body.params[1:], strict=True):
+            parameter.name = named.name
+
+
+def _drop_numbas_own(module: Module) -> None:
+    """Drops what tells NVVM and Numba about the module; which function is the kernel, its calling convention says."""
+    module.globals.pop("llvm.used", None)
+    for name in ("nvvmir.version", "nvvm.annotations"):
+        module.named_metadata.pop(name, None)
+
+
+def _drop_variables(function: Function) -> None:
+    """Drops debug information on variables; lines stay."""
+    for block in function.blocks:
+        block.trailing_records = ()
+        for inst in block.instructions:
+            inst.debug_records = ()
+
+
+def _name_shared_memory(module: Module) -> None:
+    """All dynamic shared memory is one variable, in Numba as in CUDA; static shared memory is internal."""
+    shared = [each for each in module.globals.values() if "addrspace(3)" in each.prefix]
+    dynamic = [each for each in shared if each.initializer is None]
+    for each in shared:
+        if each not in dynamic:
+            each.prefix = ("internal", "addrspace(3)")
+    if not dynamic:
+        return
+    one = dynamic[0]
+    for each in dynamic:
+        del module.globals[str(each.name)]
+        if each is not one:
+            replace_uses(each, one)
+    one.name, one.prefix, one.suffix = DYNAMIC_SHARED, ("external", "addrspace(3)"), ("align 16",)
+    one.value_type = types.array_type(0, types.I8)
+    module.globals[DYNAMIC_SHARED] = one
+
+
+def _drop_unused(module: Module) -> None:
+    """Drops variables that nobody uses, such as those in which a kernel would record exceptions, and declarations."""
+    module.globals = {name: each for name, each in module.globals.items() if each.users or not _is_numbas(each)}
+    module.functions = {name: each for name, each in module.functions.items() if each.blocks or each.users}
+
+
+def _is_numbas(variable: GlobalVariable) -> bool:
+    name = str(variable.name)
+    return "common" in variable.prefix or name.endswith("__")

@@ -1,0 +1,193 @@
+"""Numba's CUDA target, whichever package it comes from, used without a driver, without a GPU and without NVVM.
+
+Input   a Python function, argument types, the options of `numba.cuda.jit`.
+Output  `Lowered`: LLVM modules as Numba lowers them, and the symbol of the kernel.
+Method  Numba's own compiler runs in *private contexts*: its tables are not those of the user's kernels, so what is
+        compiled here is never launched by Numba, and what Numba compiled for a device is not found here. Calls of
+        device functions go to *twins*, dispatchers for the same Python functions. For the time of one compilation, and
+        under Numba's compiler lock, three things are replaced: the contexts that `numba.cuda` compiles in, the current
+        device, of which it asks the compute capability, and the NVVM library, of which it asks the version of its IR
+        and the data layout.
+Limit   the only module that touches private parts of Numba's CUDA target.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from types import SimpleNamespace
+from typing import Any, Final
+
+from numba.core import types
+from numba.core.dispatcher import Dispatcher
+from numba.cuda import compiler, descriptor, dispatcher, target
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.dispatcher import CUDADispatcher
+
+from irad.backend import compat
+from irad.frontend.cuda import warp_functions
+
+CAPABILITY: Final = (7, 0)
+"""What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
+
+_LAYOUT: Final = (
+    "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-"
+    "v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """Those options of `numba.cuda.jit` that change the code of a kernel.
+
+    Attributes:
+        debug: exceptions are recorded and division by zero raises.
+        max_registers, launch_bounds: what the assembler is told.
+    """
+
+    fastmath: bool = False
+    debug: bool = False
+    max_registers: int | None = None
+    launch_bounds: int | tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel as Numba lowers it.
+
+    Attributes:
+        texts: LLVM modules, that of the kernel first.
+        symbol: of the kernel.
+        arguments: names and types of its arguments.
+        counts: for each argument the number of LLVM parameters.
+        body: symbol of the function whose parameters have names; that of the kernel, unless it is only called by it.
+    """
+
+    texts: tuple[str, ...]
+    symbol: str
+    arguments: tuple[tuple[str, Any], ...]
+    counts: tuple[int, ...]
+    body: str
+
+
+class _Nvvm:
+    """What Numba's lowering asks the NVVM library, answered without it."""
+
+    data_layout = _LAYOUT
+
+    def get_ir_version(self) -> tuple[int, int, int, int]:
+        """NVVM IR 2.0 with debug information 3.1: LLVM's upgrade does not look at it."""
+        return 2, 0, 3, 1
+
+
+class _TypingContext(target.CUDATypingContext):
+    """Numba's, with twins of device functions, and irad's form of functions that exchange values within a warp."""
+
+    def __init__(self) -> None:
+        self._twins: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._are_twins: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._replaced = {id(function): (function, own) for function, own in warp_functions.REPLACEMENTS}
+        super().__init__()
+
+    def resolve_value_type(self, val: Any) -> Any:
+        _, val = self._replaced.get(id(val), (None, val))
+        return self.numba_type(val)
+
+    def numba_type(self, val: Any) -> Any:
+        """The type of a value, where no function is replaced but by its twin."""
+        return self._with_twins(super().resolve_value_type(self._twin_of(val)))
+
+    def _twin_of(self, val: Any) -> Any:
+        """For a dispatcher one for the same function that compiles only here."""
+        if not isinstance(val, (Dispatcher, CUDADispatcher)) or val in self._are_twins:
+            return val
+        if val not in self._twins:
+            options = {"opt": True, **val.targetoptions, "device": True, "lineinfo": True}
+            twin = self._twins[val] = CUDADispatcher(val.py_func, targetoptions=options)
+            self._are_twins.add(twin)
+        return self._twins[val]
+
+    def _with_twins(self, type_: Any) -> Any:
+        """A type with twins in place of the functions that it mentions, such as that of a tuple of functions."""
+        if isinstance(type_, types.Dispatcher) and type_.dispatcher not in self._are_twins:
+            return super().resolve_value_type(self._twin_of(type_.dispatcher))
+        if isinstance(type_, types.Tuple | types.UniTuple):
+            return types.Tuple.from_types([self._with_twins(each) for each in type_.types])
+        return type_
+
+
+class _Contexts:
+    """The private contexts; made at first use, under the compiler's lock."""
+
+    def __init__(self) -> None:
+        self._made: tuple[_TypingContext, Any] | None = None
+
+    @contextmanager
+    def active(self) -> Iterator[Any]:
+        """Numba's CUDA target compiles in the private contexts: gives the target context."""
+        with compiler.global_compiler_lock, ExitStack() as stack:
+            device = SimpleNamespace(compute_capability=CAPABILITY)
+            stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
+            stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
+            if self._made is None:
+                typing_context = _TypingContext()
+                self._made = typing_context, target.CUDATargetContext(typing_context)
+            typing_context, target_context = self._made
+            stack.enter_context(_replaced(descriptor.cuda_target, "_typingctx", typing_context))
+            stack.enter_context(_replaced(descriptor.cuda_target, "_targetctx", target_context))
+            yield target_context
+
+
+_CONTEXTS: Final = _Contexts()
+
+
+@contextmanager
+def _replaced(owner: object, name: str, value: object) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def options_of(function: object) -> KernelOptions:
+    """What the user's decorator says; for a plain function nothing."""
+    given = getattr(function, "targetoptions", {})
+    known = {field.name: given[field.name] for field in fields(KernelOptions) if given.get(field.name) is not None}
+    return KernelOptions(**known)
+
+
+def lower(function: Callable[..., Any], argument_types: tuple[Any, ...], options: KernelOptions) -> Lowered:
+    """Has Numba lower a kernel and all that it calls.
+
+    Args:
+        function: of Python.
+
+    Raises:
+        numba.core.errors.NumbaError: Numba cannot compile it.
+    """
+    with _CONTEXTS.active() as context:
+        compiled = compiler.compile_cuda(
+            function,
+            types.void,
+            argument_types,
+            debug=options.debug,
+            lineinfo=True,
+            fastmath=options.fastmath,
+            nvvm_options={"fastmath": options.fastmath, "opt": 3},
+            cc=CAPABILITY,
+        )
+        library, symbol = compat.cuda_kernel(compiler, compiled, function, options.debug)
+        if options.launch_bounds is not None:
+            nvvm.set_launch_bounds(library.get_function(symbol), options.launch_bounds)
+        named = tuple(zip(compiled.fndesc.args, compiled.signature.args, strict=True))
+        return Lowered(
+            texts=tuple(map(str, library.modules)),
+            symbol=symbol,
+            arguments=named,
+            counts=tuple(len(context.get_arg_packer([type_]).argument_types) for _, type_ in named),
+            body=compiled.fndesc.llvm_func_name,
+        )
