@@ -28,7 +28,7 @@ from irad.errors import BackendError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.debug_info import DebugInfo
-from irad.ir.instructions import AtomicRMW, Binary, Call, CmpXchg, Instruction, replace_uses
+from irad.ir.instructions import AtomicRMW, Binary, Call, Cast, CmpXchg, Instruction, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ruleset.symbols import TABLE, emitted_symbol, integer_arguments, symbols_of_function
@@ -46,6 +46,7 @@ _NATIVE: Final = {
 }
 """Functions of `irad.ruleset.symbols` whose intrinsics the machine has instructions for."""
 _DEVICE_SCOPE: Final = "device"
+_GLOBAL: Final = 1
 
 
 def lower_kernel(kernel: KernelModule) -> Module:
@@ -64,6 +65,8 @@ def lower_kernel(kernel: KernelModule) -> Module:
     _rename(module, kernel.name, entry_name(kernel.name))
     if DYNAMIC_SHARED in module.globals:
         module.globals[DYNAMIC_SHARED].name = _identifier(DYNAMIC_SHARED)
+    _inline_single_calls(module)
+    _point_to_global_memory(module.functions[entry_name(kernel.name)])
     _keep_line_marks(module)
     if kernel.contract:
         allow_contraction(module)
@@ -143,6 +146,35 @@ def _rename(module: Module, old: str, new: str) -> None:
         raise BackendError(f"the module of the kernel has another function {new}", "rename one of them")
     function.name = new
     module.functions[new] = function
+
+
+def _inline_single_calls(module: Module) -> None:
+    """Functions that are called once, as sweeps are, go into their caller before anything is optimised.
+
+    Optimised apart, a sweep would come to read its frame through an address that is chosen from several, and the frame
+    could not become registers any more.
+    """
+    for function in module.defined_functions():
+        called_once = function.prefix == ("internal",) and list(function.users.values()) == [1]
+        if called_once and not {"noinline", "optnone"}.intersection(function.attributes):
+            function.attributes = (*function.attributes, "alwaysinline")
+
+
+def _point_to_global_memory(entry: Function) -> None:
+    """Says of a kernel's parameters what LLVM cannot know: they have values, and their pointers lead to global memory.
+
+    The back end would find the latter itself, but after all that could have used it.
+    """
+    build = Builder.at_start(entry.entry)
+    for param in entry.params:
+        if "noundef" not in param.attributes:
+            param.attributes = (*param.attributes, "noundef")
+        if param.type is types.PTR and param.users:
+            near = build.cast("addrspacecast", param, types.pointer_type(_GLOBAL))
+            generic = build.cast("addrspacecast", near, types.PTR)
+            replace_uses(param, generic)
+            assert isinstance(near, Cast)
+            near.set_operand(0, param)
 
 
 def _keep_line_marks(module: Module) -> None:

@@ -179,7 +179,8 @@ def _link(module: Any, needed: frozenset[str], fastmath: bool) -> None:
 
 def _optimise(module: Any, machine: Any, level: int) -> None:
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(level))
-    unused = llvm.create_new_module_pass_manager()  # most of libdevice: first, since O3 would work on it
-    unused.add_global_dead_code_eliminate_pass()
-    unused.run(module, builder)
+    first = llvm.create_new_module_pass_manager()
+    first.add_always_inliner_pass()
+    first.add_global_dead_code_eliminate_pass()  # most of libdevice is not needed
+    first.run(module, builder)
     builder.getModulePassManager().run(module, builder)

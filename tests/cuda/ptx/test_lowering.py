@@ -211,3 +211,35 @@ def test_a_function_that_libdevice_lacks_is_refused():
 def test_an_unknown_architecture_is_refused():
     with pytest.raises(BackendError, match=r"(?s)'sm_42'.*sm_80"):
         compile_ptx(scalar("fadd double %d, 1.0", "double"), "sm_42")
+
+
+HELPER = """
+define double @twice(ptr %p) {
+  %x = load double, ptr %p
+  %y = fadd double %x, %x
+  ret double %y
+}
+define ptx_kernel void @k(ptr %p, ptr %q) {
+  %slot = alloca double
+  %a = load double, ptr %p
+  store double %a, ptr %slot
+  %b = call double @twice(ptr %slot)
+  %r = freeze ptr %q
+  %s = select i1 true, ptr %r, ptr %p
+  store double %b, ptr %s
+  ret void
+}
+"""
+
+
+def test_parameters_lead_to_global_memory_and_what_is_called_once_is_inlined():
+    ptx = compile_ptx(KernelModule(TRIPLE + HELPER, "k"))
+    assert "ld.global.b64" in ptx
+    assert "st.global.b64" in ptx, "through the freeze"
+    for word in (".local", "call", ".func"):
+        assert word not in ptx
+
+
+def test_device_functions_that_shall_not_be_inlined_are_not():
+    text = TRIPLE + HELPER.replace("@twice(ptr %p) {", "@twice(ptr %p) noinline {")
+    assert "call.uni" in compile_ptx(KernelModule(text, "k"))
