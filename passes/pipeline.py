@@ -50,7 +50,7 @@ from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
-from irad.passes.parallel.ownership import find_owned
+from irad.passes.parallel.ownership import find_meetings
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
@@ -178,9 +178,8 @@ def _is_reversed_lane(unit: Unit) -> bool:
     return unit.variant.is_lane and _is_reverse(unit)
 
 
-def _is_line_of_threads(unit: Unit) -> bool:
-    request = unit.program.request
-    return request.host.is_shared and request.axes == 1 and _is_reverse(unit) and not unit.everything
+def _is_reversed_kernel(unit: Unit) -> bool:
+    return unit.program.request.host.is_shared and _is_reverse(unit) and not unit.everything
 
 
 def _is_watched(made: GeneratedPair) -> bool:
@@ -332,9 +331,9 @@ def _take_everything(unit: Unit) -> None:
     check_unit(unit)
 
 
-def _find_owned(unit: Unit) -> None:
-    """Finds the arrays of which no two threads of a kernel access the same element."""
-    unit.owned = find_owned(unit.function, unit.mod_ref, unit.loops)
+def _find_meetings(unit: Unit) -> None:
+    """Finds what is accessed by one thread of a kernel only, and what by all of a block."""
+    unit.meetings = find_meetings(unit.function, unit.mod_ref, unit.loops, unit.program.request.axes)
 
 
 def _find_sharing(unit: Unit) -> None:
@@ -479,7 +478,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=_is_oracle),
     Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_reversed_lane),
-    Pass("parallel.ownership", PassStage.FUNCTION, _find_owned, applies=_is_line_of_threads),
+    Pass("parallel.ownership", PassStage.FUNCTION, _find_meetings, applies=_is_reversed_kernel),
     Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=_is_forward, changes=True),
     Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=_is_reverse, changes=True),
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=_is_reverse, changes=True),

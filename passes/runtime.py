@@ -81,6 +81,13 @@ def access_function(module: Module, action: str, number: types.Type) -> Function
     return module.declare(f"irad.{action}_shared_{precision}", type_)
 
 
+def sum_function(module: Module, number: types.Type) -> Function:
+    """The run-time function by which threads of a kernel that are together add to one place."""
+    precision = "f64" if number is types.DOUBLE else "f32"
+    type_ = function_type(VOID, [PTR, number])
+    return module.declare(f"irad.cuda.add_together.{precision}", type_, ("convergent", "nounwind"))
+
+
 def move_function(module: Module, number: types.Type, *, is_copy: bool) -> Function:
     """The run-time function for the adjoint of a copy, or of a fill, of memory that lanes share."""
     precision = "f64" if number is types.DOUBLE else "f32"

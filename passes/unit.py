@@ -15,6 +15,7 @@ from irad.passes.memory.memory_types import MemoryTypes
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import PointsTo
 from irad.passes.parallel.modes import Sharing
+from irad.passes.parallel.ownership import ThreadAddresses
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.variant import Variant
@@ -35,7 +36,7 @@ class Unit:
         everything: all memory counts as active, as for the oracle.
         kept: allocations that may be kept until the reverse sweep has ended, as a mask.
         sharing: of a lane: how lanes share shadows.
-        owned: of a kernel: the objects of which no two threads access the same element, as a mask.
+        meetings: of a kernel: where its threads meet.
     """
 
     program: Program
@@ -55,7 +56,7 @@ class Unit:
     everything: bool = False
     live: frozenset[Block] = field(init=False)
     sharing: Sharing | None = None
-    owned: int = 0
+    meetings: ThreadAddresses = field(default_factory=ThreadAddresses)
 
     def __post_init__(self) -> None:
         params, request = self.function.params, self.program.request

@@ -166,9 +166,9 @@ def _linked(text: str, name: str) -> str:
 
 @cache
 def _support() -> tuple[str, ...]:
-    tape, shuffles = ((_SUPPORT / name).read_text() for name in ("tape.ll", "shuffles.f64.ll"))
-    single = shuffles.replace("double", "float").replace(".f64", ".f32")
-    return tape, shuffles, single
+    double = [(_SUPPORT / name).read_text() for name in ("shuffles.f64.ll", "sums.f64.ll")]
+    single = [text.replace("double", "float").replace(".f64", ".f32") for text in double]
+    return ((_SUPPORT / "tape.ll").read_text(), *double, *single)
 
 
 @cache

@@ -27,6 +27,7 @@ from irad.kernel.program import KernelProgram
 from irad.kernel.shared_memory import DYNAMIC, SPACE, SharedArray
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
+from irad.passes.runtime import sum_function
 from irad.rules.cuda.barriers import BLOCK
 
 CONVENTION: Final = "ptx_kernel"
@@ -122,7 +123,8 @@ class _Wrapper:
             )
             for lane, mine in zip(self.beside, outs, strict=True):
                 for place, out in zip(lane[self.shadow_count :], mine, strict=True):
-                    self.build.atomic("fadd", self.build.load(out.allocated_type, out), place)
+                    total = self.build.load(out.allocated_type, out)
+                    self.build.call(sum_function(self.module, out.allocated_type), [place, total])
         self.build.ret()
 
     # -------------------------------------------------------------------------------------------- arguments

@@ -1,7 +1,8 @@
-"""Which arrays threads share without meeting: each element is accessed by one thread only.
+"""Where the threads of a kernel meet: whose elements are accessed by one thread each, and which by all of a block.
 
-Input   a kernel's function, where its pointers point, its loops; the launch has one axis.
-Output  the objects, as a mask. Additions to their shadows need not be atomic.
+Input   a kernel's function, where its pointers point, its loops, along how many axes it is launched.
+Output  `ThreadAddresses`. Additions to the shadows of owned arrays need not be atomic; those to what all threads of a
+        block access are summed up first.
 Method  the address of each access is a polynomial in special registers and parameters. With g the number of a thread, G
         how many there are and s the distance of elements, it has to be s·g + s·G·(anything) + what all threads and
         accesses add alike. In shared memory the number in the block takes the place of g.
@@ -20,7 +21,19 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from irad.ir import types
-from irad.ir.instructions import Binary, Call, CallSite, Cast, Freeze, GetElementPtr, Instruction, Phi, accessed, stored
+from irad.ir.instructions import (
+    Binary,
+    Call,
+    CallSite,
+    Cast,
+    Freeze,
+    GetElementPtr,
+    Instruction,
+    Load,
+    Phi,
+    accessed,
+    stored,
+)
 from irad.ir.loops import LoopNest
 from irad.ir.module import Function
 from irad.ir.trip_count import affine_variables
@@ -48,16 +61,41 @@ class _Access:
     size: int
 
 
-def find_owned(function: Function, mod_ref: ModRef, loops: LoopNest) -> int:
-    """The arrays of which no two threads access the same element, as a mask.
+@dataclass(frozen=True, slots=True)
+class ThreadAddresses:
+    """Where threads meet.
+
+    Attributes:
+        owned: the arrays of which no two threads access the same element, as a mask.
+        common: the pointers that are the same in all threads of a block.
+    """
+
+    owned: int = 0
+    common: frozenset[Value] = frozenset()
+
+    def explain(self, pointer: Value) -> str:
+        """In words: who accesses what a pointer leads to."""
+        return "the same for all threads of a block" if pointer in self.common else "depends on the thread"
+
+
+def find_meetings(function: Function, mod_ref: ModRef, loops: LoopNest, axes: int) -> ThreadAddresses:
+    """Where the threads of a kernel meet.
 
     Args:
-        function: of a kernel that is launched along one axis.
+        function: of a kernel.
         mod_ref: of the function.
         loops: of the function.
+        axes: along how many axes it is launched.
     """
-    points_to = mod_ref.points_to
     addresses = _Addresses(loops)
+    pointers = [inst.operands[0] for inst in function.instructions() if isinstance(inst, Load)]
+    common = frozenset(pointer for pointer in pointers if addresses.is_common(pointer))
+    return ThreadAddresses(_owned(function, mod_ref, addresses) if axes == 1 else 0, common)
+
+
+def _owned(function: Function, mod_ref: ModRef, addresses: _Addresses) -> int:
+    """The arrays of which no two threads access the same element, as a mask."""
+    points_to = mod_ref.points_to
     found: dict[MemoryObject, list[_Access | None]] = {}
     for inst in function.instructions():
         for item, access in _accesses(inst, mod_ref, points_to, addresses):
@@ -131,6 +169,12 @@ class _Addresses:
                 return None
         uniform.sort(key=lambda item: [str(atom) + str(id(atom)) for atom in item[0]])
         return _Access(stride, tuple(uniform), distance.get((), 0), types.size_of(type_))
+
+    def is_common(self, pointer: Value) -> bool:
+        """Whether a pointer is the same in all threads of a block."""
+        root, distance = self.distance(pointer)
+        terms = () if root is None or distance is None else distance
+        return distance is not None and all(_is_uniform(atom, in_block=True) for term in terms for atom in term)
 
     def distance(self, pointer: Value) -> tuple[Value | None, Polynomial | None]:
         """The parameter that a pointer is computed from, and how many bytes behind it leads."""
@@ -221,7 +265,9 @@ def _is_register(callee: Function) -> bool:
 
 def _is_uniform(atom: object, *, in_block: bool) -> bool:
     """Whether an atom is the same for all threads that may meet: of the grid, or of a block."""
-    return isinstance(atom, Parameter) or atom in (_THREADS, _BLOCKS) or (in_block and atom == _BLOCK)
+    if isinstance(atom, str):
+        return atom.startswith(("ntid.", "nctaid.")) or (in_block and atom.startswith("ctaid."))
+    return isinstance(atom, Parameter)
 
 
 def _monomial(*atoms: object) -> Monomial:

@@ -28,6 +28,7 @@ from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.memory.objects import ObjectKind
 from irad.passes.mode import REVERSE
 from irad.passes.products import access_align
+from irad.passes.runtime import sum_function
 from irad.ruleset.guards import zero_of
 
 _OWN: Final = frozenset({ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER})
@@ -298,7 +299,11 @@ class Sweep:
                 "read one number at a time",
                 "cotangents are added to such memory by atomic operations, which take one number",
             )
-        added = self.build.atomic("fadd", amount, self.shadow(pointer))
+        shadow = self.shadow(pointer)
+        if pointer in self.augmented.unit.meetings.common and shadow.type is types.PTR:
+            self.build.call(sum_function(self.build.module, amount.type), [shadow, amount])
+            return
+        added = self.build.atomic("fadd", amount, shadow)
         added.metadata = {**added.metadata, **self.scopes_of(pointer)}
 
     def is_shared(self, pointer: Value) -> bool:
@@ -306,7 +311,7 @@ class Sweep:
         if not self.augmented.program.request.host.is_shared:
             return False
         unit = self.augmented.unit
-        if not unit.points_to.mask(pointer) & ~unit.owned:
+        if not unit.points_to.mask(pointer) & ~unit.meetings.owned:
             return False
         return any(item.kind not in _OWN for item in unit.points_to.of(pointer))
 

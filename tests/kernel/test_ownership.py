@@ -126,3 +126,12 @@ def test_a_loop_by_the_size_of_the_grid():
 def test_a_loop_by_anything_else():
     assert additions(STRIDED.format(step="%m")) == 1
     assert additions(STRIDED.format(step="1")) == 1
+
+
+def test_what_all_threads_read_is_summed_up_first():
+    text = derived(f"{GLOBAL}{squared('3')}\n}}\n{REGISTERS}\ndefine void @unused() {{\n  ret void", axes=1).module.text
+    assert "call void @irad.cuda.add_together.f64(ptr %" in text
+    text = derived(
+        f"{GLOBAL}{squared('%g')}\n}}\n{REGISTERS}\ndefine void @unused() {{\n  ret void", axes=1
+    ).module.text
+    assert "add_together" not in text

@@ -1,5 +1,5 @@
 ; Adjoints of shuffles: the sum of the cotangents of the lanes that read this lane's number.
-; A lane outside %mask takes no part; where all lanes read at the same distance, one shuffle brings the cotangent back.
+; Where all lanes of a warp read at the same distance, one shuffle brings the cotangent back.
 
 declare i32 @llvm.nvvm.read.ptx.sreg.laneid()
 declare i32 @irad.cuda.vote.all(i32, i32) convergent nounwind
@@ -16,43 +16,42 @@ entry:
   %lane = call i32 @llvm.nvvm.read.ptx.sreg.laneid()
   br label %each
 each:
-  %i = phi i32 [ 0, %entry ], [ %next, %each ]
+  %left = phi i32 [ %mask, %entry ], [ %rest, %each ]
   %sum = phi double [ 0.0, %entry ], [ %more, %each ]
+  %i = call i32 @llvm.cttz.i32(i32 %left, i1 false)
   %theirs = call double @irad.cuda.shfl.idx.f64(i32 %mask, double %cotangent, i32 %i)
   %read = call i32 @irad.cuda.shfl.idx.i32(i32 %mask, i32 %source, i32 %i)
-  %shifted = lshr i32 %mask, %i
-  %bit = trunc i32 %shifted to i1
   %mine = icmp eq i32 %read, %lane
-  %counts = and i1 %bit, %mine
   %added = fadd double %sum, %theirs
-  %more = select i1 %counts, double %added, double %sum
-  %next = add i32 %i, 1
-  %done = icmp eq i32 %next, 32
+  %more = select i1 %mine, double %added, double %sum
+  %below = add i32 %left, -1
+  %rest = and i32 %left, %below
+  %done = icmp eq i32 %rest, 0
   br i1 %done, label %exit, label %each
 exit:
   ret double %more
 }
 
-; Whether all lanes of %mask have the same number.
+; Whether all 32 lanes take part, with the same number.
 define linkonce_odr i1 @irad.cuda.shfl.uniform.f64(i32 %mask, i32 %where) convergent nounwind alwaysinline {
-  %first = call i32 @llvm.cttz.i32(i32 %mask, i1 false)
-  %theirs = call i32 @irad.cuda.shfl.idx.i32(i32 %mask, i32 %where, i32 %first)
+entry:
+  %full = icmp eq i32 %mask, -1
+  br i1 %full, label %compare, label %partial
+compare:
+  %theirs = call i32 @irad.cuda.shfl.idx.i32(i32 -1, i32 %where, i32 0)
   %same = icmp eq i32 %theirs, %where
   %word = zext i1 %same to i32
-  %all = call i32 @irad.cuda.vote.all(i32 %mask, i32 %word)
+  %all = call i32 @irad.cuda.vote.all(i32 -1, i32 %word)
   %result = icmp ne i32 %all, 0
   ret i1 %result
+partial:
+  ret i1 false
 }
 
-; %shuffled where lane %from is one of the warp and takes part; and %cotangent where the lane kept its own number.
-define linkonce_odr double @irad.cuda.shfl.landed.f64(i32 %mask, double %shuffled, i32 %from, double %cotangent, i32 %source) nounwind alwaysinline {
-  %lane = call i32 @llvm.nvvm.read.ptx.sreg.laneid()
+; %shuffled where it comes from a lane of the warp; and %cotangent where the lane kept its own number.
+define linkonce_odr double @irad.cuda.shfl.landed.f64(double %shuffled, i32 %from, double %cotangent, i32 %source) nounwind alwaysinline {
   %inside = icmp ult i32 %from, 32
-  %place = and i32 %from, 31
-  %shifted = lshr i32 %mask, %place
-  %bit = trunc i32 %shifted to i1
-  %counts = and i1 %inside, %bit
-  %came = select i1 %counts, double %shuffled, double 0.0
+  %came = select i1 %inside, double %shuffled, double 0.0
   %outside = icmp ugt i32 %source, 31
   %kept = select i1 %outside, double %cotangent, double 0.0
   %result = fadd double %came, %kept
@@ -74,7 +73,7 @@ entry:
   br i1 %uniform, label %fast, label %slow
 fast:
   %shuffled = call double @irad.cuda.shfl.bfly.f64(i32 %mask, double %cotangent, i32 %distance)
-  %landed = call double @irad.cuda.shfl.landed.f64(i32 %mask, double %shuffled, i32 %source, double %cotangent, i32 %source)
+  %landed = call double @irad.cuda.shfl.landed.f64(double %shuffled, i32 %source, double %cotangent, i32 %source)
   ret double %landed
 slow:
   %sum = call double @irad.cuda.shfl.sources.f64(i32 %mask, double %cotangent, i32 %source)
@@ -91,7 +90,7 @@ entry:
 fast:
   %from = sub i32 %lane, %distance
   %shuffled = call double @irad.cuda.shfl.up.f64(i32 %mask, double %cotangent, i32 %distance)
-  %landed = call double @irad.cuda.shfl.landed.f64(i32 %mask, double %shuffled, i32 %from, double %cotangent, i32 %source)
+  %landed = call double @irad.cuda.shfl.landed.f64(double %shuffled, i32 %from, double %cotangent, i32 %source)
   ret double %landed
 slow:
   %outside = icmp ugt i32 %source, 31
@@ -110,7 +109,7 @@ entry:
 fast:
   %from = add i32 %lane, %distance
   %shuffled = call double @irad.cuda.shfl.down.f64(i32 %mask, double %cotangent, i32 %distance)
-  %landed = call double @irad.cuda.shfl.landed.f64(i32 %mask, double %shuffled, i32 %from, double %cotangent, i32 %source)
+  %landed = call double @irad.cuda.shfl.landed.f64(double %shuffled, i32 %from, double %cotangent, i32 %source)
   ret double %landed
 slow:
   %outside = icmp ugt i32 %source, 31
