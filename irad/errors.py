@@ -256,6 +256,44 @@ class BoundsError(IradError, IndexError):
         self.args = file, line, function, array, axis, index, size
 
 
+class KernelError(IradError):
+    """A fault of a CUDA kernel, found while it ran on the CPU."""
+
+
+class BarrierError(KernelError):
+    """Threads of a block wait for each other for ever, or wait at different barriers."""
+
+
+class KernelBoundsError(KernelError, IndexError):
+    """A kernel accesses memory that is in none of its arrays."""
+
+
+class RaceError(KernelError):
+    """Two threads access the same memory, at least one writes, and nothing says which is first.
+
+    Attributes:
+        threads: their indices in their blocks.
+        blocks: the indices of these.
+        locations: the lines of the two accesses; None where unknown.
+        address: the first byte that both access.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        remedy: str,
+        reason: str,
+        *,
+        threads: tuple[tuple[int, int, int], tuple[int, int, int]],
+        blocks: tuple[tuple[int, int, int], tuple[int, int, int]],
+        locations: tuple[SourceLocation | None, SourceLocation | None],
+        address: int,
+        detail: str,
+    ) -> None:
+        super().__init__(problem, remedy, reason, locations[0], detail)
+        self.threads, self.blocks, self.locations, self.address = threads, blocks, locations, address
+
+
 class TieWarning(UserWarning):
     """Debug mode: a branch, a minimum or a kink was decided by active values that are equal."""
 

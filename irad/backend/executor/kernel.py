@@ -1,0 +1,149 @@
+"""Kernels that are ready to run on the CPU.
+
+kernel = load(module)
+kernel.run((blocks, 1, 1), (threads, 1, 1), [address, size, 2.0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+
+from irad.backend.cuda.kernel import KernelModule
+from irad.backend.executor.arguments import pack
+from irad.backend.executor.launch import Extent, LaunchState
+from irad.backend.executor.lower import Lowered, lower
+from irad.backend.executor.outcome import raise_for
+from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import compiled, scheduler
+from irad.backend.executor.thread import START
+from irad.backend.executor.trace import Counts, Trace
+from irad.backend.link import check_symbols
+from irad.errors import SignatureError
+from irad.ir.types import Type
+
+_KEPT: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a launch did.
+
+    Attributes:
+        barriers: how often a block passed a barrier.
+        warp_operations: shuffles, votes and the like, one for each group of threads that took part.
+        accesses: to memory that threads share, if races were looked for.
+    """
+
+    barriers: int
+    warp_operations: int
+    accesses: Counts | None = None
+
+
+class ExecutableKernel:
+    """A kernel as machine code, which is freed with the object. Any number of threads may run it at the same time.
+
+    Attributes:
+        name: of the kernel.
+        races: whether it looks for races.
+    """
+
+    def __init__(self, module: KernelModule, *, races: bool = False) -> None:
+        self.name, self.races = module.name, races
+        self._lowered: Lowered = lower(module, races=races)
+        self._engine, self._start = _code(self._lowered)
+
+    @property
+    def parameter_types(self) -> tuple[Type, ...]:
+        """LLVM's types of the parameters."""
+        return tuple(type_ for type_, _ in self._lowered.parameters)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Their names, as the kernel module has them."""
+        return tuple(name for _, name in self._lowered.parameters)
+
+    def run(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: Sequence[Any],
+        *,
+        dynamic_shared: int = 0,
+        schedule: Schedule = IN_ORDER,
+        extents: Sequence[Extent] | None = None,
+    ) -> RunReport:
+        """Runs the threads of a grid.
+
+        Args:
+            grid: blocks along x, y, z.
+            block: threads of a block along x, y, z.
+            arguments: one for each parameter: addresses as integers, numbers as they are.
+            dynamic_shared: bytes of dynamic shared memory.
+            schedule: the order of threads and blocks.
+            extents: all memory that the kernel may touch; accesses elsewhere are errors if races are looked for.
+
+        Raises:
+            SignatureError: the launch does not fit the kernel.
+            BarrierError: threads wait for each other for ever, or at different barriers.
+            RaceError: two accesses are not ordered, if races are looked for.
+            KernelBoundsError: an access is outside of ``extents``, if races are looked for.
+        """
+        _check_launch(self.name, grid, block, dynamic_shared)
+        packed = pack(self.name, self._lowered.parameters, arguments)
+        with LaunchState(self._lowered, self._start, grid, block, packed, dynamic_shared) as state:
+            state.order(schedule)
+            trace = Trace(state, extents, self.name) if self.races else None
+            for first, last in state.portions(one_by_one=trace is not None):
+                status = scheduler().run(state.address, first, last)
+                raise_for(status, state, self.name, trace)
+                if trace is not None:
+                    trace.end_of_block()
+            counts = trace.end() if trace is not None else None
+            return RunReport(state.launch.barriers, state.launch.exchanges, counts)
+
+
+@lru_cache(_KEPT)
+def load(module: KernelModule, *, races: bool = False) -> ExecutableKernel:
+    """The kernel as machine code; the same object for the same text while it is among those used last.
+
+    Args:
+        module: the kernel.
+        races: whether it looks for races, and for accesses outside of the arrays, which takes longer.
+
+    Raises:
+        UnsupportedError: it does something that the executor does not know.
+    """
+    return ExecutableKernel(module, races=races)
+
+
+def _code(lowered: Lowered) -> tuple[Any, int]:
+    """The engine and the address of the function of a thread.
+
+    Raises:
+        BackendError: a symbol is not defined.
+    """
+    module = llvm.parse_assembly(lowered.text)
+    module.verify()
+    check_symbols(module, lambda _: False)
+    engine = compiled(module)
+    return engine, engine.get_function_address(START)
+
+
+def _check_launch(name: str, grid: Sequence[int], block: Sequence[int], dynamic_shared: int) -> None:
+    """Refuses a launch that no GPU would take."""
+    threads = block[0] * block[1] * block[2]
+    if min(*grid, *block) < 1 or threads > _MAX_THREADS or not 0 <= dynamic_shared <= _MAX_SHARED:
+        raise SignatureError(
+            f"{name} cannot be launched with grid {tuple(grid)}, block {tuple(block)} and {dynamic_shared} bytes of "
+            "dynamic shared memory",
+            f"give at least one block and one thread, at most {_MAX_THREADS} threads a block and {_MAX_SHARED} bytes",
+        )
+
+
+_MAX_THREADS: Final = 1024
+_MAX_SHARED: Final = 227 * 1024

@@ -1,0 +1,1 @@
+"""LLVM text that the executor is made of."""

@@ -1,0 +1,177 @@
+; The log of what threads do to memory that other threads see, read by trace.py.
+;
+; Kinds (dialect.py): 1 read, 2 write, 4 atomic, 8 event of a warp.
+
+declare ptr @realloc(ptr, i64)
+declare ptr @llvm.frameaddress.p0(i32)
+
+; An access is about to happen. The result is the address to use: the given one, or scratch memory if arrays are known
+; and it is in none of them.
+define ptr @irad.cuda.log_access(ptr %thread, ptr %address, i64 %size, i32 %kind, i32 %site) nounwind noinline "frame-pointer"="all" {
+entry:
+  %launch.slot = call ptr @thread.launch(ptr %thread)
+  %launch = load ptr, ptr %launch.slot
+  %at = ptrtoint ptr %address to i64
+  %private = call i1 @is_private(ptr %launch, i64 %at)
+  br i1 %private, label %own, label %record
+record:
+  %index.slot = call ptr @thread.index(ptr %thread)
+  %index = load i32, ptr %index.slot
+  %clock.slot = call ptr @thread.clock(ptr %thread)
+  %clock = load i32, ptr %clock.slot
+  %size.32 = trunc i64 %size to i32
+  call void @append(ptr %launch, i64 %at, i32 %size.32, i32 %kind, i32 %site, i32 %index, i32 %clock)
+  %known = call i1 @is_inside(ptr %launch, i64 %at, i64 %size)
+  br i1 %known, label %own, label %fault
+own:
+  ret ptr %address
+fault:
+  %fault.slot = call ptr @launch.fault(ptr %launch)
+  %before = load i64, ptr %fault.slot
+  %first = icmp slt i64 %before, 0
+  br i1 %first, label %keep, label %divert
+keep:
+  %traced.slot = call ptr @launch.traced(ptr %launch)
+  %traced = load i64, ptr %traced.slot
+  %last = sub i64 %traced, 1
+  store i64 %last, ptr %fault.slot
+  br label %divert
+divert:
+  %scratch.slot = call ptr @launch.scratch(ptr %launch)
+  %scratch = load ptr, ptr %scratch.slot
+  %room.slot = call ptr @launch.scratch_bytes(ptr %launch)
+  %room = load i64, ptr %room.slot
+  %fits = icmp ule i64 %size, %room
+  %used = select i1 %fits, ptr %scratch, ptr %address
+  ret ptr %used
+}
+
+; Whether memory is of the thread alone: on the stack, or in a frame of a coroutine.
+define internal i1 @is_private(ptr %launch, i64 %at) nounwind alwaysinline {
+  %pool.slot = call ptr @launch.pool(ptr %launch)
+  %pool = load i64, ptr %pool.slot
+  %stride.slot = call ptr @launch.stride(ptr %launch)
+  %stride = load i64, ptr %stride.slot
+  %count.slot = call ptr @launch.count(ptr %launch)
+  %count = load i64, ptr %count.slot
+  %bytes = mul i64 %stride, %count
+  %offset = sub i64 %at, %pool
+  %in.pool = icmp ult i64 %offset, %bytes
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  %low = ptrtoint ptr %frame to i64
+  %stack.slot = call ptr @launch.stack(ptr %launch)
+  %high = load i64, ptr %stack.slot
+  %height = sub i64 %high, %low
+  %depth = sub i64 %at, %low
+  %on.stack = icmp ult i64 %depth, %height
+  %private = or i1 %in.pool, %on.stack
+  ret i1 %private
+}
+
+; Whether an access is in shared memory or in one of the arrays; true if arrays are not known.
+define internal i1 @is_inside(ptr %launch, i64 %at, i64 %size) nounwind {
+entry:
+  %extents.slot = call ptr @launch.extents(ptr %launch)
+  %extents = load ptr, ptr %extents.slot
+  %unknown = icmp eq ptr %extents, null
+  br i1 %unknown, label %yes, label %shared
+shared:
+  %shared.slot = call ptr @launch.shared(ptr %launch)
+  %shared.low = load i64, ptr %shared.slot
+  %shared.size.slot = call ptr @launch.shared_bytes(ptr %launch)
+  %shared.size = load i64, ptr %shared.size.slot
+  %in.shared = call i1 @fits(i64 %at, i64 %size, i64 %shared.low, i64 %shared.size)
+  %count.slot = call ptr @launch.extent_count(ptr %launch)
+  %count = load i64, ptr %count.slot
+  br i1 %in.shared, label %yes, label %head
+head:
+  %i = phi i64 [ 0, %shared ], [ %next, %each ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %each, label %no
+each:
+  %extent = getelementptr { i64, i64 }, ptr %extents, i64 %i
+  %low = load i64, ptr %extent
+  %bytes.slot = getelementptr i64, ptr %extent, i64 1
+  %bytes = load i64, ptr %bytes.slot
+  %next = add i64 %i, 1
+  %in.this = call i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes)
+  br i1 %in.this, label %yes, label %head
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define internal i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes) nounwind alwaysinline {
+  %offset = sub i64 %at, %low
+  %starts = icmp ult i64 %offset, %bytes
+  %left = sub i64 %bytes, %offset
+  %ends = icmp ule i64 %size, %left
+  %both = and i1 %starts, %ends
+  ret i1 %both
+}
+
+; Threads of a warp, by lane, have waited for each other.
+define void @irad.cuda.log_warp(ptr %launch, ptr %warp, i32 %group) nounwind {
+entry:
+  %trace.slot = call ptr @launch.room(ptr %launch)
+  %room = load i64, ptr %trace.slot
+  %kept = icmp ne i64 %room, 0
+  br i1 %kept, label %log, label %done
+log:
+  %index.slot = call ptr @thread.index(ptr %warp)
+  %index = load i32, ptr %index.slot
+  %lanes = zext i32 %group to i64
+  call void @append(ptr %launch, i64 %lanes, i32 0, i32 8, i32 0, i32 %index, i32 0)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @append(ptr %launch, i64 %address, i32 %size, i32 %kind, i32 %site, i32 %index, i32 %clock) nounwind {
+entry:
+  %traced.slot = call ptr @launch.traced(ptr %launch)
+  %traced = load i64, ptr %traced.slot
+  %room.slot = call ptr @launch.room(ptr %launch)
+  %room = load i64, ptr %room.slot
+  %trace.slot = call ptr @launch.trace(ptr %launch)
+  %full = icmp uge i64 %traced, %room
+  br i1 %full, label %grow, label %write
+grow:
+  %room.new = mul i64 %room, 2
+  %bytes = mul i64 %room.new, ptrtoint (ptr getelementptr (%irad.cuda.entry, ptr null, i32 1) to i64)
+  %old = load ptr, ptr %trace.slot
+  %new = call ptr @realloc(ptr %old, i64 %bytes)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %failed, label %grown
+failed:
+  %failed.slot = call ptr @launch.failed(ptr %launch)
+  store i32 1, ptr %failed.slot
+  ret void
+grown:
+  store ptr %new, ptr %trace.slot
+  store i64 %room.new, ptr %room.slot
+  br label %write
+write:
+  %trace = load ptr, ptr %trace.slot
+  %entry.slot = getelementptr %irad.cuda.entry, ptr %trace, i64 %traced
+  %to.address = call ptr @entry.address(ptr %entry.slot)
+  store i64 %address, ptr %to.address
+  %to.size = call ptr @entry.size(ptr %entry.slot)
+  store i32 %size, ptr %to.size
+  %to.kind = call ptr @entry.kind(ptr %entry.slot)
+  store i32 %kind, ptr %to.kind
+  %to.site = call ptr @entry.site(ptr %entry.slot)
+  store i32 %site, ptr %to.site
+  %to.thread = call ptr @entry.thread(ptr %entry.slot)
+  store i32 %index, ptr %to.thread
+  %epoch.slot = call ptr @launch.epoch(ptr %launch)
+  %epoch = load i32, ptr %epoch.slot
+  %to.epoch = call ptr @entry.epoch(ptr %entry.slot)
+  store i32 %epoch, ptr %to.epoch
+  %to.clock = call ptr @entry.clock(ptr %entry.slot)
+  store i32 %clock, ptr %to.clock
+  %traced.new = add i64 %traced, 1
+  store i64 %traced.new, ptr %traced.slot
+  ret void
+}

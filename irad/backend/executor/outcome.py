@@ -1,0 +1,118 @@
+"""Why a launch did not end well, as errors that name threads and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from irad.backend.executor.dialect import LANES, State
+from irad.errors import BarrierError, IradError
+
+if TYPE_CHECKING:
+    from irad.backend.executor.launch import LaunchState
+    from irad.backend.executor.sites import Site
+    from irad.backend.executor.trace import Trace
+
+_STUCK: Final = 1
+_KINDS: Final = 2
+_NO_MEMORY: Final = 3
+_OUTSIDE: Final = 4
+_SHOWN: Final = 4
+
+
+def raise_for(status: int, state: LaunchState, name: str, trace: Trace | None) -> None:
+    """Raises what a status of the scheduler means.
+
+    Raises:
+        BarrierError: threads wait for each other.
+        KernelBoundsError: an access is outside of all arrays.
+        MemoryError: there is no memory for the frames of the threads.
+    """
+    if status == _STUCK:
+        raise _stuck(state, name)
+    if status == _KINDS:
+        raise _mixed_kinds(state, name)
+    if status == _NO_MEMORY:
+        raise MemoryError(f"no memory for {len(state.threads)} threads of {name}")
+    if status == _OUTSIDE:
+        assert trace is not None
+        raise trace.fault()
+
+
+def check_barriers(state: LaunchState, name: str) -> None:
+    """Refuses a barrier that threads of a block reached in different places of the program.
+
+    Raises:
+        BarrierError: names both.
+    """
+    launch, sites = state.launch, state.lowered.sites
+    if launch.mixed_thread < 0:
+        return
+    one, other = sites[launch.mixed_other], sites[launch.mixed_site]
+    raise placed(
+        BarrierError(
+            f"threads of block {state.current_block} of {name} wait at different barriers",
+            "move the barrier out of the branch, so that all threads reach the same one",
+            "on a GPU, threads that wait at different barriers may go on before the others have arrived",
+            location=one.location,
+            detail=f"thread {state.thread_at(launch.mixed_thread)} waits at the {other}",
+        ),
+        one,
+    )
+
+
+def placed(error: IradError, site: Site) -> IradError:
+    """The error with the lines from which the code at a place was called."""
+    error.callers = site.callers
+    return error
+
+
+def _stuck(state: LaunchState, name: str) -> IradError:
+    groups = list(_waiting(state))
+    site = state.lowered.sites[groups[0][0]]
+    return placed(
+        BarrierError(
+            f"threads of block {state.current_block} of {name} wait for each other for ever",
+            "let all threads that are waited for reach the barrier, or give the mask of those that do",
+            location=site.location,
+            detail="\n".join(text for _, text in groups[:_SHOWN]),
+        ),
+        site,
+    )
+
+
+def _waiting(state: LaunchState) -> Iterator[tuple[int, str]]:
+    """For each place at which threads wait, its number and who waits; the places where fewest wait first."""
+    waiting = state.threads[state.threads["state"] > State.FINISHED]
+    places, counts = np.unique(waiting["site"], return_counts=True)
+    for place in places[np.argsort(counts, kind="stable")]:
+        here = waiting[waiting["site"] == place]
+        text = f"{_threads(state, here)} at the {state.lowered.sites[place]}"
+        if here["state"][0] >= State.WARP_SYNC and here["state"][0] != State.ACTIVEMASK:
+            text += f" with the mask 0x{int(here['mask'][0]) & 0xFFFFFFFF:08x}"
+            lane = int(here["index"][0]) % LANES
+            if not int(here["mask"][0]) >> lane & 1:
+                text += f", which leaves out its own lane {lane}"
+        yield int(place), text
+
+
+def _threads(state: LaunchState, records: Any) -> str:
+    first = state.thread_at(int(records["index"][0]))
+    more = f" and {len(records) - 1} more" if len(records) > 1 else ""
+    return f"thread {first}{more} wait{'s' * (not more)}"
+
+
+def _mixed_kinds(state: LaunchState, name: str) -> IradError:
+    groups = list(_waiting(state))
+    site = state.lowered.sites[groups[0][0]]
+    return placed(
+        BarrierError(
+            f"threads of block {state.current_block} of {name} wait at barriers of different kinds",
+            "let all threads of the block reach the same barrier",
+            location=site.location,
+            detail="\n".join(text for _, text in groups[:_SHOWN]),
+        ),
+        site,
+    )

@@ -1,0 +1,150 @@
+"""The log of a launch: looked through after each block for races in it, at the end for races between blocks."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from irad.backend.executor.dialect import Kind
+from irad.backend.executor.launch import Extent, LaunchState
+from irad.backend.executor.layout import ENTRY, dtype_of
+from irad.backend.executor.outcome import check_barriers, placed
+from irad.backend.executor.races import WarpOrder, races
+from irad.errors import IradError, KernelBoundsError, RaceError
+
+_ROOM: Final = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many accesses to global and to shared memory there were."""
+
+    global_reads: int
+    global_writes: int
+    global_atomics: int
+    shared_reads: int
+    shared_writes: int
+    shared_atomics: int
+
+
+class Trace:
+    """The log."""
+
+    def __init__(self, state: LaunchState, extents: Sequence[Extent] | None, name: str) -> None:
+        self._state, self._extents, self._name = state, extents or (), name
+        self._kept: list[Any] = []
+        self._blocks: list[Any] = []
+        self._counts = np.zeros((2, 3), np.int64)
+        state.keep_trace(_ROOM, ENTRY.size, extents)
+
+    def end_of_block(self) -> None:
+        """Looks through the log of a block.
+
+        Raises:
+            RaceError: two threads of it race.
+            BarrierError: its threads wait at different barriers.
+        """
+        check_barriers(self._state, self._name)
+        entries = self._entries()
+        events = entries["kind"] == Kind.WARP_SYNC
+        accesses = entries[~events]
+        order = WarpOrder(entries[events])
+        for race in races(accesses, accesses["thread"], accesses["epoch"]):
+            first, second = accesses[race.first], accesses[race.second]
+            if not order.is_ordered(first, second):
+                raise self._race(first, second, (self._state.current_block,) * 2)
+        self._keep(accesses)
+        self._state.launch.traced = 0
+
+    def end(self) -> Counts:
+        """Looks for races between blocks.
+
+        Raises:
+            RaceError: two blocks race.
+        """
+        entries, blocks = np.concatenate(self._kept), np.concatenate(self._blocks)
+        for race in races(entries, blocks, np.zeros(len(entries), np.int32)):
+            numbers = (int(blocks[race.first]), int(blocks[race.second]))
+            places = (self._state.block_at(numbers[0]), self._state.block_at(numbers[1]))
+            raise self._race(entries[race.first], entries[race.second], places)
+        return Counts(*map(int, self._counts.ravel()))
+
+    def fault(self) -> IradError:
+        """The error for the first access outside of all arrays."""
+        entry = self._entries()[self._state.launch.fault]
+        site = self._state.lowered.sites[int(entry["site"])]
+        thread = self._state.thread_at(int(entry["thread"]))
+        error = KernelBoundsError(
+            f"{self._name} accesses memory that is in none of its arrays{self._nearest(int(entry['address']))}",
+            "correct the index, or compare it with the size of the array first",
+            "the grid may have more threads than the array has elements",
+            location=site.location,
+            detail=f"{site.words} of {entry['size']} bytes by thread {thread} of block {self._state.current_block}",
+        )
+        return placed(error, site)
+
+    def _entries(self) -> Any:
+        launch = self._state.launch
+        buffer = (ctypes.c_char * (launch.traced * ENTRY.size)).from_address(launch.trace)
+        return np.frombuffer(buffer, dtype_of(ENTRY))
+
+    def _keep(self, accesses: Any) -> None:
+        """Keeps what other blocks can race with: one access of each kind to each piece of global memory."""
+        launch = self._state.launch
+        is_shared = (accesses["address"] - launch.shared).view(np.uint64) < launch.shared_bytes
+        for row, part in enumerate((accesses[~is_shared], accesses[is_shared])):
+            for column, kind in enumerate((Kind.READ, Kind.WRITE, Kind.ATOMIC)):
+                self._counts[row, column] += np.count_nonzero(part["kind"] == kind)
+        outside = accesses[~is_shared]
+        _, first = np.unique(outside[["address", "size", "kind"]], return_index=True)
+        number = np.ravel_multi_index(self._state.current_block[::-1], self._state.grid[::-1])
+        self._kept.append(outside[first])
+        self._blocks.append(np.full(len(first), number, np.int64))
+
+    def _race(self, first: Any, second: Any, blocks: tuple[tuple[int, int, int], tuple[int, int, int]]) -> IradError:
+        state = self._state
+        sites = [state.lowered.sites[int(entry["site"])] for entry in (first, second)]
+        threads = [state.thread_at(int(entry["thread"])) for entry in (first, second)]
+        inside = blocks[0] == blocks[1]
+        address = max(int(first["address"]), int(second["address"]))
+        error = RaceError(
+            f"{self._name} has a race on {self._place(address)}",
+            "(a) put cuda.syncthreads() between the two or (b) use an atomic operation"
+            if inside
+            else "(a) use an atomic operation or (b) let each block write elements of its own",
+            "both threads are in the same block, with no barrier between" if inside else "blocks run in no order",
+            threads=(threads[0], threads[1]),
+            blocks=blocks,
+            locations=(sites[0].location, sites[1].location),
+            address=address,
+            detail="\n".join(
+                f"{site} by thread {thread} of block {block}"
+                for site, thread, block in zip(sites, threads, blocks, strict=True)
+            ),
+        )
+        return placed(error, sites[0])
+
+    def _place(self, address: int) -> str:
+        """An address in the user's words."""
+        launch = self._state.launch
+        offset = address - launch.shared
+        if 0 <= offset < launch.shared_bytes:
+            name, inner = self._state.lowered.shared.name_at(offset)
+            return f"{'dynamic shared memory' if name is None else f'the shared array {name}'} at byte {inner}"
+        for extent in self._extents:
+            if extent.address <= address < extent.address + extent.size:
+                return f"element {(address - extent.address) // extent.itemsize} of {extent.name or 'an array'}"
+        return f"address 0x{address:x}"
+
+    def _nearest(self, address: int) -> str:
+        """How far an address is from the nearest array."""
+        if not self._extents:
+            return ""
+        distances = [max(e.address - address, address - (e.address + e.size) + 1) for e in self._extents]
+        nearest = self._extents[int(np.argmin(distances))]
+        bytes_away = (address - nearest.address) // nearest.itemsize
+        return f": element {bytes_away} of {nearest.name or 'an array'}, which has {nearest.size // nearest.itemsize}"
