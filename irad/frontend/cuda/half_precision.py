@@ -17,8 +17,8 @@ _COMPARISONS: Final = {"eq": "oeq", "ne": "one", "ge": "oge", "gt": "ogt", "le":
 _FLOATS: Final[tuple[tuple[str, Type], ...]] = (("f32", types.FLOAT), ("f64", types.DOUBLE))
 
 
-def _halves(b: Builder, call: Call) -> list[Value]:
-    return [b.bitcast(each, types.HALF) for each in call.arguments]
+def _half(b: Builder, call: Call, position: int = 0) -> Value:
+    return b.bitcast(call.arguments[position], types.HALF)
 
 
 def _bits(b: Builder, value: Value) -> Value:
@@ -26,23 +26,25 @@ def _bits(b: Builder, value: Value) -> Value:
 
 
 def _binary(opcode: str) -> Replacement:
-    return lambda b, call: _bits(b, b.binary(opcode, *_halves(b, call)))
+    return lambda b, call: _bits(b, b.binary(opcode, _half(b, call), _half(b, call, 1)))
 
 
 def _negation(b: Builder, call: Call) -> Value:
-    return _bits(b, b.fneg(*_halves(b, call)))
+    return _bits(b, b.fneg(_half(b, call)))
 
 
 def _intrinsic(symbol: str) -> Replacement:
-    return lambda b, call: _bits(b, b.intrinsic(symbol, types.HALF, _halves(b, call)))
+    return lambda b, call: _bits(
+        b, b.intrinsic(symbol, types.HALF, [_half(b, call, n) for n in range(len(call.arguments))])
+    )
 
 
 def _comparison(predicate: str) -> Replacement:
-    return lambda b, call: b.zext(b.fcmp(predicate, *_halves(b, call)), types.I16)
+    return lambda b, call: b.zext(b.fcmp(predicate, _half(b, call), _half(b, call, 1)), types.I16)
 
 
 def _from_half(opcode: str) -> Replacement:
-    return lambda b, call: b.cast(opcode, *_halves(b, call), call.type)
+    return lambda b, call: b.cast(opcode, _half(b, call), call.type)
 
 
 def _to_half(opcode: str) -> Replacement:
@@ -53,7 +55,7 @@ def _rounded(opcode: str) -> Replacement:
     """To an integer, to the nearest, even on ties."""
 
     def build(b: Builder, call: Call) -> Value:
-        nearest = b.intrinsic("llvm.rint.f16", types.HALF, _halves(b, call))
+        nearest = b.intrinsic("llvm.rint.f16", types.HALF, [_half(b, call)])
         suffix = f"{call.type}.f16"
         return b.intrinsic(f"llvm.{opcode}.sat.{suffix}", call.type, [nearest])
 

@@ -51,7 +51,7 @@ def _cached_load(is_volatile: bool) -> Replacement:
     """A load with a hint for the cache; `cv` asks for memory as it is now."""
 
     def build(b: Builder, call: Call) -> Value:
-        load = b.load(call.type, *call.arguments)
+        load = b.load(call.type, call.arguments[0])
         load.volatile = is_volatile
         return load
 
