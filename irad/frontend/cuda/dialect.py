@@ -36,7 +36,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
     module = parse_module(_linked(lowered.texts))
     module.layout = data_layout()
     kernel = module.functions[lowered.symbol]
-    _name_parameters(kernel, module.functions[lowered.body])
+    _name_parameters(kernel, module.functions[lowered.body], lowered)
     _drop_numbas_own(module)
     for function in module.defined_functions():
         _drop_variables(function)
@@ -64,11 +64,17 @@ def _linked(texts: tuple[str, ...]) -> str:
     return str(module)
 
 
-def _name_parameters(kernel: Function, body: Function) -> None:
-    """Gives the kernel the names of the function that it was made of, which has a parameter for the result in front."""
-    if kernel is not body:
-        for parameter, named in zip(kernel.params, body.params[1:], strict=True):
-            parameter.name = named.name
+def _name_parameters(kernel: Function, body: Function, lowered: Lowered) -> None:
+    """Names the parameters `arg.x.0`, `arg.x.1`, …, as Numba does in the function that the kernel was made of.
+
+    That function may be another one, which has a parameter for the result in front, or the kernel itself, where
+    numba-cuda leaves out the `arg`.
+    """
+    named = body.params if kernel is body else body.params[1:]
+    owners = (name for (name, _), count in zip(lowered.arguments, lowered.counts, strict=True) for _ in range(count))
+    for parameter, source, owner in zip(kernel.params, named, owners, strict=True):
+        given = str(source.name)
+        parameter.name = f"arg.{given}" if given == owner or given.startswith(f"{owner}.") else given
 
 
 def _drop_numbas_own(module: Module) -> None:
