@@ -4,7 +4,8 @@ Input   the modules as Numba lowers them: LLVM text for NVVM.
 Output  text of one module, linked, not optimised.
 Method  LLVM parses and links; parsing upgrades what older LLVM wrote. The module is then rewritten as irad's objects:
         calls of what only NVVM knows and inline PTX become operations of the dialect (`operations`), shared memory and
-        the parameters get their names, and what serves nothing outside Numba goes.
+        the parameters get their names, and what serves nothing outside Numba goes. Products and sums may be fused, as
+        Numba has it for GPUs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from irad.backend.cuda.contraction import allow_contraction
 from irad.frontend.cuda import operations
 from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered
 from irad.ir import types
@@ -47,6 +49,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
     if options.max_registers is not None:
         kernel.attributes += (f'"nvvm.maxnreg"="{options.max_registers}"',)
     _drop_unused(module)
+    allow_contraction(module)
     return print_module(module), [str(parameter.name) for parameter in kernel.params]
 
 

@@ -106,5 +106,5 @@ def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.Kern
         for (name, type_), count in zip(lowered.arguments, lowered.counts, strict=True)
     )
     return KernelProgram(
-        KernelModule(text, lowered.symbol, options.fastmath), KernelSignature(tuple(parameters)), source
+        KernelModule(text, lowered.symbol, options.fastmath, contract=True), KernelSignature(tuple(parameters)), source
     )

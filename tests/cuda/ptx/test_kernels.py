@@ -1,0 +1,60 @@
+"""The test kernels and their derivatives as PTX and as machine code."""
+
+from __future__ import annotations
+
+import pytest
+
+from irad.backend.cuda.assemble import Assembly, assemble
+from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.ptx import compile_ptx
+from irad.passes.mode import FORWARD_MODE
+from tests.cuda.case import Case
+from tests.cuda.derivatives import derivative_of, program_of
+from tests.cuda.kernels import CASES, KERNELS
+from tests.cuda.ptx.tools import ARCHITECTURES, needs_libdevice, needs_ptxas
+
+pytestmark = [needs_libdevice, needs_ptxas]
+each_case = pytest.mark.parametrize("case", CASES, ids=list(KERNELS))
+
+
+def assembled(module: KernelModule, arch: str = "sm_90") -> Assembly:
+    return assemble(compile_ptx(module, arch), arch)
+
+
+@each_case
+def test_a_kernel_assembles_for_each_gpu(case: Case):
+    for arch in ARCHITECTURES:
+        done = assembled(program_of(case).module, arch)
+        assert done.spill_stores == done.spill_loads == 0
+
+
+# Derivatives that need more than twice the registers of their kernel, and more than are for free.
+NEED_MORE = {
+    "block_reduction": "its loop halves a number until it is zero: each iteration leaves a record on the tape",
+    "tridiagonal": "two local arrays of seven numbers, all in registers, and the cotangents of both",
+}
+SLACK = 4  # releases of ptxas differ
+
+
+@each_case
+def test_a_derivative_assembles_without_spills(case: Case):
+    for arch in ARCHITECTURES:
+        done = assembled(derivative_of(case).module, arch)
+        assert done.spill_stores == done.spill_loads == 0
+    primal = assembled(program_of(case).module, arch)
+    twice = max(32, 2 * primal.registers)
+    assert done.registers <= twice + (16 if case.name in NEED_MORE else SLACK)
+    assert done.stack <= primal.stack + 32, "frames are in registers; 28 bytes are libdevice's, of large angles"
+
+
+def test_products_and_sums_of_kernels_are_fused():
+    module = program_of(KERNELS["nbody"]).module
+    assert module.contract
+    assert "fmul contract double" in module.text
+    assert "fma.rn.f64" in compile_ptx(module)
+
+
+@each_case
+def test_tangents_assemble(case: Case):
+    done = assembled(derivative_of(case, FORWARD_MODE).module)
+    assert done.spill_stores == done.spill_loads == 0
