@@ -6,7 +6,8 @@ Output  `ThreadAddresses`. Additions to the shadows of owned arrays need not be 
 Method  the address of each access is a polynomial in special registers and parameters. With g the number of a thread, G
         how many there are and s the distance of elements, it has to be s·g + s·G·(anything) + what all threads and
         accesses add alike. In shared memory the number in the block takes the place of g.
-Limit   only contiguous arrays, accessed in this way everywhere; arithmetic that may wrap around is not followed.
+Limit   only contiguous arrays, accessed in this way everywhere; arithmetic of 32 bits that may wrap around is not
+        followed.
 
     %b = mul i64 %ctaid, %ntid
     %g = add i64 %b, %tid
@@ -28,9 +29,11 @@ from irad.ir.instructions import (
     Cast,
     Freeze,
     GetElementPtr,
+    ICmp,
     Instruction,
     Load,
     Phi,
+    Select,
     accessed,
     stored,
 )
@@ -214,6 +217,11 @@ class _Addresses:
                 return self.polynomial(inner)
             case Phi() if value in self._steps:
                 return self._induction(value)
+            case Select(operands=[ICmp(operands=[index, ConstantInt()]) as test, if_true, if_false]):
+                sign = _asks_for_sign(test)
+                if sign is None or not self._is_not_negative(index):
+                    return atom
+                return self.polynomial(if_false if sign else if_true)
             case Binary(opcode="add" | "sub" | "mul" | "shl" | "or", operands=[a, b], flags=flags):
                 return self._binary(value, a, b, flags) or atom
             case _:
@@ -246,6 +254,14 @@ class _Addresses:
             return None
         return _sum(first, _product(each, {((phi, "iteration"),): 1}))
 
+    def _is_not_negative(self, value: Value) -> bool:
+        """Whether an integer is a sum of products of registers and counts: no launch is long enough for it to wrap."""
+        terms = self.polynomial(value)
+        if terms is None or value.type is not types.I64:
+            return False
+        atoms = [atom for term in terms for atom in term]
+        return min(terms.values(), default=0) >= 0 and all(isinstance(atom, str | tuple) for atom in atoms)
+
     def _exact(self, value: Value, flag: str) -> bool:
         """Whether an integer of fewer bits is what the polynomial says: it is a register, or cannot wrap around."""
         match value:
@@ -257,6 +273,19 @@ class _Addresses:
                 return flag in flags and self._exact(a, flag) and self._exact(b, flag)
             case _:
                 return False
+
+
+def _asks_for_sign(test: ICmp) -> bool | None:
+    """Whether a comparison asks whether an index is negative (True), or is not (False), as Numba does for `x[-1]`."""
+    bound = test.operands[1]
+    assert isinstance(bound, ConstantInt)
+    match test.predicate, bound.value:
+        case ("slt", 0):
+            return True
+        case ("sgt", -1) | ("sge", 0):
+            return False
+        case _:
+            return None
 
 
 def _is_register(callee: Function) -> bool:
