@@ -65,7 +65,7 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     module, function = _inlined(module, kernel.name, machine)
     sites = Sites(DebugInfo(module))
     make_thread(function, shared, types, sites, instrument if races else None)
-    _forget_debug_info(module)
+    _forget_metadata(module)
     define_libdevice(module)
     return Lowered(print_module(module), parameters, shared, tuple(sites.all))
 
@@ -106,9 +106,12 @@ def _recursion(module: Module, function: Function) -> UnsupportedError:
     )
 
 
-def _forget_debug_info(module: Module) -> None:
-    """Source lines have been read; without them LLVM is faster."""
+def _forget_metadata(module: Module) -> None:
+    """Source lines have been read; without them LLVM is faster. What may alias holds within a thread only."""
     kept = module.shared_metadata("!{}")
+    scopes = module.functions.get("llvm.experimental.noalias.scope.decl")
+    for call in list(scopes.users) if scopes is not None else ():
+        call.erase()
     for function in module.functions.values():
         function.metadata = ()
         for block in function.blocks:
