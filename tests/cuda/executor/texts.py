@@ -68,7 +68,7 @@ def with_lines(module: KernelModule) -> KernelModule:
             inside, line = True, line.replace(" {", " !dbg !0 {")
         elif line.startswith("}"):
             inside = False
-        elif inside and line.startswith("  ") and not line.endswith(("[", "]")) and "label %" not in line[:12]:
+        elif inside and line.startswith("  ") and line.strip():
             nodes.append(f"!{number + 10} = !DILocation(line: {number}, column: 1, scope: !0)")
             line += f", !dbg !{number + 10}"
         lines.append(line)
