@@ -1,6 +1,7 @@
 """The public names of irad. This is what `irad.lazy` reads, so each name is written once."""
 
 from irad import (
+    cuda as cuda,
     data as data,
     rules as rules,
     testing as testing,

@@ -164,6 +164,18 @@ def errors_show_llvm(environment: Mapping[str, str] | None = None) -> bool:
     return _errors_setting(variables) == "llvm"
 
 
+def uses_cuda_executor(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether IRAD_CUDA_EXECUTOR asks that CUDA kernels run on the CPU.
+
+    Args:
+        environment: read in place of ``os.environ``.
+
+    Raises:
+        IradError: the variable has a value that means nothing.
+    """
+    return _read_flag(os.environ if environment is None else environment, "IRAD_CUDA_EXECUTOR")
+
+
 def _errors_setting(variables: Mapping[str, str]) -> str:
     return variables.get("IRAD_ERRORS", "").strip().lower()
 

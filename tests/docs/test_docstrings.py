@@ -15,17 +15,19 @@ from types import ModuleType
 import pytest
 
 import irad
+import irad.cuda
 import irad.data
 import irad.rules
 import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-NOT_IN_REFERENCE = ("__version__", "data", "rules", "testing")
+TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
+NOT_IN_REFERENCE = ("__version__", "cuda", "data", "rules", "testing")
 
 
 def _public() -> dict[str, object]:
-    modules = (irad, irad.data, irad.rules, irad.testing)
+    modules = (irad, irad.cuda, irad.data, irad.rules, irad.testing)
     return {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
 
 
@@ -40,7 +42,7 @@ EXPLAINED = {name: inspect.getdoc(member) or "" for name, member in _public().it
 
 def test_only_data_and_modules_have_no_example():
     exempt = {name for name, member in _public().items() if not isinstance(member, type) and _is_exempt(member)}
-    assert exempt == {"irad.__version__", "irad.data", "irad.rules", "irad.rules.ALL", "irad.testing"}
+    assert exempt == {"irad.__version__", "irad.cuda", "irad.data", "irad.rules", "irad.testing", *TUPLES}
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -55,7 +57,7 @@ def test_example(name: str):
 
 def test_the_reference_has_every_public_name():
     documented = set(re.findall(r"^::: (\S+)$", "".join(p.read_text() for p in REFERENCE.iterdir()), re.MULTILINE))
-    assert documented == _public().keys() - {*(f"irad.{name}" for name in NOT_IN_REFERENCE), "irad.rules.ALL"}
+    assert documented == _public().keys() - {*(f"irad.{name}" for name in NOT_IN_REFERENCE), *TUPLES}
 
 
 def test_the_index_has_every_page():

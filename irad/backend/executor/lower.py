@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
@@ -23,6 +23,8 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import Type
+
+_SCOPE: Final = "llvm.experimental.noalias.scope.decl"  # inlined calls leave it; it refers to metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,10 @@ def _forget_metadata(module: Module) -> None:
         function.metadata = ()
         for block in function.blocks:
             block.trailing_records = ()
-            for inst in block.instructions:
+            for inst in list(block.instructions):
+                if isinstance(inst, Call) and getattr(inst.callee, "name", "") == _SCOPE:
+                    inst.erase()
+                    continue
                 inst.debug_records = ()
                 inst.metadata = {"invariant.load": kept} if "invariant.load" in inst.metadata else {}
     module.named_metadata.clear()

@@ -1,0 +1,22 @@
+"""Derivatives of CUDA kernels, and kernels without a GPU. See README.md.
+
+The public names stand in the stub beside this file, and load on first use; `numba.cuda` is imported then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from irad.lazy import LazyNames
+
+_NAMES = LazyNames(__name__, Path(__file__).with_suffix(".pyi"))
+__all__ = sorted(_NAMES.homes)
+__dir__ = _NAMES.listed
+
+
+def __getattr__(name: str) -> object:
+    if name in _NAMES.homes:
+        from irad.cuda import interception  # imports numba.cuda, which takes half a second
+
+        interception.install()
+    return _NAMES.load(name)

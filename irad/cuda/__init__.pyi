@@ -1,0 +1,12 @@
+"""The public names of irad.cuda. This is what `irad.lazy` reads, so each name is written once."""
+
+from irad.backend.executor.schedule import SCHEDULES as SCHEDULES
+from irad.cuda.derivatives import (
+    DerivativeKernel as DerivativeKernel,
+    autodiff as autodiff,
+    grad as grad,
+)
+from irad.cuda.devices.current import executor as executor
+from irad.cuda.kernels import jit as jit
+
+__all__: list[str]

@@ -1,0 +1,1 @@
+"""The call of a kernel and of its derivative: arguments, annotations, memory."""

@@ -1,0 +1,111 @@
+"""Memory that arguments share, decided by the extents of arrays when a kernel is launched.
+
+* A shadow overlaps no array that is passed for itself, and no shadow of another direction.
+* Arrays that overlap have shadows that overlap in the same way: the same distance from array to shadow.
+* Arrays that do not overlap have shadows that do not overlap.
+* A constant does not overlap an array that has a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from irad.cuda.calls.annotated import ArrayPart, NumberPart
+from irad.cuda.devices.device import ArrayView
+from irad.errors import SignatureError
+
+
+def overlap(left: ArrayView, right: ArrayView) -> bool:
+    """Whether two arrays have an address in common, as far as their extents tell."""
+    (low, high), (other_low, other_high) = left.extent, right.extent
+    return low < other_high and other_low < high and low < high and other_low < other_high
+
+
+def check_overlap(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) -> bool:
+    """Checks the rules above.
+
+    Returns:
+        Whether each array that has a derivative lies apart from all others.
+
+    Raises:
+        SignatureError: two of them do not go together; it names the arguments.
+    """
+    _check_shadows_apart_from_arrays(arrays)
+    _check_directions(arrays)
+    _check_places(arrays, numbers)
+    apart = True
+    for left, right in combinations(arrays, 2):
+        together = overlap(left.view, right.view)
+        if left.is_active and right.is_active:
+            _check_pair(left, right, together=together)
+        elif together and (left.is_active or right.is_active):
+            active, constant = (left, right) if left.is_active else (right, left)
+            raise SignatureError(
+                f"{constant.name} is constant and shares memory with {active.name}, which has a derivative",
+                f"(a) pass a copy of {constant.name}, or (b) annotate both as irad.Duplicated, with the same shadow",
+                "an element that is reached in two ways has one derivative",
+            )
+        apart &= not (together and (left.is_active or right.is_active))
+    return apart
+
+
+def _check_shadows_apart_from_arrays(arrays: Sequence[ArrayPart]) -> None:
+    for part in arrays:
+        for shadow in part.shadows:
+            other = next((each for each in arrays if overlap(shadow, each.view)), None)
+            if other is not None:
+                whose = "it" if other is part else other.name
+                raise SignatureError(
+                    f"the shadow of {part.name} shares memory with {whose}",
+                    "pass memory of its own, of zeros for an array that is only read",
+                    "the derivative would overwrite values that the kernel uses",
+                )
+
+
+def _check_directions(arrays: Sequence[ArrayPart]) -> None:
+    lanes = [(part, lane, shadow) for part in arrays for lane, shadow in enumerate(part.shadows)]
+    for (part, lane, shadow), (other, other_lane, other_shadow) in combinations(lanes, 2):
+        if lane != other_lane and overlap(shadow, other_shadow):
+            raise SignatureError(
+                f"the shadows of {part.name} and {other.name} in different directions share memory",
+                "pass separate arrays",
+                "each direction has a derivative of its own",
+            )
+
+
+def _check_pair(left: ArrayPart, right: ArrayPart, *, together: bool) -> None:
+    """Two arrays that have a derivative."""
+    if together and (left.is_workspace or right.is_workspace):
+        raise SignatureError(
+            f"{left.name} and {right.name} share memory, and irad.Cache makes a shadow of its own",
+            "annotate both as irad.Duplicated, with shadows that share memory in the same way",
+            "an element that is reached in two ways has one derivative",
+        )
+    for shadow, other in zip(left.shadows, right.shadows, strict=False):
+        if together and shadow.address - left.view.address != other.address - right.view.address:
+            raise SignatureError(
+                f"{left.name} and {right.name} share memory, and their shadows do not share it in the same way",
+                "(a) pass the same shadow for the same array, and the same views of it, or (b) pass copies",
+                "an element that is reached in two ways has one derivative",
+            )
+        if not together and overlap(shadow, other):
+            raise SignatureError(
+                f"the shadows of {left.name} and {right.name} share memory, and the arrays do not",
+                "pass separate shadows",
+                "the derivatives with respect to both would be added up",
+            )
+
+
+def _check_places(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) -> None:
+    """Where cotangents of numbers are added lies apart from everything else."""
+    places = [(number.name, place) for number in numbers for place in number.places]
+    others = [(part.name, each) for part in arrays for each in (part.view, *part.shadows)]
+    pairs = [*((place, other) for place in places for other in others), *combinations(places, 2)]
+    for (name, place), (other_name, other) in pairs:
+        if overlap(place, other):
+            raise SignatureError(
+                f"the memory for the derivative with respect to {name} is shared with {other_name}",
+                "pass memory of its own",
+                "the derivative is added to it while the kernel runs",
+            )

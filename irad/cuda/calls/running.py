@@ -1,0 +1,271 @@
+"""Runs the derivative of a kernel: shadows, sums of returned cotangents, and the tape.
+
+A thread whose derivative needs a tape gets a slice of one buffer. How much threads want is known when they have run. So
+what the launch changes is copied before; if a slice was too small, it is put back, and the kernel runs again with
+larger slices. A launch that uses a tape therefore waits until it is done; others do not, unless a number is returned.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from irad.backend.executor.launch import Extent
+from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
+from irad.cuda.calls.compiled import written_by
+from irad.cuda.devices.device import ArrayView, Device, Launch
+from irad.cuda.devices.pool import Buffer
+from irad.errors import SignatureError, SourceLocation, TapeLimitError
+from irad.kernel.derive import KernelDerivative
+
+_WORD: Final = 8
+_SLICE: Final = 64
+"""Slices are multiples of it, so that each begins at an address that the tape aligns to."""
+_FIRST_SLICE: Final = 256
+_REPORT: Final = struct.Struct("<QQ")
+_SHADOW_ALIGNMENT: Final = 8
+
+
+@dataclass(slots=True)
+class TapeUse:
+    """What is known of the tape of a derivative.
+
+    Attributes:
+        slice: bytes for each thread, as far as is known.
+        wanted: bytes that the thread with the largest tape used in the last launch.
+        threads: of that launch.
+    """
+
+    slice: int = _FIRST_SLICE
+    wanted: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One launch of a derivative.
+
+    Attributes:
+        kernel: the dispatcher.
+        call: its annotated arguments.
+        derivative: the kernel to launch.
+        device: where.
+        launch: as the user wrote it.
+        tape: of this derivative.
+        limit: the most bytes of the tape, None where there is no limit.
+        made: shadows of workspace, by its name.
+    """
+
+    kernel: Any
+    call: AnnotatedCall
+    derivative: KernelDerivative
+    device: Device
+    launch: Launch
+    tape: TapeUse
+    limit: int | None = None
+    made: dict[str, tuple[ArrayView, ...]] = field(default_factory=dict)
+
+    def run(self, *, forward: bool) -> tuple[Any, ...]:
+        """Runs it.
+
+        Returns:
+            The derivatives with respect to numbers that are returned: for each argument, None where there is none.
+        """
+        with ExitStack() as stack:
+            sums = self.lend(stack, _WORD * self.words) if self.words else None
+            if sums is not None:
+                self.device.clear(sums.address, _WORD * self.words, self.launch.stream)
+            for part in self.call.arrays:
+                if part.is_workspace:
+                    self.made[part.name] = tuple(self.scratch(stack, part) for _ in range(self.call.width))
+            beside = self.beside(sums, forward=forward)
+            self.execute(stack, [*self.call.flat, *beside], sums)
+            if sums is None:
+                return (None,) * len(self.call.annotations)
+            found = self.device.download(sums.address, _WORD * self.words, self.launch.stream)
+        return self.returned(found)
+
+    def lend(self, stack: ExitStack, size: int) -> Buffer:
+        """A buffer until the launch is done."""
+        return stack.enter_context(self.device.pool.lent(size, self.launch.stream))
+
+    def scratch(self, stack: ExitStack, part: ArrayPart) -> ArrayView:
+        """A shadow of zeros for workspace."""
+        low, high = part.view.extent
+        buffer = self.lend(stack, high - low)
+        self.device.clear(buffer.address, high - low, self.launch.stream)
+        return replace(part.view, address=buffer.address + part.view.address - low, owner=buffer)
+
+    # --- arguments ----------------------------------------------------------------------------------------------------
+
+    @property
+    def returned_numbers(self) -> list[NumberPart]:
+        """Those whose cotangent is returned."""
+        return [number for number in self.call.numbers if not number.tangents and not number.places]
+
+    @property
+    def words(self) -> int:
+        """How many floats are returned."""
+        return sum(number.leaf.float_count for number in self.returned_numbers) * self.call.width
+
+    def shadows_of(self, part: ArrayPart) -> tuple[ArrayView, ...]:
+        """Its shadows, one for each direction."""
+        return self.made[part.name] if part.is_workspace else part.shadows
+
+    def beside(self, sums: Buffer | None, *, forward: bool) -> list[int | float]:
+        """What follows the primal's parameters: for each direction shadows, then cotangents or tangents of numbers."""
+        found: list[int | float] = []
+        next_word = sums.address if sums is not None else 0
+        for lane in range(self.call.width):
+            found.extend(self.shadows_of(part)[lane].address for part in self.call.arrays if part.is_active)
+            for number in self.call.numbers:
+                if forward:
+                    found.extend(_floats(number.tangents[lane], number.leaf.float_count))
+                elif number.places:
+                    size = self.call.primal.dtype_of(number.leaf).itemsize // number.leaf.float_count
+                    start = number.places[lane].address
+                    found.extend(start + size * i for i in range(number.leaf.float_count))
+                else:
+                    found.extend(next_word + _WORD * i for i in range(number.leaf.float_count))
+                    next_word += _WORD * number.leaf.float_count
+        return found
+
+    def returned(self, found: bytes) -> tuple[Any, ...]:
+        """The derivatives as the annotations of the arguments want them."""
+        lanes: list[dict[tuple[int, tuple[int, ...]], Any]] = []
+        at = 0
+        for _ in range(self.call.width):
+            lanes.append({})
+            for number in self.returned_numbers:
+                dtype, count = self.call.primal.dtype_of(number.leaf), number.leaf.float_count
+                format_ = "f" if dtype.itemsize // count == 4 else "d"
+                floats = [struct.unpack_from(format_, found, at + _WORD * i)[0] for i in range(count)]
+                value = dtype.type(complex(*floats) if count == 2 else floats[0])
+                lanes[-1][number.position, number.leaf.path] = value.item() if dtype.itemsize == 8 * count else value
+                at += _WORD * count
+        return tuple(self.result(position, each, lanes) for position, each in enumerate(self.call.annotations))
+
+    def result(self, position: int, annotation: Any, lanes: Sequence[dict[Any, Any]]) -> Any:
+        """The entry for one argument."""
+        if not any(key[0] == position for key in lanes[0]):
+            return None
+        width = len(lanes)
+        is_batch = isinstance(getattr(annotation, "shadow", None), tuple) and width > 1
+        shadows = (
+            [None] * width
+            if not hasattr(annotation, "shadow")
+            else (list(annotation.shadow) if is_batch else [annotation.shadow])
+        )
+        made = [
+            _structure(annotation.value, shadow, (), {key[1]: v for key, v in lane.items() if key[0] == position})
+            for shadow, lane in zip(shadows, lanes, strict=True)
+        ]
+        return tuple(made) if width > 1 else made[0]
+
+    # --- the launch ---------------------------------------------------------------------------------------------------
+
+    def execute(self, stack: ExitStack, arguments: list[int | float], sums: Buffer | None) -> None:
+        """Launches the kernel, as often as it takes until the tape is large enough."""
+        shared = self.launch.shared
+        if self.derivative.shared_copies > 1 and shared % _SHADOW_ALIGNMENT:
+            raise SignatureError(
+                f"{shared} bytes of dynamic shared memory, which are not a multiple of {_SHADOW_ALIGNMENT}",
+                f"pass {-(-shared // _SHADOW_ALIGNMENT) * _SHADOW_ALIGNMENT}",
+                "the shadows of shared arrays lie behind them, and have to be aligned as these are",
+            )
+        launch = replace(self.launch, shared=shared * self.derivative.shared_copies)
+        memory = self.memory(sums)
+        if not self.derivative.uses_tape:
+            self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, 0, shared], memory)
+            return
+        saved = self.saved(stack, sums)
+        report = self.lend(stack, _REPORT.size)
+        while True:
+            size = launch.threads * self.tape.slice
+            self.check_limit(size)
+            buffer = self.device.pool.tape(size, launch.stream)
+            self.device.clear(report.address, _REPORT.size, launch.stream)
+            trailing = (buffer.address, self.tape.slice, report.address, shared)
+            within = [*memory, Extent(buffer.address, size, "the tape"), Extent(report.address, _REPORT.size, "report")]
+            self.device.launch(self.derivative.module, launch, [*arguments, *trailing], within)
+            wanted, failed = _REPORT.unpack(self.device.download(report.address, _REPORT.size, launch.stream))
+            self.tape.wanted, self.tape.threads = wanted, launch.threads
+            if not failed:
+                return
+            self.tape.slice = -(-max(wanted, 2 * self.tape.slice) // _SLICE) * _SLICE
+            for (low, high), copy in saved:
+                self.device.copy(low, copy.address, high - low, launch.stream)
+
+    def memory(self, sums: Buffer | None) -> list[Extent]:
+        """All that the kernel may touch but the tape."""
+        found = [_extent(part.name, part.view) for part in self.call.arrays]
+        found += [_extent(f"the shadow of {p.name}", each) for p in self.call.arrays for each in self.shadows_of(p)]
+        found += [_extent(f"the derivative of {n.name}", each) for n in self.call.numbers for each in n.places]
+        return [*found, Extent(sums.address, _WORD * self.words, "derivatives")] if sums is not None else found
+
+    def changed(self, sums: Buffer | None) -> list[tuple[int, int]]:
+        """The extents of what the launch may change, each once."""
+        written = written_by(self.kernel, self.call.primal.program.module)
+        views = [part.view for part in self.call.arrays if part.index in written]
+        views += [each for part in self.call.arrays for each in self.shadows_of(part)]
+        views += [each for number in self.call.numbers for each in number.places]
+        found = [each.extent for each in views if each.size]
+        return merged([*found, (sums.address, sums.address + _WORD * self.words)] if sums is not None else found)
+
+    def saved(self, stack: ExitStack, sums: Buffer | None) -> list[tuple[tuple[int, int], Buffer]]:
+        """Copies of what the launch may change."""
+        found = []
+        for low, high in self.changed(sums):
+            copy = self.lend(stack, high - low)
+            self.device.copy(copy.address, low, high - low, self.launch.stream)
+            found.append(((low, high), copy))
+        return found
+
+    def check_limit(self, size: int) -> None:
+        """Refuses a tape that is too large."""
+        if self.limit is not None and size > self.limit:
+            source: SourceLocation = self.call.primal.program.source
+            raise TapeLimitError(
+                f"the tape of {source.function} takes {size} bytes, {self.tape.slice} for each of "
+                f"{self.launch.threads} threads, and {self.limit} are allowed",
+                "(a) launch fewer threads, which take several elements each, or (b) raise max_tape_bytes, or (c) "
+                "shorten the loops whose values are saved",
+                "the reverse sweep needs values that the kernel overwrites",
+                source,
+            )
+
+
+def merged(extents: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Extents that share no address, which cover the same."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(extents):
+        if found and low < found[-1][1]:
+            found[-1] = found[-1][0], max(high, found[-1][1])
+        else:
+            found.append((low, high))
+    return found
+
+
+def _extent(name: str, view: ArrayView) -> Extent:
+    low, high = view.extent
+    return Extent(low, high - low, name, view.dtype.itemsize)
+
+
+def _floats(tangent: Any, count: int) -> tuple[float, ...]:
+    return (tangent.real, tangent.imag) if count == 2 else (tangent,)
+
+
+def _structure(value: Any, shadow: Any, path: tuple[int, ...], numbers: dict[tuple[int, ...], Any]) -> Any:
+    """The derivative in the structure of the value: the shadow's arrays, numbers, None for what has none."""
+    if path in numbers:
+        return numbers[path]
+    if not isinstance(value, tuple):
+        return shadow if hasattr(value, "shape") else None
+    below = [None] * len(value) if shadow is None else shadow
+    items = [
+        _structure(each, beside, (*path, i), numbers) for i, (each, beside) in enumerate(zip(value, below, strict=True))
+    ]
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)

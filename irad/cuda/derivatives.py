@@ -1,0 +1,212 @@
+"""`grad` and `autodiff` of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from irad.api.functions import check_options, options_or_default
+from irad.api.modes import AutodiffMode, Reverse
+from irad.backend.cuda.kernel import KernelModule
+from irad.cuda.calls.annotated import AnnotatedCall, annotated
+from irad.cuda.calls.compiled import Wanted, derivative_of
+from irad.cuda.calls.flatten import names_of, ordered, primal_of
+from irad.cuda.calls.overlap import check_overlap
+from irad.cuda.calls.running import Run, TapeUse
+from irad.cuda.devices.current import current_device
+from irad.cuda.devices.device import Device, Launch
+from irad.cuda.kernels import dispatcher_of, launch_of
+from irad.errors import SignatureError
+from irad.frontend.calls.raising import public
+from irad.kernel.derive import KernelDerivative
+from irad.options import Options
+from irad.passes.mode import forward_mode, reverse_mode
+
+
+class DerivativeKernel:
+    """The derivative of a kernel, which is launched as the kernel is; see `irad.cuda.grad`.
+
+    Attributes:
+        kernel: the primal, as `numba.cuda.jit` made it.
+        mode: reverse or forward.
+        options: how it is derived.
+
+    Examples:
+        >>> import irad
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def scale(x, y):
+        ...     i = cuda.grid(1)
+        ...     if i < x.size:
+        ...         y[i] = 2.0 * x[i]
+        >>> irad.cuda.grad(scale)
+        irad.cuda.grad(scale)
+    """
+
+    def __init__(self, kernel: Any, mode: AutodiffMode, options: Options) -> None:
+        self.kernel, self.mode, self.options = kernel, mode, options
+        self._tapes: dict[KernelModule, TapeUse] = {}
+
+    def __repr__(self) -> str:
+        name = self.kernel.py_func.__qualname__
+        return f"irad.cuda.autodiff({self.mode!r}, {name})" if self.mode.is_forward else f"irad.cuda.grad({name})"
+
+    def __getitem__(self, configuration: Any) -> ConfiguredDerivative:
+        """With a configuration of the launch: ``[blocks, threads]``, ``[blocks, threads, stream, shared]``."""
+        return ConfiguredDerivative(self, launch_of(configuration))
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        """Kernels are launched with a configuration."""
+        name = self.kernel.py_func.__qualname__
+        raise SignatureError(
+            f"the derivative of the kernel {name} is called without a configuration of the launch",
+            f"dk = irad.cuda.grad({name}), then dk[blocks, threads](…)",
+            "a kernel runs in a grid of blocks of threads",
+        )
+
+    @property
+    def tape_bytes(self) -> int:
+        """Bytes of the tape that the largest of its last launches used: threads, times what one of them wanted most."""
+        return max((use.threads * use.wanted for use in self._tapes.values()), default=0)
+
+    def annotated(self, device: Device, arguments: tuple[Any, ...], named: dict[str, Any]) -> AnnotatedCall:
+        """The arguments of a call, checked."""
+        return annotated(
+            ordered(self.kernel, arguments, named),
+            lambda values: primal_of(self.kernel, device, values),
+            device,
+            names_of(self.kernel),
+            forward=self.mode.is_forward,
+        )
+
+    def compiled(self, call: AnnotatedCall, launch: Launch, *, apart: bool) -> KernelDerivative:
+        """The derivative for a call."""
+        mode = (forward_mode if self.mode.is_forward else reverse_mode)(call.width)
+        return derivative_of(
+            self.kernel, call.primal, Wanted(tuple(call.kinds), mode, apart, launch.axes, self.options)
+        )
+
+    def run(self, device: Device, launch: Launch, call: AnnotatedCall, *, apart: bool) -> tuple[Any, ...]:
+        """Launches it."""
+        derivative = self.compiled(call, launch, apart=apart)
+        tape = self._tapes.setdefault(derivative.module, TapeUse())
+        limit = self.options.max_tape_bytes
+        return Run(self.kernel, call, derivative, device, launch, tape, limit).run(forward=self.mode.is_forward)
+
+
+class ConfiguredDerivative:
+    """The derivative of a kernel with the configuration of a launch."""
+
+    def __init__(self, derivative: DerivativeKernel, launch: Launch) -> None:
+        self.derivative, self.launch = derivative, launch
+
+    def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
+        """Runs the kernel and its derivative; see `irad.cuda.grad`."""
+        return _launched(self.derivative, self.launch, arguments, named)
+
+
+@public
+def _launched(
+    derivative: DerivativeKernel, launch: Launch, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[Any, ...]:
+    device = current_device()
+    call = derivative.annotated(device, arguments, named)
+    apart = check_overlap(call.arrays, call.numbers)
+    return derivative.run(device, launch, call, apart=apart)
+
+
+@public
+def grad(kernel: Callable[..., Any], *, options: Options | None = None) -> DerivativeKernel:
+    """The derivative of a kernel in reverse mode, launched as the kernel is.
+
+    ``irad.cuda.grad(kernel)[blocks, threads, stream, shared](…)`` takes the arguments of the kernel, each annotated:
+    ``Duplicated(x, dx)`` for an array with its shadow, ``Const(x)`` for what has no derivative, ``Active(2.0)`` for a
+    number whose derivative is returned, ``Duplicated(2.0, d)`` for a number whose derivative is added to an array of
+    one element, `irad.Cache` for workspace, `irad.BatchDuplicated` for several directions at once. Integers and their
+    arrays need no annotation. The kernel runs as well: outputs are computed. On entry a shadow holds the cotangent of
+    what the kernel leaves in the array, on return of what was in it before; see docs/contracts.md.
+
+    Args:
+        kernel: what `numba.cuda.jit` or `irad.cuda.jit` made, or a plain function.
+        options: how the derivative is created; see `irad.Options`. ``max_tape_bytes`` is for all threads together.
+
+    Returns:
+        A kernel. A launch gives a tuple with one entry for each argument: the derivative for ``Active``, else None. It
+        waits for the result only if there is such a number, or if the threads need a tape.
+
+    Raises:
+        SignatureError: it is not a kernel.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad import Active, Duplicated
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def power(x, scale, y):
+        ...     i = cuda.grid(1)
+        ...     if i < x.size:
+        ...         y[i] = scale * x[i] ** 2
+        >>> x, y = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+        >>> dx, dy = np.zeros(3), np.ones(3)
+        >>> with irad.cuda.executor():
+        ...     irad.cuda.grad(power)[1, 32](Duplicated(x, dx), Active(5.0), Duplicated(y, dy))
+        (None, 14.0, None)
+        >>> dx, y
+        (array([10., 20., 30.]), array([ 5., 20., 45.]))
+    """
+    return _made(Reverse, kernel, options)
+
+
+@public
+def autodiff(mode: AutodiffMode, kernel: Callable[..., Any], *, options: Options | None = None) -> DerivativeKernel:
+    """The derivative of a kernel in either mode, launched as the kernel is; `grad` is that in reverse mode.
+
+    In forward mode the shadow of an array holds its tangent, on entry of what is in the array, on return of what the
+    kernel leaves in it; a number comes with its tangent, ``Duplicated(2.0, 1.0)``.
+
+    Args:
+        mode: ``irad.Reverse`` or ``irad.Forward``.
+        kernel: as in `grad`.
+        options: as in `grad`.
+
+    Raises:
+        SignatureError: it is not a kernel, or not one of these modes.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad import Duplicated
+        >>> from numba import cuda
+        >>> @cuda.jit
+        ... def power(x, scale, y):
+        ...     i = cuda.grid(1)
+        ...     if i < x.size:
+        ...         y[i] = scale * x[i] ** 2
+        >>> x, y = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+        >>> dx, dy = np.array([1.0, 0.0, 0.0]), np.zeros(3)
+        >>> tangent = irad.cuda.autodiff(irad.Forward, power)
+        >>> with irad.cuda.executor():
+        ...     tangent[1, 32](Duplicated(x, dx), Duplicated(5.0, 0.0), Duplicated(y, dy))
+        (None, None, None)
+        >>> dy
+        array([10.,  0.,  0.])
+    """
+    if not isinstance(mode, AutodiffMode) or mode.is_split or mode.has_primal:
+        raise SignatureError(
+            f"irad.cuda.autodiff is given {mode!r}",
+            "(a) irad.Reverse or (b) irad.Forward",
+            "a kernel returns nothing, and both sweeps run in one launch",
+        )
+    return _made(mode, kernel, options)
+
+
+def _made(mode: AutodiffMode, kernel: Any, options: Options | None) -> DerivativeKernel:
+    check_options(options)
+    found = dispatcher_of(kernel)
+    used = options_or_default(options)
+    made: dict[Any, DerivativeKernel] = found.__dict__.setdefault(_MADE, {})
+    return made.setdefault((mode, used), DerivativeKernel(found, mode, used))
+
+
+_MADE: Final = "_irad_derivative_kernels"

@@ -1,0 +1,1 @@
+"""What kernels run on: a GPU, or the executor."""

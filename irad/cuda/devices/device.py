@@ -1,0 +1,131 @@
+"""What the host side asks of a device; `emulated.py` and `gpu.py` answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from irad.backend.cuda.kernel import KernelModule
+from irad.backend.executor.launch import Extent
+from irad.cuda.devices.pool import Pool
+
+Extent3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """An array in the memory of a device.
+
+    Attributes:
+        address: of its first element.
+        shape, strides: of its axes, in elements and in bytes.
+        dtype: of its elements.
+        readonly: whether it must not be written to.
+        owner: keeps the memory alive.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    readonly: bool
+    owner: Any
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The addresses that it spans: the first, and the one behind the last."""
+        if not self.size:
+            return self.address, self.address
+        reaches = [(length - 1) * stride for length, stride in zip(self.shape, self.strides, strict=True)]
+        low = self.address + sum(reach for reach in reaches if reach < 0)
+        return low, self.address + sum(reach for reach in reaches if reach > 0) + self.dtype.itemsize
+
+    @property
+    def relevant_strides(self) -> tuple[int, ...]:
+        """Those along which one can step."""
+        if not self.size:
+            return ()
+        return tuple(stride for length, stride in zip(self.shape, self.strides, strict=True) if length > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a kernel is launched.
+
+    Attributes:
+        grid: blocks along x, y, z.
+        block: threads of a block along x, y, z.
+        stream: as it was given; 0 is the default stream.
+        shared: bytes of dynamic shared memory.
+    """
+
+    grid: Extent3
+    block: Extent3
+    stream: Any = 0
+    shared: int = 0
+
+    @property
+    def axes(self) -> int:
+        """Along how many axes, from x on, there is more than one thread or block; at least 1."""
+        used = [axis for axis in range(3) if self.grid[axis] > 1 or self.block[axis] > 1]
+        return 1 + max(used, default=0)
+
+    @property
+    def threads(self) -> int:
+        """Of the whole grid."""
+        return prod(self.grid) * prod(self.block)
+
+
+class Device(Protocol):
+    """Memory and kernels. What is asked for on a stream happens in order; downloads wait for it."""
+
+    @property
+    def pool(self) -> Pool:
+        """Its buffers."""
+        ...
+
+    def view(self, value: Any) -> ArrayView | None:
+        """The array that a value is, None if it is none that kernels of this device can use."""
+        ...
+
+    def type_of(self, value: Any) -> Any:
+        """The type that Numba gives a kernel's argument."""
+        ...
+
+    def copy(self, to: int, source: int, size: int, stream: Any) -> None:
+        """Copies bytes within the device."""
+        ...
+
+    def clear(self, to: int, size: int, stream: Any) -> None:
+        """Makes bytes zero."""
+        ...
+
+    def upload(self, to: int, data: bytes, stream: Any) -> None:
+        """Copies bytes to the device."""
+        ...
+
+    def download(self, source: int, size: int, stream: Any) -> bytes:
+        """Copies bytes from the device, when all that was asked for before on the stream is done."""
+        ...
+
+    def launch(
+        self, module: KernelModule, launch: Launch, arguments: Sequence[int | float], memory: Sequence[Extent]
+    ) -> None:
+        """Runs a kernel.
+
+        Args:
+            module: the kernel.
+            launch: how.
+            arguments: one for each LLVM parameter, addresses as integers.
+            memory: all that it may touch.
+        """
+        ...
