@@ -13,6 +13,7 @@ Limit   the only module that touches private parts of Numba's CUDA target.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -129,6 +130,9 @@ class _Contexts:
         """Numba's CUDA target compiles in the private contexts: gives the target context."""
         with compiler.global_compiler_lock, ExitStack() as stack:
             device = SimpleNamespace(compute_capability=CAPABILITY)
+            stack.enter_context(warnings.catch_warnings())
+            # Of functions without a file, whose lines nobody could show anyway.
+            warnings.filterwarnings("ignore", ".*Could not find source for function")
             stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
             stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
             if self._made is None:

@@ -3,11 +3,13 @@
 Numba reaches what LLVM has no name for in three ways: functions that only NVVM knows (`llvm.nvvm.match.any.sync.i32`),
 functions whose bodies Numba adds as text before it calls NVVM (`___numba_atomic_double_max`), and inline PTX. Each
 callee and each piece of PTX has an entry in a table here, in `atomics` or in `half_precision`: a function that builds
-what stands in its place. What has none is refused, with the user's line.
+what stands in its place. What has none is refused, with the user's line. Libdevice's questions about floats are
+comparisons here, since those need no rule.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,7 +21,7 @@ from irad.ir.builder import Builder
 from irad.ir.debug_info import source_location
 from irad.ir.instructions import AtomicRMW, Call, CmpXchg, replace_uses
 from irad.ir.module import Function, Module
-from irad.ir.values import InlineAsm, Undef, Value, const_int
+from irad.ir.values import InlineAsm, Undef, Value, const_float, const_int
 
 _NONE: Final = const_int(types.I32, 0)
 
@@ -63,6 +65,18 @@ def _cached_store(b: Builder, call: Call) -> Value:
     return b.store(value, pointer)
 
 
+def _classified(predicate: str, bound: float) -> Replacement:
+    """A question about a float: how its magnitude compares with a number."""
+
+    def build(b: Builder, call: Call) -> Value:
+        operand = call.arguments[0]
+        suffix = "f32" if operand.type is types.FLOAT else "f64"
+        magnitude = b.intrinsic(f"llvm.fabs.{suffix}", operand.type, [operand])
+        return b.zext(b.fcmp(predicate, magnitude, const_float(operand.type, bound)), call.type)
+
+    return build
+
+
 _PREDICATED: Final = ("popc", "and", "or")
 _HINTED_BITS: Final = (8, 16, 32, 64)
 
@@ -74,7 +88,11 @@ CALLS: Final[Mapping[str, Replacement]] = {
     "llvm.nvvm.match.all.sync.i64": _match_all,
     **{f"llvm.nvvm.barrier0.{kind}": operation(f"irad.cuda.barrier.{kind}") for kind in _PREDICATED},
     **{f"llvm.nvvm.barrier.cta.red.{kind}.aligned.all": _counting_barrier(kind) for kind in _PREDICATED},
+    **{f"__nv_isnan{suffix}": _classified("uno", 0.0) for suffix in "df"},
+    **{f"__nv_isinf{suffix}": _classified("oeq", math.inf) for suffix in "df"},
+    **dict.fromkeys(("__nv_isfinited", "__nv_finitef"), _classified("olt", math.inf)),
     **atomics.CALLS,
+    **half_precision.CALLS,
 }
 """What stands in the place of a call, by the callee."""
 
@@ -134,7 +152,7 @@ def _rewrite_call(module: Module, call: Call) -> None:
     else:
         code = str(callee.name)
         replacement = CALLS.get(code)
-        if replacement is None and (not code.startswith("llvm.nvvm.") or code.startswith(DIALECT)):
+        if replacement is None and not _is_foreign(code):
             return
     if replacement is None:
         raise UnsupportedError(
@@ -147,6 +165,12 @@ def _rewrite_call(module: Module, call: Call) -> None:
     b.metadata = {kind: node for kind, node in call.metadata.items() if kind == "dbg"}
     replace_uses(call, replacement(b, call))
     call.erase()
+
+
+def _is_foreign(symbol: str) -> bool:
+    """Whether a callee is neither of the dialect nor a function that others may define."""
+    is_nvvms = symbol.startswith("llvm.nvvm.") and not symbol.startswith(DIALECT)
+    return is_nvvms or half_precision.is_compiled_elsewhere(symbol)
 
 
 def _ptx_of(callee: InlineAsm) -> str:
