@@ -6,8 +6,8 @@
 Input   the module of a derivative, the program it was made of.
 Output  the kernel, added to the module.
 Method  the threads of a block clear the shadows of shared arrays together and wait; then each runs the sweeps, with its
-        frame in local memory. What a thread finds out about its tape goes to the report: whether something did not fit,
-        and the most bytes that a thread wanted. Cotangents of numbers are added up over all threads.
+        frame in local memory. What a thread finds out about its tape goes to the report (two i64, cleared before): the
+        most bytes that a thread wanted, until something did not fit, and whether that happened. Cotangents of numbers are added up over all threads.
 """
 
 from __future__ import annotations
