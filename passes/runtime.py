@@ -39,6 +39,10 @@ TIE = "irad.tie_f64"
 LANES_WATCH = "irad.lanes_watch"
 TAPE_ALLOC = "irad.tape_alloc"
 TAPE_ALLOC_PRODUCT = "irad.tape_alloc_product"
+# Of a thread of a kernel: places of a warp's tapes alternate, so an address is not where it leads.
+THREAD_ALLOC = "irad.thread_alloc"
+THREAD_ALLOC_PRODUCT = "irad.thread_alloc_product"
+THREAD_PLACE = "irad.thread_place"
 
 _PLACE = [PTR, PTR, types.I64]
 _TYPES: Mapping[str, FunctionType] = {
@@ -64,6 +68,9 @@ _TYPES: Mapping[str, FunctionType] = {
     TIE: function_type(VOID, [*_PLACE, types.DOUBLE, types.DOUBLE]),
     LANES_WATCH: function_type(VOID, [PTR, PTR, types.I64]),
     TAPE_ALLOC: function_type(PTR, [PTR, types.I64, types.I64, types.I64]),
+    THREAD_ALLOC: function_type(PTR, [PTR, types.I64]),
+    THREAD_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
+    THREAD_PLACE: function_type(PTR, [PTR, PTR]),
     TAPE_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64, types.I64]),
 }
 

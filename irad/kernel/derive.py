@@ -18,7 +18,7 @@ from irad.ir.text.printer import print_module
 from irad.kernel.convention import KERNEL
 from irad.kernel.operations import restore_atomics
 from irad.kernel.program import ENTRY, KernelProgram, load
-from irad.kernel.refusals import check_communication
+from irad.kernel.refusals import check_communication, check_tape
 from irad.kernel.toolchain import NVPTX
 from irad.kernel.wrapper import add_wrapper
 from irad.options import Options
@@ -96,6 +96,7 @@ def derive_kernel(
         observe=observe,
         canonical_loops=NVPTX.canonical_loops,
     )
+    check_tape(derivative.text)
     module = parse_module(derivative.text)
     name = f"{kernel.name}.{mode.functions[-1].name}"
     add_wrapper(module, name, program, kinds, mode, derivative, axes)
@@ -104,7 +105,7 @@ def derive_kernel(
     has_dynamic = any(each.is_dynamic for each in program.shared)
     return KernelDerivative(
         KernelModule(linked, name, kernel.fastmath, kernel.contract),
-        "@irad.arena_alloc" in derivative.text,
+        "@irad.thread_alloc" in derivative.text,
         derivative.frame_size,
         1 + mode.width if has_dynamic else 1,
         derivative,

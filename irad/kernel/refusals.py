@@ -43,6 +43,20 @@ def check_communication(text: str) -> str:
     return text
 
 
+def check_tape(text: str) -> None:
+    """Refuses a derivative that would keep memory of a size of its own on the tape of a thread.
+
+    Raises:
+        UnsupportedError: it would.
+    """
+    if "@irad.arena_alloc" in text:
+        raise UnsupportedError(
+            "the derivative of this kernel would have to keep whole arrays on the tape of each thread",
+            "copy element by element, and make local arrays (cuda.local.array) outside of loops",
+            "on the tape of a kernel there are numbers only, those of a warp side by side",
+        )
+
+
 def _error(symbol: str) -> UnsupportedError | None:
     if symbol in _FENCES:
         return UnsupportedError(

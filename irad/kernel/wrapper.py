@@ -7,7 +7,8 @@ Input   the module of a derivative, the program it was made of.
 Output  the kernel, added to the module.
 Method  the threads of a block clear the shadows of shared arrays together and wait; then each runs the sweeps, with its
         frame in local memory. What a thread finds out about its tape goes to the report (two i64, cleared before): the
-        most bytes that a thread wanted, until something did not fit, and whether that happened. Cotangents of numbers are added up over all threads.
+        most bytes that a thread wanted, until something did not fit, and whether that happened. The tape has a slice,
+        of whole words, for each thread of each warp. Cotangents of numbers are added up over all threads.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from irad.rules.cuda.barriers import BLOCK
 
 CONVENTION: Final = "ptx_kernel"
 TRAILING: Final = (("tape", PTR), ("slice", I64), ("report", PTR), ("dynamic", I32))
+WARP: Final = 32
 _FRAME_ALIGNMENT: Final = 64
-_TAPE: Final = types.struct_type([PTR, PTR, I32, I64])  # as in backend/cuda/tape.ll
+_TAPE: Final = types.struct_type([PTR, PTR, I32, I64, PTR, I64])  # as in backend/cuda/tape.ll
 _CONVERGENT: Final = ("convergent", "nounwind")
 
 
@@ -225,15 +227,18 @@ class _Wrapper:
         return Builder.at_start(self.function.entry).alloca(types.array_type(size, types.I8), align=_FRAME_ALIGNMENT)
 
     def tape(self) -> Value:
-        """The thread's slice of the tape."""
+        """The thread's slice of the tape, which has slices for whole warps."""
         tape = Builder.at_start(self.function.entry).alloca(_TAPE, align=8)
         thread, threads = self.linear("tid", "ntid")
         block, _ = self.linear("ctaid", "nctaid")
         build = self.build
         number = build.add(build.mul(block, threads), thread)
-        start = build.byte_offset(self.trailing["tape"], build.mul(number, self.trailing["slice"]))
-        end = build.byte_offset(start, self.trailing["slice"])
-        for index, value in enumerate((start, end, const_int(I32, 0), const_int(I64, 0))):
+        slice_ = self.trailing["slice"]
+        warp = build.and_(number, const_int(I64, -WARP))
+        lane = build.shl(build.and_(number, const_int(I64, WARP - 1)), const_int(I64, 3))
+        start = build.byte_offset(self.trailing["tape"], build.mul(warp, slice_))
+        end = build.byte_offset(start, slice_)
+        for index, value in enumerate((start, end, const_int(I32, 0), const_int(I64, 0), start, lane)):
             build.store(value, self.field(tape, index))
         return tape
 

@@ -14,7 +14,9 @@ Slab pointers and the links to last records are themselves saved values of the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -22,6 +24,9 @@ from irad.ir.instructions import Metadata
 from irad.ir.loops import Loop
 from irad.ir.types import ArrayType, IntType, Type
 from irad.ir.values import ConstantNull, Value, const_int
+
+Place: TypeAlias = Callable[[Builder, Value], Value]
+"""Where an address on the tape leads."""
 
 
 @dataclass(eq=False, slots=True)
@@ -143,7 +148,7 @@ def make_slab(slab: Slab, allocate: Value, arena: Value) -> None:
     slab.base = build.call(allocate, [arena, slab.count, bytes_each], name="slab")
 
 
-def make_records(records: Records, allocate: Value, arena: Value) -> None:
+def make_records(records: Records, allocate: Value, arena: Value, place: Place) -> None:
     """Allocates a record at the start of each iteration and links it to the one before."""
     loop = records.loop
     assert loop.preheader is not None
@@ -152,6 +157,6 @@ def make_records(records: Records, allocate: Value, arena: Value) -> None:
     build = Builder.at_start(loop.header)
     size = const_int(types.I64, records.layout.size)
     records.current = build.call(allocate, [arena, size], name="record")
-    build.store(before, records.current, align=8)
+    build.store(before, place(build, records.current), align=8)
     before.add_incoming(NULL, loop.preheader)
     before.add_incoming(records.current, loop.latch)

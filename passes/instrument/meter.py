@@ -29,7 +29,15 @@ from irad.passes.instrument.marks import FrameParts, TapeMark, TapePart
 from irad.passes.mode import AUGMENTED
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.program import DerivedFunctions, Program
-from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, runtime_function
+from irad.passes.runtime import (
+    ARENA_ALLOC,
+    ARENA_ALLOC_PRODUCT,
+    TAPE_ALLOC,
+    TAPE_ALLOC_PRODUCT,
+    THREAD_ALLOC,
+    THREAD_ALLOC_PRODUCT,
+    runtime_function,
+)
 
 BY_POINTER = 0
 """The place of functions that are called through pointers."""
@@ -104,7 +112,8 @@ def _parts_of_frame(augmented: AugmentedPrimal, materialiser: Materialiser) -> I
 
 def _allocations(function: Function) -> list[Call]:
     """Those on the tape; the primal may contain a derivative, which allocates in an arena of its own."""
-    names, (_, arena, *_) = (ARENA_ALLOC, ARENA_ALLOC_PRODUCT), function.params
+    names = (ARENA_ALLOC, ARENA_ALLOC_PRODUCT, THREAD_ALLOC, THREAD_ALLOC_PRODUCT)
+    _, arena, *_ = function.params
     calls = [i for i in function.instructions() if isinstance(i, Call) and arena in i.arguments]
     return [c for c in calls if isinstance(c.callee, Function) and c.callee.name in names]
 

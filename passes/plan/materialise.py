@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
+from typing import Final
 
 from irad.errors import PlanError
 from irad.ir import types
@@ -31,7 +32,16 @@ from irad.passes.plan.plan import LoopMode, Plan
 from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
-from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, runtime_function
+from irad.passes.runtime import (
+    ARENA_ALLOC,
+    ARENA_ALLOC_PRODUCT,
+    THREAD_ALLOC,
+    THREAD_ALLOC_PRODUCT,
+    THREAD_PLACE,
+    runtime_function,
+)
+
+_WORD: Final = 8
 
 
 @dataclass(eq=False, slots=True)
@@ -83,6 +93,8 @@ class Materialiser:
         values = sorted(self.saved_in.get(loop, ()), key=lambda v: -size_in_memory(v.type))
         if not values:
             return
+        if self.alternates:
+            _check_words(values)
         last = self.loops.trip(loop)
         if mode is LoopMode.COUNTED and last is not None:
             self.store_in_slab(loop, last, values)
@@ -94,13 +106,14 @@ class Materialiser:
         augmented, twin = self.sweep.augmented, self.loops.twins[loop]
         is_primal = augmented.program.request.is_primal
         slab = Slab(twin, last, values, has_rows=is_primal and len({value.type for value in values}) > 1)
-        make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), augmented.arena)
+        allocate = THREAD_ALLOC_PRODUCT if self.alternates else ARENA_ALLOC_PRODUCT
+        make_slab(slab, self.runtime(allocate), augmented.arena)
         counter = self.loops.counter(loop)
         for value in values:
             build = self.after(value)
             count = slab.count if slab.is_behind_others(value) else None
             slot = slab.slot(build, slab.base, count, value, counter)
-            store_value(build, value, slot, augmented.scopes.tape())
+            store_value(build, value, self.place(build, slot), augmented.scopes.tape())
         self.storages[loop] = slab
         self.save(slab.base)
         if any(map(slab.is_behind_others, values)):
@@ -129,10 +142,12 @@ class Materialiser:
         layout = FrameLayout(8)
         offsets = {v: layout.region(size_in_memory(v.type), min(8, size_in_memory(v.type))) for v in values}
         records = Records(twin, offsets, layout)
-        make_records(records, self.runtime(ARENA_ALLOC), augmented.arena)
+        allocate = THREAD_ALLOC if self.alternates else ARENA_ALLOC
+        make_records(records, self.runtime(allocate), augmented.arena, self.place)
         for value in values:
             build = self.after(value, records.current)
-            store_value(build, value, build.byte_offset(records.current, offsets[value]), augmented.scopes.tape())
+            slot = self.place(build, build.byte_offset(records.current, offsets[value]))
+            store_value(build, value, slot, augmented.scopes.tape())
         self.storages[loop] = records
         for _, exit_block in self.sweep.loops[loop].entries:
             key = (loop, exit_block)
@@ -163,6 +178,19 @@ class Materialiser:
             build = self.after(value)
             store_value(build, value, build.byte_offset(augmented.frame_pointer, offset), augmented.scopes.tape())
 
+    @property
+    def alternates(self) -> bool:
+        """Whether places on the tape alternate with those of other threads."""
+        return self.sweep.augmented.program.request.host.is_shared
+
+    def place(self, build: Builder, address: Value) -> Value:
+        """Where an address in a slab or a record leads."""
+        if not self.alternates:
+            return address
+        augmented = self.sweep.augmented
+        arena = augmented.arena if build.function is augmented.function else self.sweep.arena
+        return build.call(self.runtime(THREAD_PLACE), [arena, address])
+
     def runtime(self, name: str) -> Function:
         """A run-time function."""
         return runtime_function(self.sweep.augmented.program.module, name)
@@ -181,7 +209,21 @@ class Materialiser:
             build.store(last, slot)
         if state.back is not None:
             build = Builder.before(state.back.block.terminator)
-            build.store(build.load(types.PTR, build.load(types.PTR, slot), align=8), slot)
+            link = self.place(build, build.load(types.PTR, slot))
+            build.store(build.load(types.PTR, link, align=8), slot)
+
+
+def _check_words(values: list[Value]) -> None:
+    """Refuses what does not fit in one word of a tape whose words alternate with those of other threads."""
+    for value in values:
+        if size_in_memory(value.type) > _WORD:
+            error = PlanError(
+                f"a value of type {value.type} would have to be saved in a loop of a kernel",
+                "use its parts instead, numbers of at most eight bytes",
+                "the tapes of the threads of a warp alternate word by word",
+            )
+            error.instruction = value if isinstance(value, Instruction) else None
+            raise error
 
 
 # Fast-math words that make infinities and nans undefined: the adjoint has to stay right where the primal overflows.
@@ -280,17 +322,20 @@ class _StoredHead(Head):
         owner = self.owner
         loop = owner.loop_of(value)
         if loop is None:
-            slot = self.build.byte_offset(owner.sweep.frame_pointer, owner.frame_slots[value])
-            return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
+            return self.load_from(self.build.byte_offset(owner.sweep.frame_pointer, owner.frame_slots[value]), value)
         storage = owner.storages[loop]
         if isinstance(storage, Records):
             record = self.build.load(types.PTR, owner.record_slots[loop])
             slot = self.build.byte_offset(record, storage.offsets[value])
-            return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
+            return self.load_from(owner.place(self.build, slot), value)
         base = self.get(storage.base)
         count = self.get(storage.count) if storage.is_behind_others(value) else None
         slot = storage.slot(self.build, base, count, value, self.iteration(loop))
-        return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
+        return self.load_from(owner.place(self.build, slot), value)
+
+    def load_from(self, slot: Value, value: Value) -> Value:
+        """Loads a saved value."""
+        return load_value(self.build, value.type, slot, value.name, self.owner.sweep.scopes.tape())
 
     def iteration(self, loop: Loop) -> Value:
         """The number of the iteration being reversed."""

@@ -12,6 +12,7 @@ from irad.backend.executor.kernel import RunReport, load
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.frontend.cuda.program import KernelParameter, KernelProgram, load_kernel
 from irad.kernel.derive import KernelDerivative, derive_kernel
+from irad.kernel.wrapper import WARP
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind
@@ -96,6 +97,7 @@ class Launch:
                     value = beside[position]
                     given[kind].append(value.ctypes.data if isinstance(value, np.ndarray) else value)
         threads = int(np.prod([*extent(case.grid), *extent(case.block)]))
+        threads = -(-threads // WARP) * WARP
         tape = np.empty(threads * size if made.uses_tape else 1, np.uint8)
         report = np.zeros(2, np.int64)
         shared = (case.shared + 15) // 16 * 16

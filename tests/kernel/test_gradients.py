@@ -229,7 +229,7 @@ def test_a_tape_that_does_not_fit_is_reported():
     assert report[1] == 1
     size, enough = 64, {}
     while report[1]:
-        size = max(2 * size, int(report[0]))
+        size = max(2 * size, int(report[0]))  # a multiple of eight
         enough = {p: s.copy() for p, s in seeds.items()}
         _, report = launch.run_derivative(made, case.fresh(), enough, size=size)
     plenty = {p: s.copy() for p, s in seeds.items()}
