@@ -15,14 +15,15 @@ import llvmlite.binding as llvm
 
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.arguments import pack
+from irad.backend.executor.code import host_machine, loaded, optimise
 from irad.backend.executor.launch import Extent, LaunchState
+from irad.backend.executor.libdevice import libdevice_text, needs_libdevice
 from irad.backend.executor.lower import Lowered, lower
 from irad.backend.executor.outcome import raise_for
 from irad.backend.executor.schedule import IN_ORDER, Schedule
-from irad.backend.executor.scheduler import compiled, scheduler
+from irad.backend.executor.scheduler import scheduler
 from irad.backend.executor.thread import START
 from irad.backend.executor.trace import Counts, Trace
-from irad.backend.link import check_symbols
 from irad.errors import SignatureError
 from irad.ir.types import Type
 
@@ -127,10 +128,13 @@ def _code(lowered: Lowered) -> tuple[Any, int]:
     Raises:
         BackendError: a symbol is not defined.
     """
+    machine = host_machine()
     module = llvm.parse_assembly(lowered.text)
     module.verify()
-    check_symbols(module, lambda _: False)
-    engine = compiled(module)
+    if needs_libdevice(function.name for function in module.functions):
+        module.link_in(llvm.parse_assembly(libdevice_text()))
+    optimise(module, machine)
+    engine = loaded(module, machine)
     return engine, engine.get_function_address(START)
 
 

@@ -9,10 +9,10 @@ import llvmlite.binding as llvm
 
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.check import check_operations
+from irad.backend.executor.code import host_machine
 from irad.backend.executor.instrument import instrument
 from irad.backend.executor.libdevice import define_libdevice
 from irad.backend.executor.retarget import retarget
-from irad.backend.executor.scheduler import host_machine
 from irad.backend.executor.shared import SharedMemory, lay_out_shared
 from irad.backend.executor.sites import Site, Sites
 from irad.backend.executor.thread import make_thread

@@ -11,6 +11,7 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 
 from irad.backend.executor import layout
+from irad.backend.executor.code import host_machine, loaded
 
 _FILES: Final = ("run", "warp", "trace")
 _NATIVE: Final = Path(__file__).parent / "native"
@@ -53,39 +54,14 @@ def scheduler() -> Scheduler:
     """
     module = llvm.parse_assembly(scheduler_text())
     module.verify()
+    machine = host_machine()
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_always_inliner_pass()
     pipeline.add_global_dead_code_eliminate_pass()
     pipeline.add_sroa_pass()
     pipeline.add_simplify_cfg_pass()
-    machine = host_machine()
     pipeline.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(1)))
     engine = loaded(module, machine)
     address = engine.get_function_address
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address("irad.cuda.run"))
     return Scheduler(run, address("irad.cuda.take_frame"), address("irad.cuda.log_access"), engine)
-
-
-def host_machine() -> Any:
-    """The machine that runs kernels: this one."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
-
-
-def compiled(module: Any) -> Any:
-    """LLVM's engine with the code of a module, which it optimises first. The code is freed with the engine."""
-    machine = host_machine()
-    options = llvm.create_pipeline_tuning_options(2)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return loaded(module, machine)
-
-
-def loaded(module: Any, machine: Any) -> Any:
-    """LLVM's engine with the code of a module."""
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine
