@@ -25,11 +25,11 @@ def pack(name: str, parameters: Sequence[tuple[Type, str]], arguments: Sequence[
             "give one for each: " + ", ".join(f"{type_} {label}" for type_, label in parameters),
         )
     struct = types.struct_type([_in_memory(type_) for type_, _ in parameters])
-    buffer = (ctypes.c_char * max(types.size_of(struct), 1))()
+    packed = bytearray(max(types.size_of(struct), 1))
     for offset, (type_, label), value in zip(types.field_offsets(struct), parameters, arguments, strict=True):
         data = _bytes(type_, label, value)
-        buffer[offset : offset + len(data)] = data
-    return buffer
+        packed[offset : offset + len(data)] = data
+    return (ctypes.c_char * len(packed)).from_buffer(packed)
 
 
 def _in_memory(type_: Type) -> Type:

@@ -44,7 +44,7 @@ def loaded(module: Any, machine: Any) -> Any:
     """
     code = machine.emit_object(module)
     check_names(undefined_symbols(code), lambda _: False)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine

@@ -17,12 +17,12 @@ from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.arguments import pack
 from irad.backend.executor.code import host_machine, loaded, optimise
 from irad.backend.executor.launch import Extent, LaunchState
-from irad.backend.executor.libdevice import libdevice_text, needs_libdevice
-from irad.backend.executor.lower import Lowered, lower
 from irad.backend.executor.outcome import raise_for
+from irad.backend.executor.rewriting.libdevice import libdevice_text, needs_libdevice
+from irad.backend.executor.rewriting.lower import Lowered, lower
+from irad.backend.executor.rewriting.thread import START
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.backend.executor.scheduler import scheduler
-from irad.backend.executor.thread import START
 from irad.backend.executor.trace import Counts, Trace
 from irad.errors import SignatureError
 from irad.ir.types import Type

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from irad.backend.executor.layout import THREAD, Launch, dtype_of
-from irad.backend.executor.lower import Lowered
+from irad.backend.executor.rewriting.lower import Lowered
 from irad.backend.executor.schedule import Schedule
 from irad.backend.executor.scheduler import scheduler
 

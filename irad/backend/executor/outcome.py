@@ -12,7 +12,7 @@ from irad.errors import BarrierError, IradError
 
 if TYPE_CHECKING:
     from irad.backend.executor.launch import LaunchState
-    from irad.backend.executor.sites import Site
+    from irad.backend.executor.rewriting.sites import Site
     from irad.backend.executor.trace import Trace
 
 _STUCK: Final = 1

@@ -12,7 +12,7 @@ import pytest
 import irad
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.kernel import ExecutableKernel, load
-from irad.backend.executor.lower import lower
+from irad.backend.executor.rewriting.lower import lower
 from irad.backend.executor.schedule import SCHEDULES, Schedule
 from tests.cuda.executor.texts import BARRIER, HEAD, kernel, line_of, run, with_lines
 
@@ -213,7 +213,7 @@ REFUSED = {
     "vprintf": ("  %c = call i32 @vprintf(ptr null, ptr null)", "declare i32 @vprintf(ptr, ptr)\n"),
     "__nv_nothing": ("  %c = call double @__nv_nothing(double 1.0)", "declare double @__nv_nothing(double)\n"),
     "calls through pointers": ("  %c = call i32 %f(i32 1)", ""),
-    "only known when the kernel runs": ("  %c = alloca i8, i64 %i, align 1", ""),
+    "only known when the kernel runs": ("  %c = alloca i8, i64 %i, align 1\n  store ptr %c, ptr %f", ""),
 }
 
 

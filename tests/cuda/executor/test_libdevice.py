@@ -12,7 +12,7 @@ import pytest
 import scipy.special
 from numba.cuda.libdevicefuncs import functions
 
-from irad.backend.executor.libdevice import is_known
+from irad.backend.executor.rewriting.libdevice import is_known
 from tests.cuda.executor.texts import kernel, run
 
 DIRECTED = {"rz", "ru", "rd"}

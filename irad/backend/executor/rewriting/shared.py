@@ -14,7 +14,7 @@ from irad.errors import InternalError, UnsupportedError
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
-from irad.ir.values import ConstantExpression, GlobalVariable, Poison, Undef, Value, parts_of
+from irad.ir.values import Constant, ConstantExpression, GlobalVariable, Poison, Undef, Value, parts_of
 
 _SPACE: Final = "addrspace(3)"
 _ALIGNMENT: Final = 16
@@ -84,7 +84,7 @@ def place_shared(function: Function, memory: SharedMemory, base: Value) -> None:
     for block in function.blocks:
         for inst in list(block.instructions):
             for index, operand in enumerate(inst.operands):
-                if operand is not base and _mentions(operand, symbols):
+                if isinstance(operand, GlobalVariable | Constant) and _mentions(operand, symbols):
                     inst.set_operand(index, _address(operand, _position(inst, index), symbols, memory, base))
     for name in names:
         del function.module.globals[name]

@@ -91,19 +91,19 @@ def _retarget_instruction(inst: ir.Instruction, one_space: _OneSpace) -> None:
         if changed is not operand:
             inst.set_operand(index, changed)
     match cast("ir.AnyInstruction", inst):
-        case ir.Cast(opcode="addrspacecast"):
-            ir.replace_uses(inst, inst.operands[0])
-            inst.erase()
-        case ir.GetElementPtr():
-            inst.source_type = one_space.type_of(inst.source_type)
-        case ir.Alloca():
-            inst.allocated_type = one_space.type_of(inst.allocated_type)
-        case ir.Call() | ir.Invoke() | ir.CallBr():
-            inst.convention, inst.attributes, inst.result_attributes = None, (), ()
-            inst.argument_attributes = ((),) * len(inst.arguments)
-            inst.function_type = one_space.function_type_of(inst.function_type)
-        case ir.AtomicRMW() | ir.CmpXchg() | ir.Fence() | ir.Load() | ir.Store():
-            inst.syncscope = None
+        case ir.Cast(opcode="addrspacecast") as cast_:
+            ir.replace_uses(cast_, cast_.operands[0])
+            cast_.erase()
+        case ir.GetElementPtr() as address:
+            address.source_type = one_space.type_of(address.source_type)
+        case ir.Alloca() as local:
+            local.allocated_type = one_space.type_of(local.allocated_type)
+        case ir.Call() | ir.Invoke() | ir.CallBr() as site:
+            site.convention, site.attributes, site.result_attributes = None, (), ()
+            site.argument_attributes = ((),) * len(site.arguments)
+            site.function_type = one_space.function_type_of(site.function_type)
+        case ir.AtomicRMW() | ir.CmpXchg() | ir.Fence() | ir.Load() | ir.Store() as access:
+            access.syncscope = None
         case _:
             pass
 

@@ -14,7 +14,7 @@ from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 
-_NATIVE: Final = Path(__file__).parent / "native"
+_NATIVE: Final = Path(__file__).parents[1] / "native"
 _PREFIX: Final = "__nv_"
 _C: Final = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim floor "

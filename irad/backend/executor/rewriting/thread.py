@@ -11,19 +11,18 @@ to its end and gives null.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from irad.backend.executor import dialect
-from irad.backend.executor.coroutine import Coroutine
 from irad.backend.executor.dialect import LANES, WAITS, State, Wait
 from irad.backend.executor.layout import LAUNCH, THREAD
-from irad.backend.executor.shared import SharedMemory, place_shared
-from irad.backend.executor.sites import Sites
+from irad.backend.executor.rewriting.coroutine import Coroutine
+from irad.backend.executor.rewriting.shared import SharedMemory, place_shared
+from irad.backend.executor.rewriting.sites import Sites
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
-from irad.ir.clone import clone_function_body
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import Type
 from irad.ir.values import ConstantNull, Value, const_int
@@ -50,7 +49,6 @@ class Registers:
 def make_thread(
     kernel: Function,
     memory: SharedMemory,
-    parameter_types: Sequence[Type],
     sites: Sites,
     instrument: Callable[[Function, Registers, Sites], None] | None,
 ) -> None:
@@ -59,7 +57,6 @@ def make_thread(
     Args:
         kernel: the only function of its module that has a body.
         memory: where its shared arrays are.
-        parameter_types: as they lie in the struct of arguments.
         sites: gets the places at which threads wait.
         instrument: rewrites accesses to memory first, if it is given.
     """
@@ -70,9 +67,8 @@ def make_thread(
     launch = entry.load(types.PTR, _field(entry, THREAD, "launch", thread.params[0]))
     shared = entry.load(types.PTR, _field(entry, LAUNCH, "shared", launch))
     registers = Registers(thread.params[0], launch, shared)
-    clone_function_body(kernel, thread, _load_arguments(entry, kernel, launch, parameter_types))
-    del module.functions[kernel.name or ""]
-    body = thread.blocks[1]
+    _load_arguments(entry, kernel, launch)
+    body = _move_blocks(kernel, thread)
     _move_allocas(body, entry)
     place_shared(thread, memory, shared)
     if instrument is not None:
@@ -90,15 +86,24 @@ def _field(build: Builder, struct: Struct, field: str, base: Value) -> Value:
     return build.byte_offset(base, struct.offset(field))
 
 
-def _load_arguments(
-    entry: Builder, kernel: Function, launch: Value, parameter_types: Sequence[Type]
-) -> dict[Value, Value]:
+def _load_arguments(entry: Builder, kernel: Function, launch: Value) -> None:
+    """Replaces the parameters of the kernel."""
     arguments = entry.load(types.PTR, _field(entry, LAUNCH, "arguments", launch))
-    offsets = types.field_offsets(types.struct_type(parameter_types))
-    return {
-        param: entry.load(param.type, entry.byte_offset(arguments, offset), name=param.name)
-        for param, offset in zip(kernel.params, offsets, strict=True)
-    }
+    offsets = types.field_offsets(types.struct_type([param.type for param in kernel.params]))
+    for param, offset in zip(kernel.params, offsets, strict=True):
+        ir.replace_uses(param, entry.load(param.type, entry.byte_offset(arguments, offset), name=param.name))
+
+
+def _move_blocks(kernel: Function, thread: Function) -> Block:
+    """Takes the kernel out of its module, and gives its first block, which is now the thread's."""
+    assert kernel.module is not None
+    body = kernel.blocks[0]
+    for block in kernel.blocks:
+        block.function = thread
+    thread.blocks += kernel.blocks
+    kernel.blocks = []
+    del kernel.module.functions[kernel.name or ""]
+    return body
 
 
 def _move_allocas(body: Block, entry: Builder) -> None:

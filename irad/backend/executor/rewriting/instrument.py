@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, cast
 
 from irad.backend.executor.dialect import Kind
 from irad.backend.executor.layout import LAUNCH
-from irad.backend.executor.sites import Sites
+from irad.backend.executor.rewriting.sites import Sites
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
 from irad.ir.module import Function
 from irad.ir.values import GlobalVariable, Value, const_int
 
 if TYPE_CHECKING:
-    from irad.backend.executor.thread import Registers
+    from irad.backend.executor.rewriting.thread import Registers
 
 _LOG = types.function_type(types.PTR, [types.PTR, types.PTR, types.I64, types.I32, types.I32])
 _WORDS = {Kind.READ: "read", Kind.WRITE: "write", Kind.ATOMIC: "atomic operation"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irad.backend.executor.dialect import DYNAMIC_SHARED, OPERATIONS
-from irad.backend.executor.libdevice import is_known
+from irad.backend.executor.rewriting.libdevice import is_known
 from irad.errors import UnsupportedError, UnsupportedProgram
 from irad.ir import instructions as ir
 from irad.ir.debug_info import DebugInfo

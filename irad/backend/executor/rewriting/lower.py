@@ -7,23 +7,25 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from irad.backend.compat import with_attribute
 from irad.backend.cuda.kernel import KernelModule
-from irad.backend.executor.check import check_operations
 from irad.backend.executor.code import host_machine
-from irad.backend.executor.instrument import instrument
-from irad.backend.executor.libdevice import define_libdevice
-from irad.backend.executor.retarget import retarget
-from irad.backend.executor.shared import SharedMemory, lay_out_shared
-from irad.backend.executor.sites import Site, Sites
-from irad.backend.executor.thread import make_thread
+from irad.backend.executor.rewriting.check import check_operations
+from irad.backend.executor.rewriting.instrument import instrument
+from irad.backend.executor.rewriting.libdevice import define_libdevice
+from irad.backend.executor.rewriting.retarget import retarget
+from irad.backend.executor.rewriting.shared import SharedMemory, lay_out_shared
+from irad.backend.executor.rewriting.sites import Site, Sites
+from irad.backend.executor.rewriting.thread import make_thread
 from irad.errors import InternalError, UnsupportedError
 from irad.ir.debug_info import DebugInfo, source_location
-from irad.ir.instructions import Call
+from irad.ir.instructions import Call, CallSite
 from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import Type
 
+_NOT_INLINED: Final = ("noinline", "optnone")
 _SCOPE: Final = "llvm.experimental.noalias.scope.decl"  # inlined calls leave it; it refers to metadata
 
 
@@ -54,48 +56,60 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     Raises:
         UnsupportedError: it does something that the executor does not know, which is named.
     """
-    module = parse_module(kernel.text)
-    function = module.functions.get(kernel.name)
-    if function is None or function.is_declaration:
-        raise InternalError(f"the kernel module does not define {kernel.name}")
+    machine = host_machine()
+    module, function = _inlined(kernel, machine)
     parameters = tuple((param.type, param.name or "") for param in function.params)
     check_operations(module)
     shared = lay_out_shared(module)
-    machine = host_machine()
     retarget(module, llvm.get_process_triple(), str(machine.target_data))
-    types = tuple(param.type for param in function.params)
-    module, function = _inlined(module, kernel.name, machine)
     sites = Sites(DebugInfo(module))
-    make_thread(function, shared, types, sites, instrument if races else None)
+    make_thread(function, shared, sites, instrument if races else None)
     _forget_metadata(module)
     define_libdevice(module)
     return Lowered(print_module(module), parameters, shared, tuple(sites.all))
 
 
-def _inlined(module: Module, name: str, machine: Any) -> tuple[Module, Function]:
+def _inlined(kernel: KernelModule, machine: Any) -> tuple[Module, Function]:
     """The module with all device functions inlined into the kernel.
 
     Raises:
         UnsupportedError: a device function calls itself.
     """
-    others = [function for function in module.defined_functions() if function.name != name]
-    for function in others:
-        function.prefix, function.attributes = ("internal",), ("alwaysinline", "nounwind")
-    parsed = llvm.parse_assembly(print_module(module))
+    parsed = llvm.parse_assembly(_without_noinline(kernel.text))
     parsed.verify()
+    names = [each.name for each in parsed.functions if not each.is_declaration and each.name != kernel.name]
+    parsed = with_attribute(parsed, names, "alwaysinline")
+    for name in names:
+        parsed.get_function(name).linkage = "internal"
     pipeline = llvm.create_new_module_pass_manager()
-    if others:
-        pipeline.add_always_inliner_pass()
-        pipeline.add_global_dead_code_eliminate_pass()
+    pipeline.add_always_inliner_pass()
+    pipeline.add_global_dead_code_eliminate_pass()
     pipeline.add_sroa_pass()
     pipeline.add_simplify_cfg_pass()
     pipeline.run(parsed, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(1)))
     module = parse_module(str(parsed))
-    kernel = module.functions[name]
+    found = module.functions.get(kernel.name)
+    if found is None or found.is_declaration:
+        raise InternalError(f"the kernel module does not define {kernel.name}")
     for function in module.defined_functions():
-        if function is not kernel:
+        if function is not found:
             raise _recursion(module, function)
-    return module, kernel
+    return module, found
+
+
+def _without_noinline(text: str) -> str:
+    """The text without the words that forbid inlining; mostly it has none."""
+    if not any(word in text for word in _NOT_INLINED):
+        return text
+    module = parse_module(text)
+    for name, words in module.attribute_groups.items():
+        module.attribute_groups[name] = tuple(word for word in words if word not in _NOT_INLINED)
+    for function in module.functions.values():
+        function.attributes = tuple(word for word in function.attributes if word not in _NOT_INLINED)
+        for inst in function.instructions():
+            if isinstance(inst, CallSite):
+                inst.attributes = tuple(word for word in inst.attributes if word not in _NOT_INLINED)
+    return print_module(module)
 
 
 def _recursion(module: Module, function: Function) -> UnsupportedError:
@@ -111,17 +125,14 @@ def _recursion(module: Module, function: Function) -> UnsupportedError:
 def _forget_metadata(module: Module) -> None:
     """Source lines have been read; without them LLVM is faster. What may alias holds within a thread only."""
     kept = module.shared_metadata("!{}")
-    scopes = module.functions.get("llvm.experimental.noalias.scope.decl")
+    scopes = module.functions.pop(_SCOPE, None)
     for call in list(scopes.users) if scopes is not None else ():
         call.erase()
     for function in module.functions.values():
         function.metadata = ()
         for block in function.blocks:
             block.trailing_records = ()
-            for inst in list(block.instructions):
-                if isinstance(inst, Call) and getattr(inst.callee, "name", "") == _SCOPE:
-                    inst.erase()
-                    continue
+            for inst in block.instructions:
                 inst.debug_records = ()
                 inst.metadata = {"invariant.load": kept} if "invariant.load" in inst.metadata else {}
     module.named_metadata.clear()
