@@ -39,7 +39,7 @@ class Pullback:
         """The cotangents of the arguments.
 
         Args:
-            cotangent: of the value, with its structure; None where a part has none.
+            cotangent: of the value as it was returned, with its structure; None where a part has none.
 
         Returns:
             A tuple with one entry for each argument, with its structure; None where there is no derivative. If
@@ -113,7 +113,7 @@ def vjp(
     an array for an array that is written, and None for any other argument.
 
     Args:
-        f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these, or nothing.
+        f: the function, as in `irad.grad`; it may return anything, or nothing.
         args: its arguments.
         has_aux: ``f`` returns ``(value, aux)``; the pullback takes the cotangent of ``value``.
         argnums: a position, or a tuple of positions; the pullback then returns the cotangent of that argument, or a

@@ -123,6 +123,12 @@ define linkonce_odr noalias ptr @irad.arena_alloc_product(ptr %arena, i64 %count
   ret ptr %result
 }
 
+; The same as arena_alloc, for code that support functions are not inlined into.
+define linkonce_odr noalias ptr @irad.arena_memory(ptr %arena, i64 %size) nounwind noinline {
+  %result = call ptr @irad.arena_alloc(ptr %arena, i64 %size)
+  ret ptr %result
+}
+
 ; Where free memory begins: what arena_rewind goes back to.
 define linkonce_odr ptr @irad.arena_top(ptr %arena) nounwind alwaysinline {
   %top = load ptr, ptr %arena

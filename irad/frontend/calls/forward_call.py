@@ -20,7 +20,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.lanes import targets_of_lanes
-from irad.frontend.calls.seeding import part_of, place_of
+from irad.frontend.calls.seeding import part_of, place_of, places_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
@@ -184,8 +184,7 @@ class _TangentOfValue:
             flag = place_of(self.builder, self.sweeps.return_pointer, (*content.path, FLAG_OF_OPTIONAL))
             is_there = cgutils.as_bool_bit(self.builder, self.builder.load(flag))
             return self._optional(content.type, is_there, content.inside)
-        pointers = (self.sweeps.return_pointer, self.shadow)
-        places = (self.builder.bitcast(place_of(self.builder, each, content.path), _VOID_POINTER) for each in pointers)
+        places = places_of(self.builder, (self.sweeps.return_pointer, self.shadow), content)
         return self.sweeps.references.keep(wanted, self.tangents.tangent(content, *places))
 
     def _optional(self, return_type: Any, is_there: Any, inside: Content) -> Any:

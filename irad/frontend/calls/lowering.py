@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
@@ -27,6 +28,8 @@ from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.given_arrays import memory_at
+from irad.frontend.memory.kept_notes import KeptNotes
+from irad.frontend.memory.returned_walk import kept_notes
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -67,7 +70,7 @@ def emit_call(
     status = sweeps.run_augmented(frame, arena)
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
-        misfits = _seed(sweeps, extras)
+        misfits = _seed(sweeps, extras, arena)
         sweeps.run_reverse(frame, arena)
         failure = Failure.of(context, builder, arena)
         sweeps.close_arena(arena)
@@ -106,7 +109,7 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
         )
 
 
-def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
+def _seed(sweeps: Sweeps, extras: Extras, arena: Value) -> list[seeding.Misfit]:
     """Writes the cotangents of the return value; the result says where a seed has another shape."""
     context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
     shadows = [lane.return_shadow for lane in sweeps.lanes]
@@ -118,10 +121,23 @@ def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
             assert extras.seed is not None
             value = sweeps.value()
             seeds = seeds_of_lanes(builder, extras.seed, derivation.task)
-            return seeding.add_seeds(context, builder, derivation.return_type, value, seeds, shadows)
+            lanes = [(shadow, partial(_notes, sweeps, arena, shadow)) for shadow in shadows]
+            return seeding.add_seeds(context, builder, derivation.return_type, value, seeds, lanes)
         case Seed.NONE:
             pass
     return []
+
+
+def _notes(sweeps: Sweeps, arena: Value, shadow: Value, content: Content) -> KeptNotes:
+    """Notes of where the derivative of a part of the value lies."""
+
+    def fail() -> None:
+        sweeps.close_arena(arena)
+        sweeps.drop_value()
+        sweeps.references.fail()
+
+    places = seeding.places_of(sweeps.builder, (sweeps.return_pointer, shadow), content)
+    return kept_notes(sweeps.context, sweeps.builder, content, places, arena, fail)
 
 
 def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> None:

@@ -14,7 +14,8 @@ from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
-from irad.frontend.memory.returned_seeds import ReturnedSeeds
+from irad.frontend.memory import returned_cotangents
+from irad.frontend.memory.returned_cotangents import NotesOf
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of, ways_of
@@ -73,42 +74,18 @@ class SeededPart:
     way: str
 
 
-def check_seed(name: str, return_type: Any, seed_type: Any, *, is_separate: bool = False) -> None:
+def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
     """Checks the structure of a seed against that of the return value.
 
     Args:
         name: of the function.
         return_type: what it returns.
         seed_type: the type of the seed.
-        is_separate: whether the caller has the value before the reverse sweep begins, and may change what it leads to.
 
     Raises:
-        SignatureError: it is another one, or a separate sweep is given one for a list, dictionary or instance.
+        SignatureError: it is another one.
     """
-    if is_separate:
-        _check_separate(name, return_type, seed_type)
     _check(name, return_type, seed_type, "")
-
-
-def _check_separate(name: str, return_type: Any, seed_type: Any) -> None:
-    for part in seeded_parts(return_type, seed_type) if _may_follow(return_type, seed_type) else ():
-        if part.leaf.kind.is_reference:
-            raise SignatureError(
-                f"value{part.way} of {name} is {described(part.leaf.type)}, which takes no cotangent where the two "
-                "sweeps are called separately",
-                f"(a) pass None for it or (b) irad.autodiff(irad.Reverse, {name}, …, seed=…), which runs both sweeps "
-                "or (c) return the arrays and numbers in it",
-                "you have the value before the reverse sweep begins, and may change what it leads to",
-            )
-
-
-def _may_follow(return_type: Any, seed_type: Any) -> bool:
-    """Whether a seed has the tuples that the value has."""
-    if seed_type == types.none or not isinstance(return_type, types.BaseTuple):
-        return True
-    if not isinstance(seed_type, types.BaseTuple) or not have_parts_alike(return_type, seed_type):
-        return False
-    return all(map(_may_follow, return_type.types, seed_type.types))
 
 
 def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
@@ -191,27 +168,38 @@ def _seeded(
 
 
 def misfits(
-    context: BaseContext, builder: IRBuilder, value: Any, seed: Any, parts: Sequence[SeededPart]
+    context: BaseContext,
+    builder: IRBuilder,
+    value: Any,
+    seed: Any,
+    parts: Sequence[SeededPart],
+    notes_of: NotesOf | None = None,
 ) -> list[Misfit]:
-    """What may not fit: parts that are None, and arrays of another shape than what they are the cotangents of."""
+    """What may not fit: parts that are None, and what has another shape or structure than what was returned.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        value: what was returned.
+        seed: the cotangent.
+        parts: of the value, those that get one.
+        notes_of: reads what was noted of lists, dictionaries and instances; None where there are none.
+    """
     found: list[Misfit] = []
     for part in parts:
         is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
         found.extend(Misfit(builder.not_(flag), _none(part.way)) for flag in is_there)
         if part.leaf.kind.is_reference:
-            followed = _followed(context, builder, value, seed, part)
-            found.append(Misfit(followed.misfit(is_there), _another_structure(part.way)))
+            assert notes_of is not None
+            given = part_of(builder, seed, part.path), part.type
+            differs = returned_cotangents.misfit(context, builder, part.leaf, given, notes_of, is_there)
+            found.append(Misfit(differs, _another_structure(part.way)))
         if part.leaf.is_array:
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
-            given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
-            shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
+            its = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
+            shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (its, returned)]
             found.append(Misfit(differ(builder, *shapes), _another_shape(part.way), (shapes[0], shapes[1])))
     return found
-
-
-def _followed(context: BaseContext, builder: IRBuilder, value: Any, seed: Any, part: SeededPart) -> ReturnedSeeds:
-    given = part_of(builder, seed, part.path), part.type
-    return ReturnedSeeds(context, builder, part.leaf, part_of(builder, value, part.leaf.path), given)
 
 
 def misfit_of_final(builder: IRBuilder, given: Any, array: Any) -> Misfit:
@@ -251,47 +239,54 @@ def add_seeds(
     return_type: Any,
     value: Any,
     seeds: Sequence[tuple[Any, Any]],
-    shadows: Sequence[Any],
+    lanes: Sequence[tuple[Any, NotesOf]],
     refuse: Callable[[list[Misfit]], None] | None = None,
 ) -> list[Misfit]:
-    """Adds seeds, with their types, to shadows of the returned memory; the result says where one has another shape.
+    """Adds seeds, with their types, to shadows of the returned memory; the result says where one does not fit.
 
     Then ``refuse`` raises. Without it, all are left out, so that the reverse sweep can still run and release what it
-    holds.
+    holds. Lanes are the shadows of the returned memory, with what reads the notes of what it leads to.
     """
     parts = [seeded_parts(return_type, kind) for _, kind in seeds]
     found = [
         each
-        for (seed, _), of_seed in zip(seeds, parts, strict=True)
-        for each in misfits(context, builder, value, seed, of_seed)
+        for (seed, _), of_seed, (_, notes_of) in zip(seeds, parts, lanes, strict=True)
+        for each in misfits(context, builder, value, seed, of_seed, notes_of)
     ]
     if refuse is not None:
         refuse(found)
     fits = builder.not_(any_of(builder, (each.is_there for each in found)))
     with nullcontext() if refuse is not None else builder.if_then(fits, likely=True):
-        for (seed, _), shadow, of_seed in zip(seeds, shadows, parts, strict=True):
+        for (seed, _), lane, of_seed in zip(seeds, lanes, parts, strict=True):
             for part in of_seed:
-                add_seed(context, builder, shadow, value, seed, part)
+                add_seed(context, builder, lane, value, seed, part)
     return found
 
 
-def add_seed(context: BaseContext, builder: IRBuilder, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:
+def add_seed(
+    context: BaseContext,
+    builder: IRBuilder,
+    lane: tuple[Any, NotesOf],
+    value: Any,
+    seed: Any,
+    seeded: SeededPart,
+) -> None:
     """Adds the seed of one part.
 
     Args:
         context: Numba's target context.
         builder: of llvmlite.
-        shadow: the shadow of the memory the value was returned through.
+        lane: the shadow of the memory that the value was returned through, and what reads the notes.
         value: the whole value, as Numba holds it.
         seed: the whole seed, as Numba holds it.
         seeded: the part.
     """
-    leaf, seed_type = seeded.leaf, seeded.type
-    place = place_of(builder, shadow, leaf.path)
+    leaf, seed_type, (shadow, notes_of) = seeded.leaf, seeded.type, lane
     part = part_of(builder, seed, seeded.path)
     if leaf.kind.is_reference:
-        _followed(context, builder, value, seed, seeded).add(place, add_elements)
+        returned_cotangents.add_cotangent(context, builder, leaf, (part, seed_type), notes_of)
         return
+    place = place_of(builder, shadow, leaf.path)
     if leaf.kind is LeafKind.NUMBER:
         builder.store(context.cast(builder, part, seed_type, leaf.type), place)
         return
@@ -342,6 +337,12 @@ def _add_floats(builder: IRBuilder, element: Any, place: Value, item: Any) -> No
 def place_of(builder: IRBuilder, pointer: Value, path: tuple[int, ...]) -> Any:
     """Where a part of a tuple in memory lies."""
     return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer
+
+
+def places_of(builder: IRBuilder, pointers: tuple[Value, Value], content: Content) -> tuple[Any, Any]:
+    """The addresses of a part of a value in memory, and of its shadow."""
+    value, shadow = (builder.bitcast(place_of(builder, each, content.path), cgutils.voidptr_t) for each in pointers)
+    return value, shadow
 
 
 def part_of(builder: IRBuilder, value: Any, path: tuple[int, ...]) -> Any:

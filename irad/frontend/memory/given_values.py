@@ -16,10 +16,9 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 
+from irad.frontend.memory.kept_notes import KeptNotes
 from irad.frontend.memory.object_gradients import NotedWords, Notes
-from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import INTP, VOID_POINTER
-from irad.frontend.memory.separate_shadows import KeptNotes
 from irad.frontend.memory.shadows import Extent, differ, extent_of_array
 from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
@@ -31,10 +30,18 @@ Visit = Callable[[IRBuilder, Value, Value], None]
 VisitBlock = Callable[[Extent, Value], None]
 """Emits what is done with a block of what is given, and the place in a shadow where it begins."""
 
+Refuse = Callable[..., None]
+"""Emits what is done where something does not fit, as `References.refuse` does; what follows is for where it does."""
+
 
 def put(builder: IRBuilder, given: Value, shadow: Value) -> None:
     """Stores what is given in the shadow."""
     builder.store(builder.load(given, align=1), shadow, align=1)
+
+
+def add(builder: IRBuilder, given: Value, shadow: Value) -> None:
+    """Adds what is given to the shadow."""
+    builder.store(builder.fadd(builder.load(shadow, align=1), builder.load(given, align=1)), shadow, align=1)
 
 
 def take(builder: IRBuilder, given: Value, shadow: Value) -> None:
@@ -87,7 +94,7 @@ class GivenValues(Notes):
         context: Numba's target context.
         builder: of llvmlite.
         noted: where the notes are.
-        references: of the call, which ends when something does not fit.
+        refuse: what is done when something does not fit.
         words: for messages.
         visit: what is done with each float.
         visit_block: what is done with each array, each instance and the items of each list; then there is no ``visit``.
@@ -98,13 +105,13 @@ class GivenValues(Notes):
         context: BaseContext,
         builder: IRBuilder,
         noted: NotedWords | KeptNotes,
-        references: References,
+        refuse: Refuse,
         words: Words,
         visit: Visit | None,
         visit_block: VisitBlock | None = None,
     ) -> None:
-        Notes.__init__(self, context, builder, noted, None, references.fail)
-        self._references, self._words, self._visit, self._visit_block = references, words, visit, visit_block
+        Notes.__init__(self, context, builder, noted)
+        self._refuse, self._words, self._visit, self._visit_block = refuse, words, visit, visit_block
 
     def value(self, content: tree.Content, given: Any, given_type: Any, name: str) -> None:
         """Follows what is given for an object.
@@ -180,7 +187,7 @@ class GivenValues(Notes):
         data, low, _, shape, strides = self._noted_array(content)
         array = context.make_array(given_type)(context, build, self._stored(given_type, place))
         given_shape = cgutils.unpack_tuple(build, array.shape)
-        self._references.refuse(
+        self._refuse(
             differ(build, given_shape, shape),
             f"the {self._words.what} of {name} has a different shape from the array",
             f"{self._words.make}, with an array of the same shape: np.zeros_like(…) of the array",
@@ -189,6 +196,7 @@ class GivenValues(Notes):
         )
         if self._visit_block is not None:
             self._visit_block(extent_of_array(context, build, array, given_type), low)
+        if self._visit is None:
             return
         element = context.get_data_type(content.type.dtype).as_pointer()
         start = build.bitcast(data, element)
@@ -240,7 +248,7 @@ class GivenValues(Notes):
         self._refuse_length(name, its_count, count)
         with self._each_entry(content, count) as (key, cell):
             found = self._entry_of(given, value, key)
-            self._references.refuse(
+            self._refuse(
                 build.icmp_signed("<", found, INTP(0)),
                 f"the {self._words.what} of {name}, a dictionary, lacks one of its keys",
                 f"{self._words.make}, a dictionary with the same keys",
@@ -251,7 +259,7 @@ class GivenValues(Notes):
             self._part(content.value, given.value, target, cell, f"{name}[…]")
 
     def _refuse_length(self, name: str, given: Any, wanted: Any) -> None:
-        refuse_length(self._references, self._builder, given, wanted, self._words, name)
+        refuse_length(self._refuse, self._builder, given, wanted, self._words, name)
 
 
 def length_of(context: BaseContext, builder: IRBuilder, container_type: Any, container: Any) -> Any:
@@ -267,9 +275,9 @@ def item_of(context: BaseContext, builder: IRBuilder, kinds: tuple[Any, Any, Any
     return context.compile_internal(builder, _item, item_type(container_type, key_type), [container, key])
 
 
-def refuse_length(references: References, builder: IRBuilder, given: Any, wanted: Any, words: Words, name: str) -> None:
-    """Ends the call where what is given for a container has another length."""
-    references.refuse(
+def refuse_length(refuse: Refuse, builder: IRBuilder, given: Any, wanted: Any, words: Words, name: str) -> None:
+    """Refuses what is given for a container and has another length."""
+    refuse(
         builder.icmp_signed("!=", given, wanted),
         f"the {words.what} of {name} has a different length",
         f"{words.make}, with as many entries as the argument has",

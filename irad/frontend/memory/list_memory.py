@@ -124,7 +124,7 @@ def fill_block(
     if list_type == types.none:
         return
     count = builder.load(_at(builder, block.data, _COUNT, _INTP))
-    refuse_length(references, builder, length_of(context, builder, list_type, value), count, TANGENT, name)
+    refuse_length(references.refuse, builder, length_of(context, builder, list_type, value), count, TANGENT, name)
     first = _at(builder, block.items, _before_items(leaf.type), context.get_data_type(list_type.dtype))
     kinds = (list_type, list_type.dtype, types.intp)
     with cgutils.for_range(builder, count, intp=_INTP) as loop:

@@ -15,8 +15,8 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.containers import Maker, Reader
+from irad.frontend.memory.kept_notes import KeptNotes
 from irad.frontend.memory.regions import INTP, VOID_POINTER, words_of
-from irad.frontend.memory.separate_shadows import KeptNotes
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, array_at
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content, is_mirrored, noted_fields
@@ -76,7 +76,7 @@ class Notes(Reader):
         builder: of llvmlite.
         noted: where the notes are.
         meminfo: of the memory of the shadows; None where that ends with the call: gradients are copies.
-        fail: emits the end of the function when there is no memory.
+        fail: emits the end of the function when there is no memory for gradients.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class Notes(Reader):
         context: BaseContext,
         builder: IRBuilder,
         noted: NotedWords | KeptNotes,
-        meminfo: Value | None,
-        fail: Callable[[], None],
+        meminfo: Value | None = None,
+        fail: Callable[[], None] = lambda: None,
     ) -> None:
         Reader.__init__(self, context, builder)
         self._meminfo, self._fail = meminfo, fail

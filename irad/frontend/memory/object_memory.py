@@ -14,12 +14,13 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.given_values import GivenValues, Visit, VisitBlock, Words
+from irad.frontend.memory.kept_notes import KeptNotes
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import NotedWords, Notes
 from irad.frontend.memory.object_walk import Walk
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, ShadowAt
-from irad.frontend.memory.separate_shadows import KeptNotes, SeparateShadows
+from irad.frontend.memory.separate_shadows import SeparateShadows
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, array_at, bytes_at
 from irad.frontend.values.abi import reference_of
 from irad.frontend.values.gradients import gradient_of_content
@@ -100,7 +101,7 @@ class ObjectMemory:
     ) -> GivenValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
         noted = NotedWords(self._builder, self.regions.noted)
-        return GivenValues(self._context, self._builder, noted, references, words, visit, visit_block)
+        return GivenValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
@@ -146,7 +147,7 @@ class SeparateObjects:
     ) -> GivenValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
         noted = KeptNotes(self._builder, self._shadows.kept)
-        return GivenValues(self._context, self._builder, noted, references, words, visit, visit_block)
+        return GivenValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
 
 
 def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
@@ -157,7 +158,7 @@ def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) 
 
 def clear_objects(context: BaseContext, builder: IRBuilder, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
-    notes = Notes(context, builder, NotedWords(builder, noted), None, _never)
+    notes = Notes(context, builder, NotedWords(builder, noted))
     for content in objects:
         notes.clear(content)
 
@@ -199,7 +200,3 @@ def copy_objects(
         else:
             notes.skip(content)
     return copies, gradients
-
-
-def _never() -> None:
-    """Clearing allocates nothing."""

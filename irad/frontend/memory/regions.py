@@ -138,11 +138,16 @@ class Regions:
         self._add(_LINKS, place.region, place.offset, INTP(_NUMBER), word)
 
     def note(self, words: Sequence[Any]) -> None:
-        """Numbers and addresses in shadows are noted."""
+        """Numbers and addresses are noted."""
+        words = [self._as_word(word) for word in words]
         first = self._add(_NOTED, *(INTP(0) if isinstance(word, ShadowAt) else word for word in words))
         places = (self._builder.mul(self._builder.add(first, INTP(i)), INTP(WORD)) for i in range(len(words)))
         pairs = [(place, word) for place, word in zip(places, words, strict=True) if isinstance(word, ShadowAt)]
         self._add(_LINKS, *(each for place, to in pairs for each in (INTP(_NOTES), place, to.region, to.offset)))
+
+    def _as_word(self, word: Any) -> Any:
+        is_address = isinstance(word, Value) and isinstance(word.type, ir.PointerType)
+        return self._builder.ptrtoint(word, INTP) if is_address else word
 
     def note_value(self, numba_type: Any, size: int, source: Any) -> None:
         """The value of so many bytes at an address is noted."""

@@ -122,6 +122,12 @@ def any_of(builder: IRBuilder, conditions: Iterable[Any]) -> Any:
     return reduce(builder.or_, conditions, none)
 
 
+def all_of(builder: IRBuilder, conditions: Iterable[Any]) -> Any:
+    """Whether all of some bits are set."""
+    every: Value = cgutils.true_bit
+    return reduce(builder.and_, conditions, every)
+
+
 def differ(builder: IRBuilder, left: Sequence[Any], right: Sequence[Any]) -> Any:
     """Whether two shapes are not the same."""
     return any_of(builder, (builder.icmp_signed("!=", mine, theirs) for mine, theirs in zip(left, right, strict=True)))

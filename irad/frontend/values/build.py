@@ -32,15 +32,33 @@ def kind_of(numba_type: Any) -> tree.LeafKind:
 
 def returned_leaves(return_type: Any) -> Iterator[tree.Content]:
     """The leaves of a returned value, of what may be None what it may be."""
-    yield from _returned(content_of(return_type))
+    yield from (leaf for leaf, _ in _returned(content_of(return_type), ()))
 
 
-def _returned(content: tree.Content) -> Iterator[tree.Content]:
-    if isinstance(content, tree.TupleContent | tree.OptionalContent):
-        for part in tree.children(content):
-            yield from _returned(part)
-    else:
-        yield content
+def returned_references(return_type: Any) -> dict[tree.Reference, tuple[tuple[int, ...], ...]]:
+    """The lists, dictionaries and instances with derivatives in a returned value.
+
+    Each has the paths to the flags that tell whether it is there.
+    """
+    found = _returned(content_of(return_type), ())
+    return {
+        leaf: flags
+        for leaf, flags in found
+        if isinstance(leaf, tree.InstanceContent | tree.ListContent | tree.DictionaryContent) and leaf.kind.is_reference
+    }
+
+
+def _returned(
+    content: tree.Content, flags: tuple[tuple[int, ...], ...]
+) -> Iterator[tuple[tree.Content, tuple[tuple[int, ...], ...]]]:
+    match content:
+        case tree.TupleContent():
+            for part in content.parts:
+                yield from _returned(part, flags)
+        case tree.OptionalContent():
+            yield from _returned(content.inside, (*flags, (*content.path, tree.FLAG_OF_OPTIONAL)))
+        case _:
+            yield content, flags
 
 
 def content_of(numba_type: Any) -> tree.Content:

@@ -126,18 +126,6 @@ def test_a_constant_list_takes_no_active_values():
             assert irad.grad(function, 1)(v, 2.0) == 4.0
 
 
-def test_a_returned_list_takes_no_cotangent_from_a_pullback():
-    @numba.njit
-    def both(x):
-        return x, [x, 2 * x]
-
-    value, pullback = irad.vjp(both, 1.0)
-    assert value == (1.0, [1.0, 2.0])
-    assert pullback((3.0, None)) == (3.0,)
-    with pytest.raises(irad.SignatureError, match="list"):
-        pullback((3.0, [1.0, 1.0]))
-
-
 def test_lists_of_other_things_are_refused_by_name():
     with pytest.raises(irad.UnsupportedError, match=r"argument 0 \(v\).*it holds a reflected set"):
         irad.grad(lambda v: v[0][0] * 1.0)([({1.0}, 2.0)])

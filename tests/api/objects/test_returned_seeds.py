@@ -152,13 +152,3 @@ def test_nothing_leaks():
             with pytest.raises(irad.SignatureError):
                 irad.autodiff(Reverse, function, Active(X), seed=seed)
         assert (counted().kept, counted().kept_headers) == (0, 0)
-
-
-def test_pullbacks_take_none():
-    """What was returned may be changed before the pullback is called."""
-    for function in (python_list, typed_list, instance):
-        _, pullback = irad.vjp(function, X)
-        with pytest.raises(irad.SignatureError, match="takes no cotangent where the two sweeps are called separately"):
-            pullback(function(X))
-    _, pullback = irad.vjp(nested, X)
-    assert pullback((3.0, None)) == (6.0,)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
@@ -15,11 +15,14 @@ from irad.debug.outputs import output_names
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.lanes import targets_of_lanes
+from irad.frontend.calls.seeding import place_of, places_of
 from irad.frontend.calls.separate.state import State, new_state
 from irad.frontend.calls.separate.sweep_types import augmented_type, objects_given
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.shadows import MEMINFO_TYPE
+from irad.frontend.memory.returned_walk import noted_words
+from irad.frontend.memory.shadows import MEMINFO_TYPE, all_of
+from irad.frontend.values import build
 
 _INTP = cgutils.intp_t
 _I64 = ir.IntType(64)
@@ -57,6 +60,7 @@ def emit_augmented(
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
         builder.store(arena, state.field("arena", _VOID_POINTER))
+        _note_returned(sweeps, state, arena)
         sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
         kinds = iter(result_type.types[3].types)
         every = [shadow for lane in sweeps.lanes for shadow in _shadows(sweeps, lane, given.targets, kinds)]
@@ -66,6 +70,20 @@ def emit_augmented(
         looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
         _finish_watching(sweeps, state, looked_at, [*given.held, (builder.load(result), result_type)])
     return builder.load(result)
+
+
+def _note_returned(sweeps: Sweeps, state: State, arena: Value) -> None:
+    """Notes where the derivatives of the lists, dictionaries and instances lie that the function returned."""
+    context, builder, references = sweeps.context, sweeps.builder, sweeps.references
+    references.on_failure = sweeps.drop_value
+    for lane, notes in zip(sweeps.lanes, state.notes, strict=True):
+        for part, flags in build.returned_references(sweeps.derivation.return_type).items():
+            slot = references.slot(references.transient)
+            loaded = (builder.load(place_of(builder, sweeps.return_pointer, flag)) for flag in flags)
+            with builder.if_then(all_of(builder, (cgutils.as_bool_bit(builder, each) for each in loaded))):
+                places = places_of(builder, (sweeps.return_pointer, lane.return_shadow), part)
+                builder.store(noted_words(context, builder, part, places, arena, references, slot), notes[part])
+    references.on_failure = None
 
 
 def _shadows(sweeps: Sweeps, lane: Lane, targets: Any, kinds: Iterator[Any]) -> Iterator[Any]:

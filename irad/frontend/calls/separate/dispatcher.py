@@ -200,7 +200,7 @@ def _pullback(
             if seeds_arrays:
                 check_final(primal.py_func.__qualname__, derivation.caller_arguments, each)
             else:
-                seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each, is_separate=True)
+                seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             return emit_pullback(

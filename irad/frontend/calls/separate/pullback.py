@@ -42,6 +42,10 @@ _I64 = ir.IntType(64)
 _VOID_POINTER = cgutils.voidptr_t
 
 
+def _notes(builder: IRBuilder, notes: Mapping[Content, Any], content: Content) -> NotedWords:
+    return NotedWords(builder, builder.load(notes[content]))
+
+
 def emit_pullback(
     context: BaseContext,
     builder: IRBuilder,
@@ -69,6 +73,7 @@ def emit_pullback(
     """
     pullback = _Pullback(context, builder, derivation, targets, signature, values)
     pullback.take()
+    pullback.put()
     pullback.seed(seeds_arrays=seeds_arrays)
     cotangents = pullback.run(repeats=repeats)
     return pullback.result(cotangents)
@@ -152,6 +157,14 @@ class _Pullback:
             for (_, leaf), block in zip(derivation.active_lists(), shadows.blocks, strict=True):
                 clear_block(builder, leaf.type, block.data, block.nitems)
 
+    def put(self) -> None:
+        """Puts what the memory that the caller gave for objects holds into their shadows."""
+        self._references.on_failure = self._state.give_back
+        self._objects_given = [self._given_shadows(lane) for lane in self._lanes]
+        for each in self._objects_given:
+            each.put()
+        self._references.on_failure = None
+
     def seed(self, *, seeds_arrays: bool) -> None:
         """Adds the cotangent to the shadow of the value, or to those of the arrays that the function wrote to."""
         context, builder, derivation, state = self._context, self._builder, self._derivation, self._state
@@ -165,7 +178,10 @@ class _Pullback:
                 add_final(context, builder, shadow, given)
             return
         value = context.get_returned_value(builder, derivation.return_type, builder.load(state.value))
-        seeding.add_seeds(context, builder, derivation.return_type, value, self._seeds, state.shadows, self._raise_on)
+        lanes = [
+            (shadow, partial(_notes, builder, notes)) for shadow, notes in zip(state.shadows, state.notes, strict=True)
+        ]
+        seeding.add_seeds(context, builder, derivation.return_type, value, self._seeds, lanes, self._raise_on)
 
     def _raise_on(self, misfits: Iterable[seeding.Misfit]) -> None:
         for misfit in misfits:
@@ -190,9 +206,6 @@ class _Pullback:
             with cgutils.if_unlikely(builder, self._watched.enter(arena)):
                 references.release()
                 raise_kept(context, builder)
-        given = [self._given_shadows(lane) for lane in self._lanes]
-        for each in given:
-            each.put()
         references.on_failure = None
         cotangents = [Cotangents(context, builder, derivation) for _ in self._lanes]
         values = [state.frame, arena, *(pointer for each in cotangents for pointer in each.pointers())]
@@ -204,7 +217,7 @@ class _Pullback:
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             references.release()
             failure.raise_it(context, builder)
-        for each in given:
+        for each in self._objects_given:
             each.take()
         return cotangents
 
@@ -223,7 +236,7 @@ class _Pullback:
 
         def follow(visit: Visit | None, visit_block: VisitBlock | None) -> GivenValues:
             noted = NotedWords(builder, lane.blocks[0].data)
-            return GivenValues(context, builder, noted, self._references, SHADOW, visit, visit_block)
+            return GivenValues(context, builder, noted, self._references.refuse, SHADOW, visit, visit_block)
 
         return GivenShadows(context, builder, self._references, objects, follow)
 

@@ -1,6 +1,7 @@
 """What a forward sweep leaves for a reverse sweep that is called separately.
 
-The state is one allocation: its head, the frame, the returned struct, the shadows of that. It frees the tape when the
+The state is one allocation: its head, the frame, the returned struct, the shadows of that, where the notes of what it
+leads to are. It frees the tape when the
 last reference to it is gone (``backend/runtime/states.ll``).
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,9 @@ from irad.frontend import resident
 from irad.frontend.calls.failure import field_of
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import WORD
 from irad.frontend.memory.shadows import ALIGNMENT, BYTES, bytes_at
-from irad.frontend.values import abi
+from irad.frontend.values import abi, build
 from irad.runtime_layouts import STATE, STATE_USED
 
 STATE_TYPE = BYTES
@@ -50,6 +53,7 @@ class Layout:
 
     value: int
     shadows: tuple[int, ...]
+    notes: int
     size: int
 
 
@@ -57,8 +61,10 @@ def layout_of(derivation: Derivation) -> Layout:
     """The layout of the state of a function."""
     frame = _round_up(derivation.compiled.derivative.frame_size)
     size = _round_up(abi.memory_of_return(derivation.return_type).stride)
-    *shadows, end = (frame + size * (1 + lane) for lane in range(derivation.task.mode.width + 1))
-    return Layout(value=frame, shadows=tuple(shadows), size=end)
+    width = derivation.task.mode.width
+    *shadows, end = (frame + size * (1 + lane) for lane in range(width + 1))
+    notes = width * len(build.returned_references(derivation.return_type)) * WORD
+    return Layout(value=frame, shadows=tuple(shadows), notes=end, size=end + _round_up(notes))
 
 
 def _round_up(size: int) -> int:
@@ -85,6 +91,7 @@ class State:
         frame: where its block begins, with the frame.
         value: where the returned struct lies.
         shadows: where its shadows lie, one for each direction.
+        notes: for each direction where the addresses of notes lie, by the part of the returned value that they are of.
 
     Args:
         builder: of llvmlite.
@@ -99,6 +106,14 @@ class State:
         self.frame = builder.inttoptr(builder.and_(end, _INTP(-ALIGNMENT)), _VOID_POINTER)
         self.value = field_of(builder, self.frame, layout.value, kind)
         self.shadows = [field_of(builder, self.frame, offset, kind) for offset in layout.shadows]
+        places = count(layout.notes, WORD)
+        self.notes = [
+            {
+                part: field_of(builder, self.frame, next(places), _VOID_POINTER)
+                for part in build.returned_references(derivation.return_type)
+            }
+            for _ in layout.shadows
+        ]
 
     @classmethod
     def of(cls, context: BaseContext, builder: IRBuilder, derivation: Derivation, array: Value) -> State:
