@@ -200,7 +200,13 @@ DICT: Final = Struct(
     value_at="i64",  # where the value is in a cell
     value_size="i64",
 )
-DICT_ITERATOR: Final = Struct("irad.dict_iterator", dict="ptr", next="i64")
+DICT_ITERATOR: Final = Struct(  # Numba's NB_DictIter (numba/cext/dictobject.h)
+    "irad.dict_iterator",
+    dict="ptr",
+    keys="ptr",
+    size="i64",
+    next="i64",  # the number of the entry to look at first
+)
 
 # --- debug mode, the meter of the tape: backend/runtime/watch.ll ----------------------------------------------------
 

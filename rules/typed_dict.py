@@ -250,7 +250,9 @@ def _next(context: CopyContext, call: CallSite) -> None:
     if not context.is_active(iterator):
         return
     build = context.after
-    cell = call_helper(build, "irad.dict_next", PTR, [context.shadow(iterator), context.value(call)])
+    cell = call_helper(
+        build, "irad.dict_next", PTR, [context.shadow(iterator), context.value(iterator), context.value(call)]
+    )
     dictionary = build.load(PTR, context.shadow(iterator), align=8)
     if context.is_active(key):
         build.store(cell, context.shadow(key), align=8)

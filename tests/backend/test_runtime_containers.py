@@ -161,12 +161,17 @@ class Table:
             cell = self.lib.call("dict_cell", self.struct.ctypes.data, entry, result=POINTER)
             assert cell == (None if key is None else self.cells[key])
         assert self.lib.call("dict_cell", self.struct.ctypes.data, -1, result=POINTER) is None
-        iterator = np.zeros(2, np.int64)
-        self.lib.call("dict_begin", iterator.ctypes.data, self.struct.ctypes.data)
-        for key in self.entries:
+        iterator, shadow = np.zeros((2, 4), np.int64)
+        self.lib.call("dict_begin", shadow.ctypes.data, self.struct.ctypes.data)
+        for entry, key in enumerate(self.entries):
             if key is not None:
-                assert self.lib.call("dict_next", iterator.ctypes.data, STATUS(0), result=POINTER) == self.cells[key]
-        assert self.lib.call("dict_next", iterator.ctypes.data, STATUS(-3), result=POINTER) is None
+                iterator[3] = entry + 1
+                assert self.next(shadow, iterator, 0) == self.cells[key]
+        assert self.next(shadow, iterator, -3) is None
+
+    def next(self, shadow: np.ndarray, iterator: np.ndarray, status: int) -> int | None:
+        pointers = shadow.ctypes.data, iterator.ctypes.data
+        return self.lib.call("dict_next", *pointers, STATUS(status), result=POINTER)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -184,9 +189,9 @@ def test_cells_stay_with_their_keys(lib: Library, seed: int):
 
 
 def test_an_iterator_over_a_dictionary_without_shadow_finds_no_cell(lib: Library):
-    iterator = np.full(2, 7, np.int64)
-    lib.call("dict_begin", iterator.ctypes.data, 0)
-    assert lib.call("dict_next", iterator.ctypes.data, STATUS(0), result=POINTER) is None
+    iterator, shadow = np.full((2, 4), 7, np.int64)
+    lib.call("dict_begin", shadow.ctypes.data, 0)
+    assert lib.call("dict_next", shadow.ctypes.data, iterator.ctypes.data, STATUS(0), result=POINTER) is None
     assert lib.call("dict_value", 0, 0, result=POINTER) is None
 
 

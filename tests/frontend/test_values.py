@@ -16,7 +16,7 @@ from numba.experimental import jitclass
 from numba.extending import intrinsic
 from numba.typed import Dict, List
 
-from irad.frontend.memory.containers import _ITERATOR_NEXT, _ITERATOR_SIZE
+from irad.frontend.memory.containers import _ITERATOR_NEXT
 from irad.frontend.memory.object_walk import _DICT_KEYS, _ENTRY_COUNT
 from irad.frontend.values.abi import memory_behind
 from irad.frontend.values.build import content_of, kind_of, passed
@@ -29,6 +29,7 @@ from irad.frontend.values.tree import (
     has_derivative,
     unknown_part,
 )
+from irad.runtime_layouts import DICT_ITERATOR
 
 VECTOR = float64[::1]
 
@@ -158,7 +159,7 @@ def _next_number(typing_context, table):
 
     def lower(context, builder, signature, arguments):
         pointer = builder.extract_value(arguments[0], 1)
-        state = cgutils.alloca_once(builder, ir.ArrayType(ir.IntType(8), _ITERATOR_SIZE))
+        state = cgutils.alloca_once(builder, ir.ArrayType(ir.IntType(8), DICT_ITERATOR.size))
         state = builder.bitcast(state, cgutils.voidptr_t)
         slots = [cgutils.alloca_once(builder, cgutils.voidptr_t) for _ in range(2)]
 
@@ -196,7 +197,7 @@ def test_iterator_size():
     from numba import _helperlib
 
     size = ctypes.CFUNCTYPE(ctypes.c_size_t)(_helperlib.c_helpers["dict_iter_sizeof"])()
-    assert size <= _ITERATOR_SIZE
+    assert size <= DICT_ITERATOR.size
 
 
 def test_lists_lead_to_their_items():

@@ -195,41 +195,28 @@ none:
   ret ptr null
 }
 
+; The shadow of Numba's iterator leads to the shadow of the dictionary.
 define linkonce_odr void @irad.dict_begin(ptr %iterator, ptr %dict) nounwind {
-  %next.slot = getelementptr inbounds %irad.dict_iterator, ptr %iterator, i32 0, i32 1
   store ptr %dict, ptr %iterator
-  store i64 0, ptr %next.slot
   ret void
 }
 
-; The cell of the next entry that has one; null at the end, and always where the dictionary has no shadow.
-define linkonce_odr ptr @irad.dict_next(ptr %iterator, i32 %status) nounwind {
+; The cell of the entry that an iterator has come to, which is in front of its next one; null at the end, and always where
+; the dictionary has no shadow.
+define linkonce_odr ptr @irad.dict_next(ptr %shadow, ptr %iterator, i32 %status) nounwind {
 entry:
-  %next.slot = getelementptr inbounds %irad.dict_iterator, ptr %iterator, i32 0, i32 1
-  %dict = load ptr, ptr %iterator
-  %next = load i64, ptr %next.slot
+  %dict = load ptr, ptr %shadow
   %succeeded = icmp eq i32 %status, 0
   %known = icmp ne ptr %dict, null
   %go = and i1 %succeeded, %known
-  br i1 %go, label %begin, label %none
-begin:
-  %count.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 2
-  %count = load i64, ptr %count.slot
-  %cells = load ptr, ptr %dict
-  br label %loop
-loop:
-  %i = phi i64 [ %next, %begin ], [ %following, %look ]
-  %some = icmp slt i64 %i, %count
-  br i1 %some, label %look, label %none
-look:
-  %following = add i64 %i, 1
-  %slot = getelementptr ptr, ptr %cells, i64 %i
-  %cell = load ptr, ptr %slot
-  %used = icmp ne ptr %cell, null
-  br i1 %used, label %take, label %loop
-take:
-  store i64 %following, ptr %next.slot
+  br i1 %go, label %find, label %done
+find:
+  %next.slot = getelementptr inbounds %irad.dict_iterator, ptr %iterator, i32 0, i32 3
+  %next = load i64, ptr %next.slot
+  %index = sub i64 %next, 1
+  %found = call ptr @irad.dict_cell(ptr %dict, i64 %index)
+  br label %done
+done:
+  %cell = phi ptr [ null, %entry ], [ %found, %find ]
   ret ptr %cell
-none:
-  ret ptr null
 }

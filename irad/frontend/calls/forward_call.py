@@ -24,7 +24,10 @@ from irad.frontend.calls.seeding import part_of, place_of, places_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.returned_tangents import ReturnedTangents
+from irad.frontend.memory.object_gradients import Notes
+from irad.frontend.memory.returned_walk import kept_notes
+from irad.frontend.memory.shadows import ALIGNMENT
+from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import build, gradients
@@ -33,6 +36,7 @@ from irad.frontend.values.tree import (
     Content,
     LeafKind,
     OptionalContent,
+    RecordContent,
     TupleContent,
     may_hold_floats,
     unknown_part,
@@ -160,7 +164,6 @@ class _TangentOfValue:
     def __init__(self, sweeps: Sweeps, arena: Any, shadow: Any) -> None:
         self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
         self.shadow = shadow
-        self.tangents = ReturnedTangents(self.context, self.builder, self.fail)
 
     def build(self, status: Any) -> Any:
         """A value of the type `tangent_type`, a new reference; the status tells whether the primal returned None."""
@@ -185,7 +188,26 @@ class _TangentOfValue:
             is_there = cgutils.as_bool_bit(self.builder, self.builder.load(flag))
             return self._optional(content.type, is_there, content.inside)
         places = places_of(self.builder, (self.sweeps.return_pointer, self.shadow), content)
-        return self.sweeps.references.keep(wanted, self.tangents.tangent(content, *places))
+        if isinstance(content, RecordContent):
+            return self.sweeps.references.keep(wanted, self._record(content, places[1]))
+        noted = kept_notes(self.context, self.builder, content, places, self.arena, self.fail)
+        tangent = Notes(self.context, self.builder, noted, None, self.fail).gradient(content, places[1])
+        return self.sweeps.references.keep(wanted, tangent)
+
+    def _record(self, content: RecordContent, shadow: Any) -> Any:
+        """A copy of what a shadow leads to; zeros where it leads nowhere."""
+        build, nrt, size = self.builder, self.context.nrt, cgutils.intp_t(content.type.size)
+        data = build.load(build.bitcast(shadow, _VOID_POINTER.as_pointer()))
+        meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
+        with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
+            self.fail()
+        start = nrt.meminfo_data(build, meminfo)
+        with build.if_else(cgutils.is_null(build, data), likely=False) as (without, with_shadow):
+            with without:
+                cgutils.memset(build, start, size, 0)
+            with with_shadow:
+                cgutils.raw_memcpy(build, start, data, size, 1)
+        return owned_record(self.context, build, content.type, meminfo, start)
 
     def _optional(self, return_type: Any, is_there: Any, inside: Content) -> Any:
         """Of what may be None, which is what is ``inside`` where ``is_there``."""

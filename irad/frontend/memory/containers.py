@@ -18,8 +18,9 @@ from numba.typed.listobject import new_list
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, size_of_element
+from irad.runtime_layouts import DICT_ITERATOR
 
-_ITERATOR_SIZE, _ITERATOR_NEXT = 32, 24  # of NB_DictIter; where it has the number of the next entry
+_ITERATOR_NEXT: Final = DICT_ITERATOR.offset("next")
 _STATUS: Final = ir.IntType(32)
 
 
@@ -67,7 +68,9 @@ class Reader:
     def _iterator(self, pointer: Value) -> tuple[Any, Any, Any]:
         """Numba's iterator over a dictionary, and places for the addresses of a key and its value."""
         build = self._builder
-        iterator = build.bitcast(cgutils.alloca_once(build, ir.ArrayType(INTP, _ITERATOR_SIZE // WORD)), VOID_POINTER)
+        iterator = build.bitcast(
+            cgutils.alloca_once(build, ir.ArrayType(INTP, DICT_ITERATOR.size // WORD)), VOID_POINTER
+        )
         self._call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
         return iterator, cgutils.alloca_once(build, VOID_POINTER), cgutils.alloca_once(build, VOID_POINTER)
 

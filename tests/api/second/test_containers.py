@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import float64, njit
 from numba.experimental import jitclass
-from numba.typed import List
+from numba.typed import Dict, List
 
 import irad
 from irad.testing.allocations import allocations
@@ -187,3 +187,57 @@ def test_lists_as_arguments(make):
     assert irad.jvp(alone, (make([1.5, v]), x), (None, 1.0))[1] == pytest.approx(2 * v**4)
     items_pulled, x_pulled = irad.vjp(alone, make([1.5, v]), x)[1](1.0)
     assert (list(items_pulled), x_pulled) == (pytest.approx([0.0, 8 * v**3 * x]), pytest.approx(2 * v**4))
+
+
+@njit
+def by_key(x):
+    made = Dict()
+    made[7] = List([x**4])
+    made[2] = List([x, 2.0 * x])
+    return made, [x * x * np.ones(2), x**3 * np.ones(1)]
+
+
+@njit
+def weighted_by_key(x, c):
+    weights = Dict()
+    weights[2] = List([3.0, c * c])
+    weights[7] = List([c * x])
+    return irad.autodiff(irad.Reverse, by_key, irad.Active(x), seed=(weights, [c * x * np.ones(2), np.ones(1)]))[0]
+
+
+@njit
+def pulled_by_key(x, c):
+    weights = Dict()
+    weights[2] = List([3.0, c * c])
+    weights[7] = List([c * x])
+    _, pullback = irad.vjp(by_key, x)
+    return pullback((weights, [c * x * np.ones(2), np.ones(1)]))[0]
+
+
+@pytest.mark.parametrize("function", [weighted_by_key, pulled_by_key])
+def test_cotangents_of_what_is_returned(function):
+    """Each entry of a dictionary has its own cotangent: iterators are set to the entry."""
+    x, c = 2.0, 3.0
+    assert function(x, c) == 4 * c * x**4 + 3 + 2 * c * c + 4 * c * x * x + 3 * x * x
+    expected = 16 * c * x**3 + 8 * c * x + 6 * x, 4 * x**4 + 4 * c + 4 * x * x
+    assert irad.grad(function, (0, 1))(x, c) == pytest.approx(expected, rel=1e-14)
+    assert irad.jvp(function, (x, c), (1.0, 2.0))[1] == pytest.approx(expected[0] + 2.0 * expected[1], rel=1e-14)
+
+
+@njit
+def along_entries(x, c):
+    given, tangents = Dict(), Dict()
+    given[1], given[2] = List([1.0]), List([x])
+    tangents[2], tangents[1] = List([3.0]), List([c * x])
+    return irad.jvp(two_entries, (given, x), (tangents, 1.0))[1]
+
+
+@njit
+def two_entries(given, x):
+    return given[1][0] * x + given[2][0] * x * x
+
+
+def test_tangents_of_entries():
+    x, c = 2.0, 3.0
+    assert along_entries(x, c) == c * x * x + 3 * x * x + 1 + 2 * x * x
+    assert irad.grad(along_entries, (0, 1))(x, c) == pytest.approx((2 * c * x + 10 * x, x * x), rel=1e-14)
