@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never, cast
+from typing import Final, assert_never, cast
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir import types
@@ -242,11 +242,38 @@ def _store_error(unit: Unit, store: Store) -> IradError | None:
 def _update_error(unit: Unit, update: AtomicRMW | CmpXchg) -> IradError | None:
     if not (_updates_numbers(unit, update) or _updates_pointers(unit, update)):
         return None
+    if unit.program.request.host.is_shared:
+        return _update_by_threads(update)
     return UnsupportedError(
         "an atomic update of active memory has no derivative in irad yet",
         "use an ordinary update, x[i] += …",
         "the reverse sweep would have to read what other threads are writing",
     )
+
+
+def _update_by_threads(update: AtomicRMW | CmpXchg) -> IradError:
+    """The refusal of an update of memory that the threads of a kernel share."""
+    name = _ATOMICS.get(update.opcode, "exch") if isinstance(update, AtomicRMW) else "cas"
+    if name in ("add", "sub"):
+        return UnsupportedError(
+            f"the result of cuda.atomic.{name} on active memory is used",
+            "use the operation for its effect only, and read the memory after a barrier or in another kernel",
+            "what an element held before depends on the order of the threads, and so would the derivative",
+        )
+    return UnsupportedError(
+        f"cuda.atomic.{name} on active memory has no derivative in irad",
+        "(a) reduce in shared memory between barriers (x[t] = max(x[t], x[t + half])), or (b) do it on an array that has "
+        "no derivative",
+        "which thread wins is known only when all blocks are done, but a block is reversed before the others have run",
+    )
+
+
+_ATOMICS: Final = {
+    "fadd": "add", "fsub": "sub", "fmax": "max", "fmin": "min", "max": "max", "min": "min", "umax": "max",
+    "umin": "min", "add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor", "xchg": "exch",
+    "uinc_wrap": "inc", "udec_wrap": "dec",
+}  # fmt: skip
+"""What Numba calls atomic operations."""
 
 
 def _variable_argument_error(unit: Unit, argument: VAArg) -> IradError | None:
