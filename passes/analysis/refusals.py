@@ -262,8 +262,8 @@ def _update_by_threads(update: AtomicRMW | CmpXchg) -> IradError:
         )
     return UnsupportedError(
         f"cuda.atomic.{name} on active memory has no derivative in irad",
-        "(a) reduce in shared memory between barriers (x[t] = max(x[t], x[t + half])), or (b) do it on an array that has "
-        "no derivative",
+        "(a) reduce in shared memory between barriers (x[t] = max(x[t], x[t + half])), or (b) do it on an array that "
+        "has no derivative",
         "which thread wins is known only when all blocks are done, but a block is reversed before the others have run",
     )
 
