@@ -24,6 +24,9 @@ NUMBA: Final[dict[Numbers, Numbers]] = {
 NUMPY: Final[Numbers] = (1, 26)
 """The oldest NumPy."""
 
+NUMBA_CUDA: Final[Numbers] = (0, 24)
+"""The oldest numba-cuda; without it, `numba.cuda` is Numba's own."""
+
 
 def numbers_of(version: str) -> Numbers:
     """The leading numbers of a version: of ``0.68.1rc1`` they are 0, 68 and 1."""

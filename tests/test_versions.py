@@ -31,6 +31,9 @@ def test_pyproject_claims_what_was_tested():
     assert f"numba>={OLDEST}" in PROJECT["dependencies"]
     assert f"llvmlite>={spelled(min(versions.NUMBA.values()))}" in PROJECT["dependencies"]
     assert f"numpy>={spelled(versions.NUMPY)}" in PROJECT["dependencies"]
+    for number in ("12", "13"):
+        packages = PROJECT["optional-dependencies"][f"cuda{number}"]
+        assert f"numba-cuda[cu{number}]>={spelled(versions.NUMBA_CUDA)}" in packages
 
 
 def test_the_readme_claims_what_was_tested():

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from irad.report.environment import SUPPORTED, Fact, State, facts
+from irad.report.installation.facts import SUPPORTED, facts
+from irad.report.installation.probe import Fact, State
 
 _STYLES = {State.GOOD: "green", State.NOTE: "dim", State.MISSING: "yellow", State.BROKEN: "bold red"}
 

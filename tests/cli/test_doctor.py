@@ -18,8 +18,9 @@ from rich.console import Console
 import irad
 from irad.cli import main
 from irad.cli.doctor import _show
-from irad.report import environment
-from irad.report.environment import Fact, State, facts
+from irad.report.installation import cuda, facts as environment
+from irad.report.installation.facts import facts
+from irad.report.installation.probe import Fact, State
 
 
 def test_the_table_names_what_matters(monkeypatch: pytest.MonkeyPatch):
@@ -144,6 +145,51 @@ def test_a_cache_folder_and_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     [fact] = [fact for fact in environment._cache() if fact.what.startswith("Numba")]
     assert f"{tmp_path}: 1.5 MB in 1 files" in fact.value
+
+
+def cuda_by_name() -> dict[str, Fact]:
+    return {fact.what: fact for fact in cuda.cuda_facts()}
+
+
+def no_toolkit(*_: str) -> Any:
+    raise irad.BackendError("it is not on this machine", "install it", "it is needed")
+
+
+def test_without_a_driver_nothing_of_cuda_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cuda, "loads", lambda library: False)
+    monkeypatch.setattr(cuda, "find_libdevice", no_toolkit)
+    monkeypatch.setattr(cuda, "find_tool", no_toolkit)
+    monkeypatch.setattr(cuda, "version_of", lambda package: None)
+    found = cuda_by_name()
+    assert {found[what].state for what in ("driver", "CuPy", "libdevice", "ptxas")} == {State.NOTE}
+    assert "irad.cuda.executor()" in found["driver"].remedy
+    assert (found["numba.cuda"].value, found["numba.cuda"].state) == ("Numba's own", State.GOOD)
+
+
+def test_with_a_driver_what_is_missing_has_a_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cuda, "loads", lambda library: True)
+    monkeypatch.setattr(cuda, "_driver_and_devices", lambda: "for CUDA 13.0, 1 devices")
+    monkeypatch.setattr(cuda, "find_libdevice", no_toolkit)
+    monkeypatch.setattr(cuda, "find_tool", lambda name: f"/opt/{name}")
+    monkeypatch.setattr(cuda, "version_of", {"cupy-cuda12x": "13.6.0"}.get)
+    found = cuda_by_name()
+    assert (found["driver"].state, found["CuPy"].value) == (State.GOOD, "cupy-cuda12x 13.6.0")
+    assert (found["ptxas"].value, found["ptxas"].state) == ("/opt/ptxas", State.GOOD)
+    assert found["libdevice"].state is State.MISSING
+    assert "pip install 'irad[cuda13]'" in found["libdevice"].remedy
+
+
+def test_numba_cuda_that_is_old_or_cannot_be_imported(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cuda, "version_of", {"numba-cuda": "0.19.0"}.get)
+    assert cuda_by_name()["numba.cuda"].value == "numba-cuda 0.19.0, older than 0.24"
+
+    def fails(name: str) -> Any:
+        raise RuntimeError("libcudart.so was not found")
+
+    monkeypatch.setattr(importlib, "import_module", fails)
+    fact = cuda_by_name()["numba.cuda"]
+    assert fact.state is State.MISSING
+    assert "libcudart.so was not found" in fact.value
 
 
 def test_help_does_not_start_numba():

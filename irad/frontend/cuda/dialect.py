@@ -10,6 +10,7 @@ Method  LLVM parses and links; parsing upgrades what older LLVM wrote. The modul
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -46,8 +47,8 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
         if function is not kernel:
             function.prefix = ("internal",)
     _name_shared_memory(module)
-    if options.max_registers is not None:
-        kernel.attributes += (f'"nvvm.maxnreg"="{options.max_registers}"',)
+    kernel.convention = "ptx_kernel"
+    kernel.attributes += tuple(_for_the_assembler(options))
     _drop_unused(module)
     allow_contraction(module)
     return print_module(module), [str(parameter.name) for parameter in kernel.params]
@@ -80,8 +81,18 @@ def _name_parameters(kernel: Function, body: Function, lowered: Lowered) -> None
         parameter.name = f"arg.{given}" if given == owner or given.startswith(f"{owner}.") else given
 
 
+def _for_the_assembler(options: KernelOptions) -> Iterator[str]:
+    """Attributes of the kernel: registers of a thread; threads of a block, blocks of a processor and of a cluster."""
+    bounds = options.launch_bounds
+    bounds = bounds if isinstance(bounds, tuple | list) else (bounds,)
+    limits = options.max_registers, *bounds
+    for name, limit in zip(("maxnreg", "maxntid", "minctasm", "maxclusterrank"), limits, strict=False):
+        if limit is not None:
+            yield f'"nvvm.{name}"="{limit}"'
+
+
 def _drop_numbas_own(module: Module) -> None:
-    """Drops what tells NVVM and Numba about the module; which function is the kernel, its calling convention says."""
+    """Drops what tells NVVM and Numba about the module."""
     module.globals.pop("llvm.used", None)
     for name in ("nvvmir.version", "nvvm.annotations"):
         module.named_metadata.pop(name, None)

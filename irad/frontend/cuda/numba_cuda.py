@@ -185,8 +185,6 @@ def lower(function: Callable[..., Any], argument_types: tuple[Any, ...], options
             cc=CAPABILITY,
         )
         library, symbol = compat.cuda_kernel(compiler, compiled, function, options.debug)
-        if options.launch_bounds is not None:
-            nvvm.set_launch_bounds(library.get_function(symbol), options.launch_bounds)
         named = tuple(zip(compiled.fndesc.args, compiled.signature.args, strict=True))
         return Lowered(
             texts=tuple(map(str, library.modules)),

@@ -121,15 +121,16 @@ def test_options_of_the_decorator():
     assert '"nvvm.maxnreg"="40"' in function.attributes
 
 
-@pytest.mark.skipif(not hasattr(numba_cuda.nvvm, "set_launch_bounds"), reason="Numba's own target has no launch bounds")
-def test_launch_bounds():
-    @cuda.jit(launch_bounds=(128, 2))
+@pytest.mark.parametrize("bounds", [128, (128, 2)])
+def test_launch_bounds(bounds: int | tuple[int, int]):
+    @cuda.jit(launch_bounds=bounds)
     def kernel(x):
         x[cuda.grid(1)] *= 2.0
 
-    text = load_kernel(kernel, (F8,)).module.text
-    assert '"nvvm.maxntid"="128"' in text
-    assert '"nvvm.minctasm"="2"' in text
+    module = load_kernel(kernel, (F8,)).module
+    attributes = parse_module(module.text).functions[module.name].attributes
+    assert '"nvvm.maxntid"="128"' in attributes
+    assert ('"nvvm.minctasm"="2"' in attributes) == (bounds != 128)
 
 
 def test_lines_are_the_users():

@@ -5,24 +5,21 @@ Nothing here takes a package for granted: what cannot be imported is a fact like
 
 from __future__ import annotations
 
-import ctypes
-import enum
 import importlib
 import importlib.metadata
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import irad
 from irad import versions
 from irad.options import Options
+from irad.report.installation.cuda import cuda_facts
+from irad.report.installation.probe import Fact, State, imported, loads, version_of
 from irad.versions import numbers_of
 
 SUPPORTED: Final = (
@@ -50,34 +47,6 @@ _LAYERS: Final = {
 }
 
 
-class State(enum.Enum):
-    """What a fact means for irad."""
-
-    GOOD = "ok"
-    NOTE = "note"
-    MISSING = "missing"
-    BROKEN = "broken"
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One thing that was looked at.
-
-    Attributes:
-        group: what it belongs to.
-        what: its name.
-        value: what was found.
-        state: `State.MISSING` for something that irad does not need, `State.BROKEN` for something that it does.
-        remedy: how to get or mend it; for a note what it means.
-    """
-
-    group: str
-    what: str
-    value: str
-    state: State = State.GOOD
-    remedy: str = ""
-
-
 def facts() -> Iterator[Fact]:
     """Everything, group by group; compiles and runs a small derivative at the end."""
     yield from _versions()
@@ -85,7 +54,7 @@ def facts() -> Iterator[Fact]:
     yield from _vector_functions()
     yield from _blas()
     yield from _threads()
-    yield from _cuda()
+    yield from cuda_facts()
     yield from _cache()
     yield _options()
     yield _self_test()
@@ -98,9 +67,9 @@ def _versions() -> Iterator[Fact]:
     yield _tested(Fact(group, "Python", f"{version} ({sys.executable})"), version, versions.PYTHON)
     for name, least in _REQUIRED.items():
         fact = _required(group, name, least)
-        yield _tested(fact, _version_of(name) or "", versions.NUMBA) if name == "numba" else fact
+        yield _tested(fact, version_of(name) or "", versions.NUMBA) if name == "numba" else fact
     for name, purpose in _OPTIONAL.items():
-        found = _version_of(name)
+        found = version_of(name)
         if found is not None:
             yield Fact(group, name, found)
         else:
@@ -116,8 +85,8 @@ def _tested(fact: Fact, version: str, tested: Collection[tuple[int, ...]]) -> Fa
 
 
 def _required(group: str, name: str, least: tuple[int, ...]) -> Fact:
-    found, wanted = _version_of(name), ".".join(map(str, least))
-    module, failure = _module(name)
+    found, wanted = version_of(name), ".".join(map(str, least))
+    module, failure = imported(name)
     install = f"pip install '{name}>={wanted}'"
     if found is None or module is None:
         return Fact(group, name, failure or "not installed", State.BROKEN, install)
@@ -136,7 +105,7 @@ def _platform() -> Iterator[Fact]:
     else:
         tested = sys.platform == "linux" and platform.machine() == "x86_64"
         yield Fact(group, "platform", platform.platform(), State.GOOD if tested else State.NOTE, SUPPORTED)
-    llvm, _ = _module("llvmlite.binding")
+    llvm, _ = imported("llvmlite.binding")
     known = f" (LLVM: {llvm.get_host_cpu_name()})" if llvm else ""
     yield Fact(group, "CPU", f"{_cpu_model()}{known}, {os.cpu_count()} logical cores")
     if llvm:
@@ -157,22 +126,22 @@ def _cpu_model() -> str:
 
 def _vector_functions() -> Iterator[Fact]:
     group = "vector functions"
-    config, _ = _module("numba.core.config")
+    config, _ = imported("numba.core.config")
     if config is not None and getattr(config, "USING_SVML", False):
         yield Fact(group, "SVML", "used by Numba")
     elif platform.machine() == "x86_64":
-        targets, _ = _module("llvmlite.binding.targets")
+        targets, _ = imported("llvmlite.binding.targets")
         patched = targets is not None and targets.has_svml()
         value = "library not found" if patched else "this LLVM is built without it"
         yield Fact(group, "SVML", f"{value}; Numba does not use it", State.NOTE, _NO_SVML if patched else "")
     if sys.platform == "linux":
-        found = _loads("libmvec.so.1")
+        found = loads("libmvec.so.1")
         yield Fact(group, "libmvec", "found; neither Numba nor irad uses it" if found else "not found; not used")
 
 
 def _blas() -> Iterator[Fact]:
     group = "BLAS"
-    module, failure = _module("scipy.linalg.cython_blas")
+    module, failure = imported("scipy.linalg.cython_blas")
     if module is None:
         yield Fact(
             group,
@@ -206,11 +175,11 @@ def _loaded_libraries(*words: str) -> list[str]:
 
 def _threads() -> Iterator[Fact]:
     group = "threads"
-    config, _ = _module("numba.core.config")
+    config, _ = imported("numba.core.config")
     if config is None:
         return
     for layer, (module, remedy) in _LAYERS.items():
-        found, failure = _module(f"numba.np.ufunc.{module}")
+        found, failure = imported(f"numba.np.ufunc.{module}")
         if found is not None:
             yield Fact(group, f"layer {layer}", "available")
         else:
@@ -220,46 +189,9 @@ def _threads() -> Iterator[Fact]:
     yield Fact(group, "setting", f"{chosen} (NUMBA_NUM_THREADS, NUMBA_THREADING_LAYER)")
 
 
-def _cuda() -> Iterator[Fact]:
-    group = "CUDA"
-    yield Fact(group, "use", "none: irad does not differentiate CUDA kernels", State.NOTE)
-    yield Fact(group, "driver", _driver() if _loads("libcuda.so.1") else "none (no libcuda.so.1)", State.NOTE)
-    compiler = shutil.which("nvcc") or _first_existing(os.environ.get("CUDA_HOME"), "/usr/local/cuda")
-    yield Fact(group, "toolkit", compiler or "none (no nvcc, no CUDA_HOME)", State.NOTE)
-    packages = [d for d in ("numba-cuda", "cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x") if _version_of(d)]
-    listed = ", ".join(f"{name} {_version_of(name)}" for name in packages)
-    yield Fact(group, "packages", listed or "neither numba-cuda nor cupy", State.NOTE)
-
-
-def _driver() -> str:
-    """Version and devices, as the driver itself says."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    version, devices = ctypes.c_int(), ctypes.c_int()
-    driver.cuDriverGetVersion(ctypes.byref(version))
-    text = f"for CUDA {version.value // 1000}.{version.value % 1000 // 10}"
-    status = driver.cuInit(0)
-    if status:
-        return f"{text}, no device can be used (cuInit gives {status})"
-    driver.cuDeviceGetCount(ctypes.byref(devices))
-    return f"{text}, {devices.value} devices{_device_names()}"
-
-
-def _device_names() -> str:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return ""
-    query = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
-    return f": {'; '.join(done.stdout.strip().splitlines())}" if done.returncode == 0 else ""
-
-
-def _first_existing(*paths: str | None) -> str | None:
-    return next((path for path in paths if path and Path(path).is_dir()), None)
-
-
 def _cache() -> Iterator[Fact]:
     group = "cache"
-    config, _ = _module("numba.core.config")
+    config, _ = imported("numba.core.config")
     if config is None:
         return
     folder = config.CACHE_DIR
@@ -299,27 +231,3 @@ _REINSTALL: Final = "reinstall numba and llvmlite in versions that belong togeth
 
 def _cube(x: float) -> float:
     return x * x * x
-
-
-def _module(name: str) -> tuple[Any, str]:
-    """A module, or None and why it cannot be imported."""
-    try:
-        found: ModuleType | None = importlib.import_module(name)
-    except (ImportError, OSError) as error:
-        return None, str(error)
-    return found, ""
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
-
-
-def _version_of(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None

@@ -1,0 +1,33 @@
+"""Whether `numba.cuda` is there, and which."""
+
+from __future__ import annotations
+
+import importlib
+
+from numba.core import config
+
+from irad.errors import BackendError
+
+_REMEDY = "(a) pip install 'irad[cuda13]', or with older drivers 'irad[cuda12]', or (b) see what irad doctor finds"
+
+
+def check_packages() -> None:
+    """Checks that kernels can be compiled: the simulator has no compiler.
+
+    Raises:
+        BackendError: `numba.cuda` cannot be imported, or is the simulator.
+    """
+    if config.ENABLE_CUDASIM:
+        raise BackendError(
+            "Numba simulates CUDA in this process",
+            "unset NUMBA_ENABLE_CUDASIM; irad.cuda.executor() runs kernels without a GPU, too",
+            "the simulator interprets kernels as Python, and what irad differentiates is compiled code",
+        )
+    try:
+        importlib.import_module("numba.cuda")
+    except Exception as error:  # a package looks for libraries as it is imported, and fails in its own ways
+        raise BackendError(
+            f"numba.cuda cannot be imported: {error}",
+            _REMEDY,
+            "kernels are compiled with Numba's CUDA target, which is a part of Numba or the package numba-cuda",
+        ) from error
