@@ -3,6 +3,7 @@
 from irad import (
     cuda as cuda,
     data as data,
+    integrate as integrate,
     rules as rules,
     testing as testing,
 )

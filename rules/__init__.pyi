@@ -10,6 +10,14 @@ from irad.api.custom.declarations import (
     opt_out as opt_out,
 )
 from irad.api.custom.foreign import import_rule as import_rule
+from irad.api.custom.higher_order import (
+    attach as attach,
+    give_cotangents as give_cotangents,
+    kept_arguments as kept_arguments,
+    pull as pull,
+    push as push,
+    zero_cotangents as zero_cotangents,
+)
 from irad.api.custom.rules import (
     augmented_primal as augmented_primal,
     easy_rule as easy_rule,
@@ -25,6 +33,7 @@ from irad.frontend.custom.annotated import (
     is_active as is_active,
     is_needed as is_needed,
 )
+from irad.frontend.custom.contract import zero_shadow as zero_shadow
 from irad.frontend.custom.lanes import in_lanes as in_lanes
 from irad.frontend.custom.stop import (
     ignore_derivatives as ignore_derivatives,

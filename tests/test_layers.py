@@ -39,6 +39,7 @@ LAYERS = (
         "irad.decompile",
         "irad.testing",
         "irad.demo",
+        "irad.integrate",
         "irad.__main__",
     ),
 )

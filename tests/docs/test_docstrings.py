@@ -17,17 +17,19 @@ import pytest
 import irad
 import irad.cuda
 import irad.data
+import irad.integrate
 import irad.rules
 import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
+MODULES = ("cuda", "data", "integrate", "rules", "testing")
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
-NOT_IN_REFERENCE = ("__version__", "cuda", "data", "rules", "testing")
+NOT_IN_REFERENCE = ("__version__", *MODULES)
 
 
 def _public() -> dict[str, object]:
-    modules = (irad, irad.cuda, irad.data, irad.rules, irad.testing)
+    modules = (irad, *(getattr(irad, name) for name in MODULES))
     return {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
 
 
@@ -42,7 +44,7 @@ EXPLAINED = {name: inspect.getdoc(member) or "" for name, member in _public().it
 
 def test_only_data_and_modules_have_no_example():
     exempt = {name for name, member in _public().items() if not isinstance(member, type) and _is_exempt(member)}
-    assert exempt == {"irad.__version__", "irad.cuda", "irad.data", "irad.rules", "irad.testing", *TUPLES}
+    assert exempt == {"irad.__version__", *(f"irad.{name}" for name in MODULES), *TUPLES}
 
 
 @pytest.mark.parametrize("name", EXPLAINED)

@@ -54,8 +54,7 @@ def pulled_call(
     leaves = [leaf for _, parts in values for leaf in parts]
     kinds = [Duplicated if leaf in shadows else Active if leaf in active else Const for leaf in leaves]
     numbers = tuple(leaves.index(leaf) for leaf in passed_on)
-    structure = tuple(numba_type for numba_type, _ in values)
-    flat = remembered(f, (_flat, structure, numbers), lambda: _flat(f, structure, numbers, has_value=has_value))
+    flat = flattened(f, tuple(numba_type for numba_type, _ in values), numbers, has_value=has_value)
     annotations = tuple(object.__new__(kind) for kind in kinds)
     source = Seed.NONE if seed is None else Seed.GIVEN
     scope["derivative"] = autodiff_of(flat, Reverse, annotations, source, options)
@@ -64,10 +63,17 @@ def pulled_call(
     return call, tuple(leaf for leaf, kind in zip(leaves, kinds, strict=True) if kind is Active)
 
 
+def flattened(
+    f: CPUDispatcher, structure: tuple[Type, ...], passed_on: tuple[int, ...] = (), *, has_value: bool = True
+) -> CPUDispatcher:
+    """A function of the leaves of the arguments of another; the leaves at some positions it returns as well."""
+    key = (_flat, structure, passed_on, has_value)
+    return remembered(f, key, lambda: _flat(f, structure, passed_on, has_value=has_value))
+
+
 def _flat(
     f: CPUDispatcher, structure: tuple[Type, ...], passed_on: tuple[int, ...], *, has_value: bool
 ) -> CPUDispatcher:
-    """A function of the leaves of the arguments of another; the leaves at some positions it returns as well."""
     scope: dict[str, Any] = {"called": f}
     names = [f"x{i}" for i in range(sum(len(leaves_of(each)) for each in structure))]
     given = iter(names)

@@ -33,7 +33,30 @@ def kept_value(value: object) -> Any:
 
 
 def zero_shadow(value: object) -> Any:
-    """The shadow of a value: zeros for arrays, None for what has no memory."""
+    """The shadow of a value: zeros for arrays, None for what has no memory; for compiled rules.
+
+    Args:
+        value: what the augmented primal returns: a number, an array or a tuple of these.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, zero_shadow
+        >>> from numba import njit
+        >>> @njit
+        ... def halves(x):
+        ...     return 0.5 * x, 2
+        >>> @irad.rules.augmented_primal(halves)
+        ... def halves_augmented(config, x):
+        ...     result = halves(x.value)
+        ...     return AugmentedReturn(result, zero_shadow(result), None)
+        >>> @irad.rules.reverse(halves)
+        ... def halves_reverse(config, cotangent, tape, x):
+        ...     x.shadow[:] += 0.5 * cotangent[0]
+        ...     return (None,)
+        >>> irad.grad(lambda x: halves(x)[0].sum())(np.ones(2))
+        array([0.5, 0.5])
+    """
     raise NotImplementedError("called in compiled code only")
 
 

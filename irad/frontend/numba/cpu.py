@@ -7,6 +7,7 @@ Method  compile privately (`private`), link the raw modules, optimise them to th
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.prepare.devirtualise import devirtualise
+from irad.raw.normal_form.vectors import split_vectors
 
 
 @dataclass(frozen=True)
@@ -266,12 +268,19 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     noinline = (kernels.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels)
+    if _VECTORS.search(text):  # what rules call was finished by Numba, for programs that are not differentiated
+        parsed = parse_module(text)
+        split_vectors(parsed)
+        text = scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
     if not calls_through_pointers(text):
         return text
     parsed = parse_module(text)
     if not devirtualise(parsed):
         return text
     return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
+
+
+_VECTORS = re.compile(r"<\d+ x (?:double|float)>")
 
 
 def _only_raises(function: llvm.ValueRef) -> bool:

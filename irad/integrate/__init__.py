@@ -1,0 +1,7 @@
+"""Integrals of functions in compiled code, with derivatives."""
+
+from __future__ import annotations
+
+from irad.integrate.quad import quad
+
+__all__ = ["quad"]

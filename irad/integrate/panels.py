@@ -1,0 +1,157 @@
+"""Gauss–Kronrod quadrature on one interval, the map of infinite ranges, and adaptive bisection."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+from irad.integrate.slots import add, distance, move, room
+
+# Nodes of the 21-point Kronrod rule, its weights, and those of the 10-point Gauss rule in it (Piessens et al. 1983)
+_HALF = np.array(
+    [
+        (0.995657163025808080735527280689003, 0.011694638867371874278064396062192, 0.0),
+        (0.973906528517171720077964012084452, 0.032558162307964727478818972459390, 0.066671344308688137593568809893332),
+        (0.930157491355708226001207180059508, 0.054755896574351996031381300244580, 0.0),
+        (0.865063366688984510732096688423493, 0.075039674810919952767043140916190, 0.149451349150580593145863396957658),
+        (0.780817726586416897063717578345042, 0.093125454583697605535065465083366, 0.0),
+        (0.679409568299024406234327365114874, 0.109387158802297641899210590325805, 0.219086362515982043995534934228163),
+        (0.562757134668604683339000099272694, 0.123491976262065851077958109585166, 0.0),
+        (0.433395394129247190799265943165784, 0.134709217311473325928054001771707, 0.269266719309996355091226921569469),
+        (0.294392862701460198131126603103866, 0.142775938577060080797094273138717, 0.0),
+        (0.148874338981631210884826001129720, 0.147739104901338491374841515972068, 0.295524224714752870173815619188769),
+    ]
+)
+_MIDDLE = np.array([(0.0, 0.149445554002916905664936468389821, 0.0)])
+TABLE = np.concatenate((_HALF * [-1.0, 1.0, 1.0], _MIDDLE, _HALF[::-1]))
+"""For each node of a panel on [-1, 1]: the node, its Kronrod weight, its Gauss weight."""
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@register_jitable
+def kind_of(a, b):  # type: ignore[no-untyped-def]
+    """How a range is mapped to a finite one, and the point that the map begins at.
+
+    The kinds are 0 for a finite range, 1 and -1 for one that is infinite above and below, 2 for all numbers.
+    """
+    if np.isinf(a) and np.isinf(b):
+        return 2, 0.0
+    if np.isinf(a):
+        return (1 if a > 0.0 else -1), b
+    if np.isinf(b):
+        return (1 if b > 0.0 else -1), a
+    return 0, 0.0
+
+
+@register_jitable
+def place_of(kind, origin, x):  # type: ignore[no-untyped-def]
+    """Where a point of the range is mapped to."""
+    if kind == 0:
+        return x
+    if np.isinf(x):
+        return 1.0 if x > 0.0 else -1.0
+    if kind == 2:
+        return 2.0 * x / (1.0 + np.sqrt(1.0 + 4.0 * x * x))
+    return (x - origin) / (1.0 + abs(x - origin))
+
+
+@register_jitable
+def point_of(kind, origin, t):  # type: ignore[no-untyped-def]
+    """The point that is mapped to a place, and how much the map stretches there."""
+    if kind == 0:
+        return t, 1.0
+    if kind == 2:
+        rest = (1.0 - t) * (1.0 + t)
+        return t / rest, (1.0 + t * t) / (rest * rest)
+    rest = 1.0 - abs(t)
+    return origin + t / rest, 1.0 / (rest * rest)
+
+
+@register_jitable
+def edges_of(kind, origin, a, b, points):  # type: ignore[no-untyped-def]
+    """The places of the limits with those of the break points that lie between, in the order from ``a`` to ``b``."""
+    low, high = min(a, b), max(a, b)
+    edges = np.empty(points.size + 2)
+    edges[0] = place_of(kind, origin, a)
+    count, sign = 1, 1.0 if a < b else -1.0
+    for x in points:
+        if low < x < high:
+            place, i = place_of(kind, origin, x), count
+            while i > 1 and sign * edges[i - 1] > sign * place:
+                edges[i] = edges[i - 1]
+                i -= 1
+            edges[i] = place
+            count += 1
+    edges[count] = place_of(kind, origin, b)
+    return edges[: count + 1]
+
+
+def panel_of(sample):  # type: ignore[no-untyped-def]
+    """A panel that calls ``sample(x, data)`` for the value at each node."""
+
+    @register_jitable
+    def panel(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
+        kept[index] = 0.0
+        gauss[0] = 0.0
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        for k in range(TABLE.shape[0]):
+            x, stretch = point_of(kind, origin, middle + half * TABLE[k, 0])
+            value = sample(x, data)
+            add(kept, index, half * stretch * TABLE[k, 1], value)
+            if TABLE[k, 2] != 0.0:
+                add(gauss, 0, half * stretch * TABLE[k, 2], value)
+
+    return panel
+
+
+@register_jitable
+def _total(errors, count):  # type: ignore[no-untyped-def]
+    """The sum of errors, and which is the largest."""
+    total, worst = 0.0, 0
+    for i in range(count):
+        total += errors[i]
+        if errors[i] > errors[worst]:
+            worst = i
+    return total, worst
+
+
+def adaptive(panel):  # type: ignore[no-untyped-def]
+    """A quadrature that halves the interval with the largest error until their sum is small enough."""
+
+    @register_jitable
+    def integrate(a, b, points, like, absolute, relative, limit, data):  # type: ignore[no-untyped-def]
+        kind, origin = kind_of(a, b)
+        edges = edges_of(kind, origin, a, b, points)
+        count = edges.size - 1
+        most = max(limit, count)
+        ends, errors = np.empty((most, 2)), np.zeros(most)
+        kept, gauss, zero, whole = room(like, most), room(like, 1), room(like, 1), room(like, 1)
+        begun = 0  # intervals behind are to be computed: first all, then the two halves
+        panels = 0
+        for i in range(count):
+            ends[i, 0], ends[i, 1] = edges[i], edges[i + 1]
+        worst = 0
+        while True:
+            for i in range(worst if panels > 0 else 0, count):
+                if i == worst or i >= begun:
+                    panel(ends[i, 0], ends[i, 1], kind, origin, kept, i, gauss, data)
+                    errors[i] = distance(kept, i, gauss, 0)
+                    move(whole, 0, 1.0, kept, i)
+                    panels += 1
+            error, worst = _total(errors, count)
+            size = distance(whole, 0, zero, 0)
+            low, high = ends[worst]
+            middle = 0.5 * (low + high)
+            is_precise = not error > max(absolute, relative * size, EPSILON * size)
+            if is_precise or count == most or middle in (low, high):
+                break
+            move(whole, 0, -1.0, kept, worst)
+            ends[count, 0], ends[count, 1], ends[worst, 1] = middle, high, middle
+            begun, count = count, count + 1
+        whole[0] = 0.0
+        for i in range(count):
+            move(whole, 0, 1.0, kept, i)
+        return whole, _total(errors, count)[0], panels * TABLE.shape[0]
+
+    return integrate

@@ -1,0 +1,136 @@
+"""`quad`: the integral of a function over an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload, register_jitable
+
+from irad.api.functions import primal_of, remembered
+from irad.api.nopython import function_behind, literal
+from irad.frontend.calls.raising import public
+from irad.frontend.generated import function_from
+from irad.integrate.rules import quadrature_of
+
+_TOLERANCE = 1.49e-8
+
+
+@public
+def quad(
+    f: Callable[..., Any],
+    a: float,
+    b: float,
+    args: Any = (),
+    full_output: bool = False,
+    epsabs: float = _TOLERANCE,
+    epsrel: float = _TOLERANCE,
+    limit: int = 50,
+    points: Any = (),
+) -> tuple[Any, ...]:
+    """The integral of a function from one number to another, with derivatives by the limits and by the arguments.
+
+    It can be called from Python and in compiled code. Intervals are halved, the one with the largest error first, until
+    the sum of the errors is small enough; on each there are 21 points.
+
+    Args:
+        f: takes a number, and ``args`` behind it, and returns a number, real or complex, an array, or a tuple of these.
+        a: where to begin; may be infinite.
+        b: where to end; may be infinite, and less than ``a``.
+        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        full_output: returns the number of points as well; a literal in compiled code.
+        epsabs: the error that is tolerated, of the largest part of the value.
+        epsrel: the same relative to the largest part of the value; the greater of both counts.
+        limit: the most intervals.
+        points: where ``f`` has kinks or jumps, in a tuple or an array. If they depend on what is differentiated, what a
+            jump contributes to the derivative is taken into account.
+
+    Returns:
+        The integral and an estimate of its error, which has no derivative. It is greater than the tolerances if the
+        limit has been reached.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles.
+
+    When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
+
+    Source:
+        Piessens et al.: QUADPACK, Springer 1983.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.integrate import quad
+        >>> from numba import njit
+        >>> @njit
+        ... def decay(t, rate):
+        ...     return np.exp(-rate * t)
+        >>> @njit
+        ... def amount(rate):
+        ...     value, error = quad(decay, 0.0, np.inf, (rate,))
+        ...     return value
+        >>> round(amount(2.0), 12), round(irad.grad(amount)(2.0), 12)
+        (0.5, -0.25)
+    """
+    given = args if isinstance(args, tuple) else (args,)
+    at = np.array(points, dtype=np.float64).reshape(-1)
+    result = _quadrature(primal_of(f))(float(a), float(b), given, at, float(epsabs), float(epsrel), int(limit))
+    return result if full_output else result[:2]
+
+
+def _quadrature(f: Any) -> Any:
+    return remembered(f, (quad,), lambda: quadrature_of(f))
+
+
+def as_points(points: Any) -> Any:
+    """Break points as an array, in compiled code."""
+    raise NotImplementedError
+
+
+@overload(as_points, strict=False)
+def _as_points_typed(points: Any) -> Any:
+    if isinstance(points, types.Array):
+        return lambda points: points.astype(np.float64)
+    items = range(len(points)) if isinstance(points, types.BaseTuple) else ()
+    lines = [f"    found[{i}] = points[{i}]\n" for i in items]
+    source = f"def as_points(points):\n    found = empty({len(lines)})\n{''.join(lines)}    return found\n"
+    return function_from("as_points", source, "irad.integrate", {"empty": np.empty})
+
+
+@register_jitable
+def _first_two(result):  # type: ignore[no-untyped-def]
+    return result[0], result[1]
+
+
+@register_jitable
+def _all(result):  # type: ignore[no-untyped-def]
+    return result
+
+
+@overload(quad, prefer_literal=True, strict=False)
+def _quad_typed(
+    f: Any,
+    a: Any,
+    b: Any,
+    args: Any = (),
+    full_output: Any = False,
+    epsabs: Any = _TOLERANCE,
+    epsrel: Any = _TOLERANCE,
+    limit: Any = 50,
+    points: Any = (),
+) -> Any:
+    found = _quadrature(function_behind(f))
+    chosen = _all if literal(full_output, "full_output") else _first_two
+    is_tuple = isinstance(args, types.BaseTuple) or args == ()
+
+    def quad(  # type: ignore[no-untyped-def]
+        f, a, b, args=(), full_output=False, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=50, points=()
+    ):
+        given = args if is_tuple else (args,)
+        return chosen(
+            found(np.float64(a), np.float64(b), given, as_points(points), float(epsabs), float(epsrel), limit)
+        )
+
+    return quad

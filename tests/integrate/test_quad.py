@@ -1,0 +1,195 @@
+"""`irad.integrate.quad`: values against SciPy, derivatives against closed forms and complex steps, second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.integrate
+from numba import njit
+
+import irad
+from irad.integrate import quad
+
+
+@njit
+def integrand(x, kind, p, weights):
+    """Several integrands in one function, which is compiled once."""
+    if kind == 0:
+        return np.exp(-p * x * x) * weights[0]
+    if kind == 1:
+        return weights[1] * p / (1.0 + x * x)
+    if kind == 2:
+        return weights[0] if x < p else weights[1] * x
+    if kind == 3:
+        return np.sqrt(abs(x - p)) * weights[1]
+    return np.cos(p * x) + weights[0] * x
+
+
+@njit
+def integral(a, b, kind, p, weights, points):
+    return quad(integrand, a, b, (kind, p, weights), points=points)[0]
+
+
+WEIGHTS = np.array([1.5, -0.5])
+NONE = np.zeros(0)
+RANGES = [
+    (0, -np.inf, np.inf),
+    (0, 0.3, np.inf),
+    (0, np.inf, 0.3),
+    (1, -np.inf, 1.0),
+    (1, 1.0, -np.inf),
+    (3, -1.0, 2.0),
+    (4, 2.0, -1.0),
+    (4, 0.5, 0.5),
+]
+
+
+@pytest.mark.parametrize(("kind", "a", "b"), RANGES)
+def test_values_are_those_of_scipy(kind, a, b):
+    arguments = (kind, 0.7, WEIGHTS)
+    value, error, count = quad(integrand, a, b, arguments, full_output=True)
+    expected, _ = scipy.integrate.quad(integrand.py_func, a, b, arguments, epsabs=1e-12, epsrel=1e-12)
+    assert abs(value - expected) <= max(error, 1e-13)
+    assert error <= 1.5e-8 * max(1.0, abs(value))
+    assert count % 21 == 0
+
+
+gradient = irad.grad(integral, argnums=(0, 1, 3, 4))
+
+
+def expected_gradient(a, b, p, w):
+    """Of kind 4, whose antiderivative is sin(p x)/p + w[0] x²/2."""
+
+    def whole(a, b, p, w0):
+        return (np.sin(p * b) - np.sin(p * a)) / p + w0 * (b * b - a * a) / 2.0
+
+    h = 1e-30j
+    return (
+        whole(a + h, b, p, w[0]).imag / 1e-30,
+        whole(a, b + h, p, w[0]).imag / 1e-30,
+        whole(a, b, p + h, w[0]).imag / 1e-30,
+        [whole(a, b, p, w[0] + h).imag / 1e-30, 0.0],
+    )
+
+
+@pytest.mark.parametrize(("a", "b"), [(-1.0, 2.0), (2.0, -1.0), (0.5, 0.5)])
+def test_gradient_by_limits_and_arguments(a, b):
+    found = gradient(a, b, 4, 0.7, WEIGHTS, NONE)
+    for one, other in zip(found, expected_gradient(a, b, 0.7, WEIGHTS), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_infinite_limits_have_no_derivative():
+    by_a, by_b, by_p, by_weights = gradient(-np.inf, np.inf, 0, 0.7, WEIGHTS, NONE)
+    assert (by_a, by_b) == (0.0, 0.0)
+    whole = np.sqrt(np.pi / 0.7)
+    assert by_p == pytest.approx(-0.5 * WEIGHTS[0] * whole / 0.7, rel=1e-9)
+    np.testing.assert_allclose(by_weights, [whole, 0.0], rtol=1e-9)
+
+
+@njit
+def with_moving_jump(p):
+    return quad(integrand, 0.0, 2.0, (2, p, np.array([1.5, -0.5])), points=(p,))[0]
+
+
+def test_a_break_point_that_moves_with_a_jump():
+    """∫ = 1.5 p - 0.25 (4 - p²)"""
+    for p in (0.6, 1.9):
+        assert with_moving_jump(p) == pytest.approx(1.5 * p - 0.25 * (4.0 - p * p), rel=1e-12)
+        assert irad.grad(with_moving_jump)(p) == pytest.approx(1.5 + 0.5 * p, rel=1e-12)
+    assert irad.jvp(with_moving_jump, (0.6,), (2.0,))[1] == pytest.approx(2.0 * 1.8, rel=1e-12)
+    assert irad.grad(with_moving_jump)(5.0) == 0.0  # beyond the range
+
+
+def test_forward_agrees_with_reverse():
+    tangents = 0.3, -0.2, 0.5, np.array([1.0, 2.0])
+    arguments = -1.0, 2.0, 4, 0.7, WEIGHTS, NONE
+    value, tangent = irad.jvp(integral, arguments, (*tangents[:2], None, *tangents[2:], None))
+    assert value == integral(*arguments)
+    pulled = gradient(*arguments)
+    assert tangent == pytest.approx(sum(np.sum(a * b) for a, b in zip(pulled, tangents, strict=True)), rel=1e-9)
+
+
+def test_a_small_cotangent_is_as_precise():
+    """Tolerances are relative to it: 1e-12 of a gradient is not an error that is small enough."""
+    small = irad.grad(lambda p: 1e-12 * integral(-1.0, 2.0, 4, p, WEIGHTS, NONE))
+    assert small(0.7) == pytest.approx(1e-12 * expected_gradient(-1.0, 2.0, 0.7, WEIGHTS)[2], rel=1e-9)
+
+
+@njit
+def fan_of(x, arrays, p):
+    return np.array([np.sin(arrays[0][0] * x) * p, arrays[1][1] * x * x]), p * x * 1j
+
+
+@njit
+def vector_loss_of(rates, tied, p):
+    (vector, number), error = quad(fan_of, 0.0, p, ((rates, tied), p))
+    return vector[0] * vector[1] + number.imag + 0.0 * error
+
+
+def closed(rates, tied, p):
+    return p * (1.0 - np.cos(rates[0] * p)) / rates[0] * tied[1] * p**3 / 3.0 + p**3 / 2.0
+
+
+def test_tuples_of_arrays_over_a_structure_that_shares():
+    """The same array in two places of a structure: a shadow that shares gets the sum of both."""
+
+    @irad.jit
+    def loss(parameters, p):
+        return vector_loss_of(parameters["rates"], parameters["tied"], p)
+
+    w = np.array([1.2, 0.8])
+    parameters = {"rates": w, "tied": w}
+    shadow = irad.data.make_zero(parameters)
+    irad.autodiff(irad.Reverse, loss, irad.Duplicated(parameters, shadow), irad.Const(1.5))
+    steps = [np.where(np.arange(2) == i, 1e-30j, 0.0) for i in range(2)]
+    np.testing.assert_allclose(shadow["rates"], [closed(w + h, w + h, 1.5).imag / 1e-30 for h in steps], rtol=1e-9)
+    assert irad.grad(loss, argnums=1)(parameters, 1.5) == pytest.approx(closed(w, w, 1.5 + 1e-30j).imag / 1e-30)
+
+
+def test_arguments_that_change_afterwards():
+    @njit
+    def loss(w):
+        value = quad(integrand, -1.0, 2.0, (4, 0.7, w))[0]
+        w[0] = 100.0
+        return value * value
+
+    w = WEIGHTS.copy()
+    value = integral(-1.0, 2.0, 4, 0.7, WEIGHTS, NONE)
+    np.testing.assert_allclose(irad.grad(loss)(w), [2.0 * value * 1.5, 0.0], rtol=1e-9)
+
+
+def test_second_order():
+    """d²/dp² ∫ cos(p x) = -∫ x² cos(p x)"""
+
+    @njit
+    def of_p(p):
+        return quad(integrand, 0.0, 1.0, (4, p, np.array([0.0, 0.0])))[0]
+
+    expected = -scipy.integrate.quad(lambda x: x * x * np.cos(0.7 * x), 0.0, 1.0)[0]
+    assert irad.grad(irad.grad(of_p))(0.7) == pytest.approx(expected, rel=1e-8)
+
+
+@njit
+def scribbles(x, w):
+    w[0] = x
+    return x * w[1]
+
+
+def test_an_integrand_that_writes_is_refused():
+    with pytest.raises(irad.UnsupportedError, match="writes to the arguments"):
+        irad.grad(lambda w: quad(scribbles, 0.0, 1.0, (w,))[0])(np.ones(2))
+
+
+def test_an_integrand_of_text_is_refused():
+    with pytest.raises(irad.IradError, match="an integrand returns"):
+        quad(njit(lambda x: "text"), 0.0, 1.0)
+
+
+def test_the_limit_is_kept_and_the_error_tells():
+    value, error, count = quad(
+        integrand, 0.0, 1.0, (3, 0.3, WEIGHTS), limit=3, epsabs=0.0, epsrel=1e-15, full_output=True
+    )
+    assert count == 21 * 5
+    assert error > 1e-15
+    assert abs(value - WEIGHTS[1] * (0.3**1.5 + 0.7**1.5) / 1.5) < error
