@@ -22,6 +22,13 @@ from irad.versions import numbers_of, tested, untested
 
 _MARKS_FUNCTIONS: Final = numbers_of(llvmlite.__version__) >= (0, 48)
 _HEAD: Final = re.compile(r'^define [^@\n]*@(?:"(?P<quoted>[^"\n]+)"|(?P<plain>[^\s("]+))(?=\()', re.MULTILINE)
+_COROUTINE_END: Final = """
+declare void @llvm.coro.end(ptr, i1, token)
+define void @f(ptr %handle) {
+  call void @llvm.coro.end(ptr %handle, i1 false, token none)
+  ret void
+}
+"""
 _ADDRESS_WORD: Final = re.compile(r" (?:local_)?unnamed_addr\b")
 
 
@@ -61,6 +68,16 @@ def with_attribute(module: Any, names: Collection[str], attribute: str) -> Any:
     for name in names:
         module.get_function(name).add_function_attribute(attribute)
     return module
+
+
+@cache
+def ends_coroutine_with_void() -> bool:
+    """Whether ``llvm.coro.end`` gives nothing; before LLVM 22 it gave a truth value."""
+    try:
+        llvm.parse_assembly(_COROUTINE_END).verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def text_with_attribute(text: str, names: Collection[str], attribute: str) -> str:

@@ -93,3 +93,7 @@ def test_the_warning_can_be_filtered():
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_coroutines_end_as_this_llvm_has_it():
+    assert compat.ends_coroutine_with_void() == (llvm.llvm_version_info >= (22,))

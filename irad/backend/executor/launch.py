@@ -16,6 +16,8 @@ from irad.backend.executor.schedule import Schedule
 from irad.backend.executor.scheduler import scheduler
 
 _ALIGNMENT: Final = 256
+_AT_ONCE: Final = 1 << 18  # threads
+_SCRATCH: Final = 1 << 16
 _LIBC: Final = ctypes.CDLL(None)
 _LIBC.malloc.restype, _LIBC.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 _LIBC.free.restype, _LIBC.free.argtypes = None, [ctypes.c_void_p]
@@ -98,12 +100,9 @@ class LaunchState:
         self.launch.blocks = self.blocks.ctypes.data
 
     def portions(self, *, one_by_one: bool) -> Iterator[tuple[int, int]]:
-        """First and last position of the blocks to run at once."""
-        total = len(self.blocks)
-        if one_by_one:
-            yield from ((position, position + 1) for position in range(total))
-        else:
-            yield 0, total
+        """First and last position of the blocks to run at once, few enough that Python can be interrupted."""
+        total, step = len(self.blocks), 1 if one_by_one else max(1, _AT_ONCE // len(self.threads))
+        yield from ((first, min(first + step, total)) for first in range(0, total, step))
 
     def keep_trace(self, room: int, entry_bytes: int, extents: Sequence[Extent] | None) -> None:
         """Has accesses logged.
@@ -141,9 +140,6 @@ class LaunchState:
     def current_block(self) -> tuple[int, int, int]:
         """The block that ran last."""
         return self.launch.ctaid_x, self.launch.ctaid_y, self.launch.ctaid_z
-
-
-_SCRATCH: Final = 1 << 16
 
 
 def _along(number: Any, sizes: Sequence[int]) -> tuple[Any, Any, Any]:

@@ -5,6 +5,7 @@ Nothing in a frame has to be destroyed, so it is never: the scheduler uses its m
 
 from __future__ import annotations
 
+from irad.backend.compat import ends_coroutine_with_void
 from irad.backend.executor.layout import LAUNCH, THREAD
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
@@ -44,7 +45,8 @@ class Coroutine:
         entry.block = begin
         handle = entry.intrinsic("llvm.coro.begin", types.PTR, [ident, memory])
         leave = Builder(self.suspended)
-        leave.intrinsic("llvm.coro.end", types.VOID, [handle, const_int(types.I1, 0), none])
+        nothing = types.VOID if ends_coroutine_with_void() else types.I1
+        leave.intrinsic("llvm.coro.end", nothing, [handle, const_int(types.I1, 0), none])
         leave.ret(handle)
 
     def suspend(self, build: Builder, before: ir.Instruction) -> None:
