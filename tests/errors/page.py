@@ -41,7 +41,7 @@ The same text is shown by an uncaught exception, in notebooks, at the command li
 | `irad.NoRuleError` | a call of code that irad does not see, without rule; an `UnsupportedError` |
 | `irad.ActivityError` | derivatives would be lost in memory that was passed as constant |
 | `irad.BoundsError` | with `Options(boundscheck=True)`, an index is out of bounds; an `IndexError` |
-| `irad.KernelError` | a fault of a CUDA kernel that runs on the CPU: `irad.RaceError`, `irad.BarrierError`, `irad.KernelBoundsError` (an `IndexError`) |
+| `irad.KernelError` | a CUDA kernel that runs on the CPU has a `RaceError`, `BarrierError` or `KernelBoundsError` |
 | `irad.RuleError` | a rule that you wrote contradicts what it is for |
 | `irad.BackendError` | Numba cannot compile the function, or LLVM the derivative |
 | `irad.PlanError`, `irad.ParseError`, `irad.InternalError` | irad is at fault: please report it |

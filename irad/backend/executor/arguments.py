@@ -23,6 +23,7 @@ def pack(name: str, parameters: Sequence[tuple[Type, str]], arguments: Sequence[
         raise SignatureError(
             f"{name} has {len(parameters)} parameters, {len(arguments)} arguments are given",
             "give one for each: " + ", ".join(f"{type_} {label}" for type_, label in parameters),
+            "a kernel has no default values",
         )
     struct = types.struct_type([_in_memory(type_) for type_, _ in parameters])
     packed = bytearray(max(types.size_of(struct), 1))
@@ -49,5 +50,13 @@ def _bytes(type_: Type, label: str, value: Any) -> bytes:
             case types.FloatType(bits=16 | 32 | 64 as bits) if type_ is not types.BFLOAT:
                 return np.array(value, f"<f{bits // 8}").tobytes()
     except (TypeError, ValueError, OverflowError) as error:
-        raise SignatureError(f"parameter {label} is {type_}, {value!r} does not fit", "give another value") from error
-    raise UnsupportedError(f"parameter {label} of the kernel is {type_}", "pass numbers and arrays")
+        raise SignatureError(
+            f"{value!r} is no value for parameter {label} of the kernel",
+            "give a number, or an address as an integer",
+            f"the parameter is {type_}",
+        ) from error
+    raise UnsupportedError(
+        f"parameter {label} of the kernel is {type_}",
+        "pass numbers and arrays",
+        "the executor passes integers, addresses and numbers of 16, 32 and 64 bits",
+    )

@@ -146,6 +146,7 @@ def _check_launch(name: str, grid: Sequence[int], block: Sequence[int], dynamic_
             f"{name} cannot be launched with grid {tuple(grid)}, block {tuple(block)} and {dynamic_shared} bytes of "
             "dynamic shared memory",
             f"give at least one block and one thread, at most {_MAX_THREADS} threads a block and {_MAX_SHARED} bytes",
+            "no GPU takes such a launch",
         )
 
 

@@ -76,6 +76,7 @@ def _stuck(state: LaunchState, name: str) -> IradError:
         BarrierError(
             f"threads of block {state.current_block} of {name} wait for each other for ever",
             "let all threads that are waited for reach the barrier, or give the mask of those that do",
+            "a barrier is left when all threads that it is for have reached it; those that have returned do not count",
             location=site.location,
             detail="\n".join(text for _, text in groups[:_SHOWN]),
         ),
@@ -111,6 +112,7 @@ def _mixed_kinds(state: LaunchState, name: str) -> IradError:
         BarrierError(
             f"threads of block {state.current_block} of {name} wait at barriers of different kinds",
             "let all threads of the block reach the same barrier",
+            "a barrier with a predicate gives what the predicates of all threads are together",
             location=site.location,
             detail="\n".join(text for _, text in groups[:_SHOWN]),
         ),

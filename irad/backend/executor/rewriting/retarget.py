@@ -53,8 +53,9 @@ def _retarget_function(module: Module, function: Function, one_space: _OneSpace)
     for param in function.params:
         if any(word.startswith("byval") for word in param.attributes):
             raise UnsupportedError(
-                f"parameter {param.name} of the kernel is a copy of memory, which the executor does not know",
+                f"parameter {param.name} of the kernel is a copy of memory",
                 "pass an array, or numbers",
+                "the executor passes integers, addresses and numbers only",
             )
         param.type, param.attributes = one_space.type_of(param.type), ()
     if function.is_declaration and function.name is not None:

@@ -55,7 +55,11 @@ def lay_out_shared(module: Module) -> SharedMemory:
         if _SPACE not in variable.prefix:
             continue
         if variable.initializer is not None and not isinstance(variable.initializer, Undef | Poison):
-            raise UnsupportedError(f"the shared array {name} has initial contents", "write them in the kernel")
+            raise UnsupportedError(
+                f"the shared array {name} has initial contents",
+                "write them in the kernel",
+                "shared memory has none on a GPU either",
+            )
         variable.prefix, variable.initializer, variable.constant = ("external",), None, False
         if name == DYNAMIC_SHARED:
             has_dynamic = True
@@ -110,6 +114,7 @@ def _address(
             raise UnsupportedError(
                 "the address of a shared array is part of a constant struct or array",
                 "use the shared array itself",
+                "each block has a shared array of its own, so its address is no constant",
             )
         return value
     operands = [_address(part, build, symbols, memory, base) for part in value.operands]
