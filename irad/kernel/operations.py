@@ -1,8 +1,10 @@
-"""Atomic sums as calls, while a kernel is differentiated: the calls have a rule (`irad.rules.cuda.atomics`).
+"""What is a call with a rule while a kernel is differentiated, and something else before and after.
 
     %old = atomicrmw fadd ptr %y, double %v monotonic        call void @irad.cuda.atomic.add.f64(ptr %y, double %v)
+    define double @irad.cuda.linear.1.f64(…) { ret %v }      declare double @irad.cuda.linear.1.f64(…)
 
-An atomic operation whose result is used stays as it is: the engine refuses it where it updates active memory.
+An atomic operation whose result is used stays as it is: the engine refuses it where it updates active memory. What
+device functions with a rule become (`irad.rules.cuda.linear`) has a body but in between.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from irad.ir.instructions import AtomicRMW, CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import VOID, function_type
 from irad.rules.cuda.atomics import ADD, SUBTRACT, is_subtraction
+from irad.rules.cuda.linear import LINEAR, STOP
 
 _OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
 _SUFFIXES: Final = {types.FLOAT: "f32", types.DOUBLE: "f64"}
+_PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
 _ATTRIBUTES: Final = ("nounwind", "memory(argmem: readwrite)")
 
 
@@ -27,6 +31,29 @@ def call_atomics(module: Module) -> None:
         for inst in list(function.instructions()):
             if isinstance(inst, AtomicRMW) and not inst.users:
                 _make_call(module, inst)
+
+
+def drop_bodies(module: Module) -> None:
+    """Makes declarations of the operations that stand for rules of users."""
+    for function in module.defined_functions():
+        if _stands_for_rule(function):
+            for inst in list(function.instructions()):
+                inst.set_operands(())
+            function.blocks.clear()
+            function.prefix, function.suffix = (), ()
+            function.attributes = _PURE
+
+
+def give_bodies(module: Module) -> None:
+    """Defines them again: each gives its first argument."""
+    for function in module.functions.values():
+        if _stands_for_rule(function) and function.is_declaration:
+            function.prefix, function.attributes = ("internal",), ("alwaysinline",)
+            Builder(function.add_block("entry")).ret(function.params[0])
+
+
+def _stands_for_rule(function: Function) -> bool:
+    return str(function.name).startswith((LINEAR, STOP))
 
 
 def _make_call(module: Module, inst: AtomicRMW) -> None:

@@ -26,7 +26,7 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import Parameter, const_int
-from irad.kernel.operations import call_atomics
+from irad.kernel.operations import call_atomics, drop_bodies
 from irad.kernel.shared_memory import SharedArray, pass_shared, shared_arrays
 from irad.kernel.toolchain import NVPTX
 from irad.raw.normal_form.bit_moves import restore_types
@@ -79,6 +79,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
 def _inlined(kernel: KernelModule) -> Module:
     """The kernel's module with all that it calls in one function."""
     module = parse_module(kernel.text)
+    drop_bodies(module)
     for name, words in module.attribute_groups.items():
         module.attribute_groups[name] = tuple(word for word in words if word not in _OBSTACLES)
     for function in module.defined_functions():

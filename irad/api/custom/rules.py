@@ -212,7 +212,7 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
     parts = easy_functions(f, partials, _compiled, arity)
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
         rule.parts.update(parts)
-        rule.is_easy, rule.batched["forward"] = True, parts["forward"]
+        rule.partials, rule.batched["forward"] = partials, parts["forward"]
     return f
 
 
@@ -333,7 +333,7 @@ def registering(
             )
         with catalogue.edited(target, pattern) as rule:
             if rule.is_easy and kind in ("augmented_primal", "reverse"):  # its parts belong together
-                rule.parts, rule.is_easy = {}, False
+                rule.parts, rule.partials = {}, None
             rule.parts[kind] = function
             if restores is not None:
                 rule.restores = restores

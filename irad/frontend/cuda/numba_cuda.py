@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend import compat
-from irad.frontend.cuda import warp_functions
+from irad.frontend.cuda import rules, warp_functions
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -104,11 +104,16 @@ class _TypingContext(target.CUDATypingContext):
         """For a dispatcher one for the same function that compiles only here."""
         if not isinstance(val, (Dispatcher, CUDADispatcher)) or val in self._are_twins:
             return val
-        if val not in self._twins:
-            options = {"opt": True, **val.targetoptions, "device": True, "lineinfo": True}
-            twin = self._twins[val] = CUDADispatcher(val.py_func, targetoptions=options)
-            self._are_twins.add(twin)
-        return self._twins[val]
+        version, _ = rules.declared(val)
+        if val not in self._twins or self._twins[val][0] != version:
+            self._twins[val] = version, rules.twin(val, self._new_twin)
+        return self._twins[val][1]
+
+    def _new_twin(self, function: Callable[..., Any], options: Mapping[str, Any]) -> CUDADispatcher:
+        """A dispatcher of a device function that compiles only here."""
+        twin = CUDADispatcher(function, targetoptions={"opt": True, **options, "device": True, "lineinfo": True})
+        self._are_twins.add(twin)
+        return twin
 
     def _with_twins(self, type_: Any) -> Any:
         """A type with twins in place of the functions that it mentions, such as that of a tuple of functions."""

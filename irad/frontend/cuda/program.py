@@ -13,6 +13,7 @@ from irad.compiling import step
 from irad.errors import SourceLocation
 from irad.frontend.cuda import numba_cuda
 from irad.frontend.cuda.dialect import to_dialect
+from irad.frontend.custom import catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def load_kernel(
     if fastmath is not None:
         options = replace(options, fastmath=fastmath)
     known = _PROGRAMS.setdefault(kernel, {})
-    key = argument_types, options
+    key = argument_types, options, catalogue.epoch()  # device functions may have rules
     if key not in known:
         known[key] = _load(kernel, argument_types, options)
     return known[key]

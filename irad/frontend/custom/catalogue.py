@@ -42,7 +42,7 @@ class CustomRule:
         opted_out: whether calls with these types are differentiated as if there were no rule.
         inactive_arguments: positions of arguments through which none flows.
         restores: the reverse may put back what the function overwrote.
-        is_easy: whether its parts were made from partial derivatives.
+        partials: the partial derivatives that its parts were made from, if they were.
         is_imported: whether they are Python code.
         is_total: in a mode without a rule the function is refused, and its body not differentiated.
         noinline: no rule of its own: it only stays a call.
@@ -61,7 +61,7 @@ class CustomRule:
     opted_out: bool = False
     inactive_arguments: frozenset[int] = frozenset()
     restores: bool = False
-    is_easy: bool = False
+    partials: tuple[Any, ...] | None = None
     is_total: bool = False
     is_imported: bool = False
     noinline: bool = False
@@ -76,6 +76,11 @@ class CustomRule:
     def name(self) -> str:
         """What messages call it."""
         return name_of(self.target)
+
+    @property
+    def is_easy(self) -> bool:
+        """Whether its parts were made from partial derivatives."""
+        return self.partials is not None
 
     @property
     def key(self) -> Key:

@@ -49,7 +49,7 @@ def easy_functions(
     Raises:
         RuleError: a partial takes another number of arguments.
     """
-    wanted = [(i, *_callable(f, partial, arity, compiled)) for i, partial in enumerate(partials) if partial is not None]
+    wanted = slopes(f, partials, compiled, arity)
     needs_result = any(with_result for _, _, with_result in wanted)
     names = [f"x{i}" for i in range(arity)]
     scope = {
@@ -71,6 +71,16 @@ def easy_functions(
         each.calls_primal = True  # type: ignore[attr-defined]
     reverse = function_from("reverse", _reverse_source(names, wanted), file, scope)
     return {"augmented_primal": augmented, "reverse": reverse, "forward": forward}
+
+
+def slopes(
+    f: object, partials: Sequence[Partial], compiled: Callable[[Callable[..., Any]], Any], arity: int
+) -> list[tuple[int, object, bool]]:
+    """For each argument with a partial its number, what gives the partial, and whether that takes the result, too.
+
+    Args and errors as for `easy_functions`.
+    """
+    return [(i, *_callable(f, partial, arity, compiled)) for i, partial in enumerate(partials) if partial is not None]
 
 
 def _primal(f: object, compiled: Callable[[Callable[..., object]], object], names: Sequence[str]) -> object:

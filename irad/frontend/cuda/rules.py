@@ -1,0 +1,117 @@
+"""Device functions that have a rule of the user's.
+
+Input   a device function, what `irad.rules` knows about it.
+Output  the dispatcher that kernels call in its place.
+Method  a function with an easy rule becomes one that computes its value and the partial derivatives, and says so by the
+        operation `linear` of the dialect, which gives the value (`irad.rules.cuda.linear`). In a kernel that is not
+        differentiated LLVM drops the partials.
+Limit   numbers; other rules are refused, since what they keep between the sweeps has no place on a thread's tape.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.cuda.extending import intrinsic
+
+from irad.errors import UnsupportedError
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.easy import slopes
+from irad.frontend.custom.patterns import ANY
+from irad.frontend.generated import function_from
+from irad.rules.cuda.linear import LINEAR, MOST_ARGUMENTS, STOP
+
+_SUFFIXES: Final = {types.float32: "f32", types.float64: "f64"}
+_Maker = Callable[[Callable[..., Any], Mapping[str, Any]], Any]
+
+
+def declared(function: Any) -> tuple[int, catalogue.CustomRule | None]:
+    """What was declared for a device function, and a number that changes with it; 0 and None for nothing.
+
+    Raises:
+        UnsupportedError: it is nothing that holds in kernels.
+    """
+    entries = list(catalogue.entries_of(function))
+    if not entries:
+        return 0, None
+    rule = entries[0]
+    is_plain = len(entries) == 1 and rule.pattern == ANY
+    if not is_plain or not (rule.is_easy or rule.inactive is not None):
+        raise UnsupportedError(
+            f"the device function {rule.name} has a rule that kernels cannot use",
+            "give it an easy rule, for all types of arguments (irad.rules.easy_rule), or declare it inactive",
+            "in kernels a rule is the partial derivatives of a number with respect to numbers",
+            location=catalogue.place_of(rule.target),
+        )
+    return rule.version, rule
+
+
+def twin(function: Any, make: _Maker) -> Any:
+    """The dispatcher of a device function that kernels call.
+
+    Args:
+        function: a dispatcher.
+        make: of a Python function and options of `numba.cuda.jit` a dispatcher.
+    """
+    _, rule = declared(function)
+    plain = make(function.py_func, function.targetoptions)
+    if rule is None:
+        return plain
+    arity = len(inspect.signature(function.py_func).parameters)
+    given = slopes(function, rule.partials or (), lambda each: make(each, {}), arity)
+    names = [f"x{i}" for i in range(arity)]
+    listing = ", ".join(names)
+    terms = "".join(
+        f", x{i}, partial{i}({', '.join([*names, 'value'] if with_result else names)})" for i, _, with_result in given
+    )
+    source = f"def ruled({listing}):\n    value = f({listing})\n    return linear(value{terms})\n"
+    scope = {"f": plain, "linear": _LINEAR[len(given)], **{f"partial{i}": each for i, each, _ in given}}
+    ruled = function_from("ruled", source, f"irad.rules of {rule.name}", scope)
+    return make(ruled, function.targetoptions)
+
+
+def _linear(count: int) -> Any:
+    """The operation for so many arguments, as a function that kernels can call."""
+
+    def typed(value: Any, rest: list[Any]) -> Any:
+        if value not in _SUFFIXES or not all(isinstance(each, types.Number | types.Boolean) for each in rest):
+            raise TypingError(f"an easy rule in a kernel is for numbers, not for {value} and {rest}")
+        result = value
+        wanted = [result] * (1 + len(rest))
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            numbers = [
+                context.cast(builder, argument, type_, want)
+                for argument, type_, want in zip(arguments, signature.args, wanted, strict=True)
+            ]
+            suffix = _SUFFIXES[result]
+            stop = _first(builder.module, f"{STOP}.{suffix}", 1, numbers[0].type)
+            stopped = [builder.call(stop, [each]) if n % 2 == 0 else each for n, each in enumerate(numbers)]
+            linear = _first(builder.module, f"{LINEAR}.{count}.{suffix}", len(numbers), numbers[0].type)
+            return builder.call(linear, stopped)
+
+        return result(value, *rest), lower
+
+    names = [f"a{i}" for i in range(2 * count)]
+    listing = ", ".join(["typingctx", "value", *names])
+    source = f"def linear({listing}):\n    return typed(value, [{', '.join(names)}])\n"
+    return intrinsic(function_from("linear", source, "irad.rules of device functions", {"typed": typed}))
+
+
+def _first(module: Any, symbol: str, count: int, type_: Any) -> Any:
+    """A function that returns the first of its arguments, until a derivative gives it a rule."""
+    function = cgutils.get_or_insert_function(module, ir.FunctionType(type_, [type_] * count), symbol)
+    if function.is_declaration:
+        function.linkage = "linkonce_odr"
+        function.attributes.add("alwaysinline")
+        builder = ir.IRBuilder(function.append_basic_block())
+        builder.ret(function.args[0])
+    return function
+
+
+_LINEAR: Final = tuple(_linear(count) for count in range(MOST_ARGUMENTS + 1))
