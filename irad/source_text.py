@@ -5,8 +5,15 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from io import StringIO
+from keyword import kwlist
+from tokenize import NAME, TokenError, generate_tokens
+from typing import Final
+
+_WORDS: Final = frozenset(kwlist)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,17 @@ def holds_line(file: str, function: str, line: int) -> bool:
     """Whether a line may be one of a function; only a file that defines the function elsewhere rules that out."""
     spans = _outline("".join(linecache.getlines(file))).functions.get(function.rpartition(".")[2])
     return spans is None or any(line in span for span in spans)
+
+
+def names_in(line: str) -> frozenset[str]:
+    """The variables and functions that a line of Python names; attributes, strings and comments are none."""
+    found, before = set[str](), ""
+    with suppress(TokenError):  # the line of a statement that goes on
+        for token in generate_tokens(StringIO(line.strip()).readline):
+            if token.type == NAME and before != ".":
+                found.add(token.string)
+            before = token.string
+    return frozenset(found - _WORDS)
 
 
 def function_at(file: str, line: int) -> str:

@@ -16,7 +16,7 @@ from irad.options import Options
 from irad.report.model import Report, Stage
 
 if TYPE_CHECKING:
-    from irad.report.collect import Collector
+    from irad.report.kernels.collect import AnyCollector
 
 _STAGES = click.Choice([stage.value for stage in Stage])
 _EXAMPLES = """\b
@@ -127,32 +127,33 @@ def _collector(
     signature: str | None,
     positions: tuple[str | None, str | None],
     options: Options | None,
-) -> Collector:
+) -> AnyCollector:
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
     from irad.frontend.calls.dispatcher import DerivativeDispatcher
-    from irad.report.collect import Collector
-    from irad.report.subject import subject_of
+    from irad.report.kernels.collect import collector_of
+    from irad.report.kernels.subject import is_kernel
 
     function, module = load_function(target)
     args = arguments_of(function, module, expression, signature)
     primal = function.primal if isinstance(function, DerivativeDispatcher) else function
-    return Collector(subject_of(function, args, positions_of(primal, *positions), options), args)
+    primal = primal.py_func if is_kernel(primal) else primal
+    return collector_of(function, args, positions_of(primal, *positions), options)
 
 
-def _difference(collector: Collector, before: Stage, after: Stage, noise: bool) -> list[Text]:
+def _difference(collector: AnyCollector, before: Stage, after: Stage, noise: bool) -> list[Text]:
     from irad.report.shown.text import difference
 
     found = collector.report((before, after)).stages
     return highlight(difference(found[before], found[after], noise=noise), "diff")
 
 
-def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
-    from irad.report.collect import ALL
+def _html(collector: AnyCollector, file: Path, profile: bool) -> list[Text]:
+
     from irad.report.html import render
     from irad.report.shown.amounts import format_bytes
 
     try:
-        report = collector.report(ALL, measures=True)
+        report = collector.report(collector.stages, measures=True)
     except IradError as error:
         write(file, render(collector.refused(error)))
         click.echo(f"{file}: why the function is refused, its source, and the stages before the analyses", err=True)
@@ -162,7 +163,7 @@ def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
     return [Text(f"{file}: {format_bytes(len(page.encode()))}")]
 
 
-def _profiled(collector: Collector, report: Report) -> Report:
+def _profiled(collector: AnyCollector, report: Report) -> Report:
     from irad.cli.target import raised
 
     try:
@@ -173,7 +174,7 @@ def _profiled(collector: Collector, report: Report) -> Report:
         raise raised(collector.subject.primal, error, "give --args with a point where it runs") from None
 
 
-def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:
+def _json(collector: AnyCollector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:
     from irad.report.shown.as_json import to_json
     from irad.report.shown.explain import explain
 
@@ -183,7 +184,7 @@ def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[s
 
 
 def _texts(
-    collector: Collector,
+    collector: AnyCollector,
     stages: tuple[Stage, ...],
     questions: Sequence[str],
     noise: bool,
@@ -212,7 +213,7 @@ def _texts(
     return lines
 
 
-def _with_facts(collector: Collector, report: Report) -> Report:
+def _with_facts(collector: AnyCollector, report: Report) -> Report:
     """The report itself, unless only stages were asked for that need no derivative."""
     return report if report.functions else collector.report((), measures=True)
 

@@ -8,45 +8,37 @@ Method  derive once more, with an observer; read the analyses, the plan and the 
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
-from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError
+from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.numba.cpu import NumbaProgram, location_of
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.reports.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
-from irad.ir.instructions import CallSite
-from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
 from irad.message import array_types
-from irad.passes.generated import Generated
-from irad.passes.instrument.source_map import SourceMap
-from irad.passes.instrument.watched import TapePlaces
 from irad.passes.pipeline import COMPLETE
-from irad.report.functions import PairReader
-from irad.report.lanes import lane_words, numbers_of
 from irad.report.lines import line_facts, refusals
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.machine import assembly_stage, compile_code, optimized_stage
-from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
+from irad.report.model import Report, Stage, StageText, TextLine
 from irad.report.names import Namer
+from irad.report.observed import Observed, namer_of
 from irad.report.profile import Profile, profile
 from irad.report.source import UserSource, is_library
 from irad.report.stages import adjoint_python_stage, facts_stage, python_stage
 from irad.report.subject import Subject
 from irad.report.tape.measure import is_call, measure
-from irad.report.tape.read import TapeReader
 from irad.report.tape.totals import counted
-from irad.report.variables import Copies, find_active
+from irad.report.variables import Copies
 
 _CALL_DETAILS = re.compile(
     r"(?:, |(?<=\())func=[^,]+, args=\[.*?\], kws=.*?, vararg=[^,]+, varkwarg=[^,]+, target=[^)]+\)"
@@ -80,6 +72,7 @@ class Collector:
 
     subject: Subject
     args: tuple[Any, ...] = ()  # of the call, or their types: what a profile runs
+    stages: tuple[Stage, ...] = ALL
 
     @cached_property
     def profile(self) -> Profile:
@@ -109,7 +102,7 @@ class Collector:
             raise _no_ptx()
         dispatcher = self.subject.primal
         is_early = bool(stages) and not set(stages) - EARLY
-        observed = _Observed() if is_early else self.observed
+        observed = Observed() if is_early else self.observed
         functions, note = observed.functions, ""
         if measures and not is_early:
             units, note = self.measurement
@@ -185,15 +178,18 @@ class Collector:
         return compile_code(self.subject.compiled())
 
     @cached_property
-    def observed(self) -> _Observed:
+    def observed(self) -> Observed:
         """What the engine finds."""
-        found = _Observed()
+        found = Observed()
 
         def observe(name: str, record: Any) -> None:
             if name == "analysis.summary":
                 found.primals = record.module.defined_functions()
             elif name == COMPLETE:
-                found.read(record, self.program, self.source, Copies.of_raw(parse_module(self.raw)), self.typed)
+                functions = {symbol: f for symbol, (f, _) in self.program.python_functions.items()}
+                copies = Copies.of_raw(parse_module(self.raw))
+                found.read(record, self.program.ruled, functions, self.source, copies)
+                found.split_variables(self.typed)
 
         observe_derivation(
             self.subject.primal,
@@ -232,85 +228,14 @@ class Collector:
         module = prepare_program(self.program.text, CPU.canonical_loops)
         functions = [f for f in module.functions.values() if not f.is_declaration]
         return lines_of_functions(
-            functions, DebugInfo(module), self.source, _namer(self.program, map(str, module.functions))
+            functions, DebugInfo(module), self.source, namer_of(self.program.ruled, map(str, module.functions))
         )
-
-
-@dataclass
-class _Observed:
-    """What was read while the engine ran."""
-
-    primals: list[Function] = field(default_factory=list)
-    functions: tuple[FunctionReport, ...] = ()
-    variables: list[Any] = field(default_factory=list)
-    prepared: tuple[TextLine, ...] = ()
-    adjoint: tuple[TextLine, ...] = ()
-
-    def read(
-        self,
-        generated: Generated,
-        program: NumbaProgram,
-        source: UserSource,
-        copies: Copies,
-        typed: Iterable[TypedFunction],
-    ) -> None:
-        """Reads everything while the primal is still there."""
-        derived, pairs = generated.program, generated.pairs
-        module = derived.module
-        info = DebugInfo(module)
-        namer = _namer(program, map(str, module.functions))
-        places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        tape_places = TapePlaces(
-            derived.tape_marks, derived.frame_parts, SourceMap(module, derived.request.host.library, derived.launches)
-        )
-        readers = {
-            made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
-            for made in pairs
-        }
-        _name_lanes(readers.values(), derived.launches)
-        reader = TapeReader(generated, tape_places, lambda variant, value: readers[variant].spell(value))
-        tape = reader.entries()
-        self.functions = tuple(each.report(pairs, tape.get(variant, ())) for variant, each in readers.items())
-        active = find_active(pairs, copies, info)
-
-        def is_here(function: Any) -> bool:
-            return source.is_here(location_of(function))
-
-        self.variables = [active.split(each, source.definition) for each in typed if is_here(each.function)]
-        self.prepared = lines_of_functions(self.primals, info, source, namer)
-        made = [function for each in pairs for function in each.pair.functions.values()]
-        self.adjoint = lines_of_functions(made, info, source, namer)
-
-
-def _namer(program: NumbaProgram, symbols: Iterable[str]) -> Namer:
-    """Names the functions of a program, those with rules by what they stand for."""
-    return Namer(symbols, {each.symbol: each.rule.name for each in program.ruled})
-
-
-def _name_lanes(readers: Iterable[PairReader], launches: Mapping[Function, CallSite]) -> None:
-    """Tells the readers of parallel loops' bodies what the function around passes to them."""
-    by_function = {each.made.unit.function: each for each in readers}
-    for function, reader in by_function.items():
-        loop, launch = reader.made.augmented.program.loops.get(function), launches.get(function)
-        caller = launch.block.function if launch is not None and launch.block is not None else None
-        around = by_function.get(caller) if isinstance(caller, Function) else None
-        if loop is not None and around is not None:
-            reader.name_parameters(lane_words(loop, launch, around.words.of_given), numbers_of(loop))
-
-
-def _definition(function: Any, source: UserSource) -> SourceLocation | None:
-    """Where a function of the program is defined; of library functions nothing is said."""
-    if getattr(inspect.unwrap(function), "__code__", None) is None:
-        return None
-    place = location_of(function)
-    line = source.definition(place.line) if source.is_here(place) else place.line
-    return None if is_library(place.file) else SourceLocation(place.file, line, place.function)
 
 
 def _no_ptx() -> UnsupportedError:
     return UnsupportedError(
-        "there is no PTX: irad has no CUDA target yet, only functions for the CPU are differentiated",
-        "ask for the stage asm",
+        "there is no PTX of a function for the CPU",
+        "(a) ask for the stage asm, or (b) inspect a kernel of numba.cuda.jit",
         "PTX is the code of NVIDIA's GPUs",
     )
 

@@ -10,15 +10,15 @@ from irad.api.positions import chosen
 from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options
-from irad.report.collect import ALL, Collector
 from irad.report.html import notebook, render
+from irad.report.kernels.collect import AnyCollector, collector_of
+from irad.report.kernels.subject import is_kernel
 from irad.report.model import Report, Stage
 from irad.report.shown.amounts import short_signature
 from irad.report.shown.as_json import to_json
 from irad.report.shown.explain import explain
 from irad.report.shown.overview import overview
 from irad.report.shown.text import difference, stage_text
-from irad.report.subject import subject_of
 
 
 class Inspection:
@@ -41,7 +41,7 @@ class Inspection:
         'x: a variable of cube'
     """
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: AnyCollector) -> None:
         self._collector = collector
         self._reports: dict[tuple[frozenset[Stage], bool], Report] = {}
 
@@ -116,7 +116,7 @@ class Inspection:
     def _page(self) -> Report:
         """What the page shows."""
         try:
-            return self._report(frozenset(ALL), measures=True)
+            return self._report(frozenset(self._collector.stages), measures=True)
         except IradError as error:
             return self._collector.refused(error)
 
@@ -161,7 +161,8 @@ def inspect(
     """Shows what irad does with a function, and why.
 
     Args:
-        f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave.
+        f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave, or a kernel
+            of ``numba.cuda.jit``, for which neither a GPU nor a driver is needed.
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``). For types nothing is run;
             with arguments, the derivative is called once, on copies of them, to measure its tape, when the facts are
             first asked for.
@@ -182,7 +183,8 @@ def inspect(
         >>> "fmul" in irad.inspect(cube, float64).stage("adjoint")
         True
     """
-    return Inspection(Collector(subject_of(f, args, chosen(f, argnums, argnames, None), options), args))
+    named = f.py_func if is_kernel(f) else f
+    return Inspection(collector_of(f, args, chosen(named, argnums, argnames, None), options))
 
 
 def _stage(name: str) -> Stage:

@@ -209,6 +209,27 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCode:
+    """What the code of a kernel's derivative needs of a GPU, and the kernel itself, as ptxas counts it.
+
+    Attributes:
+        arch: the GPU.
+        registers, primal_registers: of a thread.
+        stack: bytes of local memory of a thread.
+        spilled: bytes that are moved because there are too few registers.
+        shared, primal_shared: bytes of static shared memory of a block.
+    """
+
+    arch: str
+    registers: int
+    primal_registers: int
+    stack: int
+    spilled: int
+    shared: int
+    primal_shared: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A construct for which the function is not differentiated.
 
@@ -239,6 +260,7 @@ class Report:
         times: of a call, when it was profiled.
         refusals: why the function is not differentiated; then there are no functions, and only the stages before the
             analyses.
+        code: of a kernel, what its derivative needs of each GPU.
     """
 
     function: str
@@ -251,6 +273,7 @@ class Report:
     note: str = ""
     times: Times | None = None
     refusals: tuple[Refusal, ...] = ()
+    code: tuple[KernelCode, ...] = ()
 
     @property
     def tape(self) -> Iterator[tuple[int, TapeEntry]]:

@@ -34,6 +34,7 @@ _PHI: Final = re.compile(r"([A-Za-z_]\w*)\.\d")
 _LEAF: Final = re.compile(r"arg\.([A-Za-z_]\w*)\.(\d+)(?:\.(\d+))?")
 _ARRAY_PARTS: Final = {"0": "owner of {}", "1": "owner of {}", "2": "{}.size", "3": "{}.itemsize", "4": "{}"}
 _NUMBA: Final = frozenset({"num_threads_var", "excinfo", "retptr"})  # variables in code that Numba writes
+_REGISTER: Final = re.compile(r"cuda\.(?:\w+\.[xyz]|laneid|warpsize)")
 _ENGINE: Final = {
     "from": "which branch ran",
     "slab": "tape of a loop",
@@ -150,6 +151,8 @@ class ValueWords:
                 return f"element of {self._behind(value)}"
             case CallSite():
                 name = words.callee_name(value, self.unit, self.namer)
+                if _REGISTER.fullmatch(name):
+                    return name
                 return f"result of {name}" if " " in name else f"{name}(…)"
             case GetElementPtr():
                 return f"place in {self._behind(value)}"

@@ -8,7 +8,7 @@ Method  one instruction at a time:
         - atomic operations are atomic on the device, not among all devices and the host, as CUDA's are; a subtraction
           adds the negated number, since there is an instruction for that and not for subtractions;
         - products and sums may be fused, if those of the primal may;
-        - debug information becomes line marks: with more, ptxas does not optimise.
+        - debug information becomes line marks (`lines`).
 Limit   `irad.cuda.…` operations stay calls: `device/` defines them.
 
     %r = call double @llvm.sin.f64(double %x)         %r = call double @__nv_sin(double %x)
@@ -24,6 +24,7 @@ from typing import Final
 
 from irad.backend.cuda.contraction import allow_contraction
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.lines import attach_lines
 from irad.errors import BackendError
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -67,7 +68,7 @@ def lower_kernel(kernel: KernelModule) -> Module:
         module.globals[DYNAMIC_SHARED].name = _identifier(DYNAMIC_SHARED)
     _inline_single_calls(module)
     _point_to_global_memory(module.functions[entry_name(kernel.name)])
-    _keep_line_marks(module)
+    attach_lines(module)
     if kernel.contract:
         allow_contraction(module)
     if kernel.fastmath:
@@ -175,13 +176,6 @@ def _point_to_global_memory(entry: Function) -> None:
             replace_uses(param, generic)
             assert isinstance(near, Cast)
             near.set_operand(0, param)
-
-
-def _keep_line_marks(module: Module) -> None:
-    for node in module.metadata.values():
-        if node.text.startswith("!DICompileUnit("):
-            for kind in ("FullDebug", "LineTablesOnly"):
-                node.text = node.text.replace(f"emissionKind: {kind}", "emissionKind: DebugDirectivesOnly")
 
 
 def _flush_denormals(module: Module) -> None:

@@ -22,6 +22,7 @@ from irad.ir.module import Module
 from irad.ir.text.printer import print_module
 
 _DEVICE: Final = Path(__file__).parent / "device"
+_FULL: Final = 3
 _MODES: Final = (("idx", "31"), ("down", "31"), ("bfly", "31"), ("up", "0"))
 
 
@@ -49,7 +50,7 @@ def compile_ptx(
     kernel: KernelModule,
     arch: str = "sm_80",
     *,
-    level: int = 3,
+    level: int = _FULL,
     bounds: LaunchBounds | None = None,
 ) -> str:
     """A kernel as PTX; its entry is `entry_name` of its symbol.
@@ -64,6 +65,15 @@ def compile_ptx(
         BackendError: the kernel calls something that does not exist on the GPU; libdevice is needed and missing.
     """
     machine = _machine(arch, level)
+    return machine.emit_assembly(_optimised(kernel, machine, level, bounds))
+
+
+def optimised_text(kernel: KernelModule, arch: str = "sm_80") -> str:
+    """The LLVM text that `compile_ptx` writes as PTX."""
+    return str(_optimised(kernel, _machine(arch, _FULL), _FULL, None))
+
+
+def _optimised(kernel: KernelModule, machine: Any, level: int, bounds: LaunchBounds | None) -> Any:
     lowered = lower_kernel(kernel)
     if bounds is not None:
         entry = lowered.functions[entry_name(kernel.name)]
@@ -75,7 +85,7 @@ def compile_ptx(
     _link(module, needed, kernel.fastmath)
     module.verify()
     _optimise(module, machine, level)
-    return machine.emit_assembly(module)
+    return module
 
 
 def _machine(arch: str, level: int) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, count
 
 import llvmlite.binding as llvm
 
@@ -19,11 +20,11 @@ from irad.backend.cuda.contraction import allow_contraction
 from irad.frontend.cuda import operations
 from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered
 from irad.ir import types
-from irad.ir.instructions import replace_uses
+from irad.ir.instructions import Alloca, Cast, Instruction, Store, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
-from irad.ir.values import GlobalVariable
+from irad.ir.values import GlobalVariable, Value
 
 TRIPLE = "nvptx64-nvidia-cuda"
 DYNAMIC_SHARED = "irad.dynamic_shared"
@@ -46,6 +47,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
         operations.rewrite(module, function)
         if function is not kernel:
             function.prefix = ("internal",)
+    _name_arrays(module)
     _name_shared_memory(module)
     kernel.convention = "ptx_kernel"
     kernel.attributes += tuple(_for_the_assembler(options))
@@ -104,6 +106,35 @@ def _drop_variables(function: Function) -> None:
         block.trailing_records = ()
         for inst in block.instructions:
             inst.debug_records = ()
+
+
+def _name_arrays(module: Module) -> None:
+    """Gives an array in shared memory the name of the variable that it is assigned to, on the same line."""
+    for variable in list(module.globals.values()):
+        casts = [inst for inst in variable.users if isinstance(inst, Cast) and "dbg" in inst.metadata]
+        stores = [inst for cast in casts for inst in _stores_beside(cast)]
+        named = [str(place.name) for *_, place in (inst.operands for inst in stores) if _is_variable(place)]
+        if "addrspace(3)" in variable.prefix and variable.initializer is not None and named:
+            del module.globals[str(variable.name)]
+            variable.name = _fresh(module, named[-1].partition(".")[0])
+            module.globals[variable.name] = variable
+
+
+def _stores_beside(inst: Instruction) -> list[Store]:
+    """The stores of what belongs to the same statement."""
+    block = inst.block
+    same = block.instructions if block is not None else []
+    return [each for each in same if isinstance(each, Store) and each.metadata.get("dbg") == inst.metadata["dbg"]]
+
+
+def _is_variable(place: Value) -> bool:
+    """Whether memory is that of a variable of the user's: Numba numbers what it makes itself."""
+    return isinstance(place, Alloca) and (place.name or "").partition(".")[0].isidentifier()
+
+
+def _fresh(module: Module, name: str) -> str:
+    taken = module.globals.keys() | module.functions.keys()
+    return next(each for each in chain([name], (f"{name}.{n}" for n in count(1))) if each not in taken)
 
 
 def _name_shared_memory(module: Module) -> None:

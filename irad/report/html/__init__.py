@@ -61,7 +61,7 @@ def summary(report: Report) -> list[tuple[str, str]]:
     total = tape_total(report)
     known = report.functions and total is not None
     tape = ("tape of this call", format_bytes(total or 0)) if known else ("tape", " + ".join(formula(report)))
-    return [*_times(report), tape]
+    return [*_times(report), tape, *((code.arch, f"{code.registers} registers") for code in report.code)]
 
 
 def _times(report: Report) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from irad.report.model import LineFacts, Report, Storage, TapeEntry
+from irad.report.model import KernelCode, LineFacts, Report, Storage, TapeEntry
 from irad.report.shown.amounts import format_bytes, short_signature, wrapped_code
 from irad.report.tape.totals import formula, tape_total, weight
 from irad.report.words import in_loops
@@ -35,8 +35,21 @@ def _head(report: Report, width: int) -> Iterator[str]:
     if report.functions:
         size = f"{format_bytes(total)} in this call" if total is not None else " + ".join(formula(report)) or "empty"
         yield from _wrapped(f"  tape  {size}", width, "", "        ")
+    for code in report.code:
+        yield from _wrapped(f"  {code.arch:8}{code_words(code)}", width, "", "        ")
     if report.note:
         yield from _wrapped(f"  note  {report.note}", width, "", "        ")
+
+
+def code_words(code: KernelCode) -> str:
+    """What the code of a kernel's derivative needs of a GPU."""
+    parts = [f"{code.registers} registers (the kernel {code.primal_registers})"]
+    if code.stack:
+        parts.append(f"{format_bytes(code.stack)} of local memory")
+    if code.shared:
+        parts.append(f"{format_bytes(code.shared)} of shared memory (the kernel {format_bytes(code.primal_shared)})")
+    parts.append(f"{format_bytes(code.spilled)} spilled" if code.spilled else "nothing spilled")
+    return ", ".join(parts)
 
 
 def annotated_source(report: Report, width: int = WIDTH) -> Iterator[str]:

@@ -173,6 +173,21 @@ def test_lines_are_kept_and_ptxas_may_optimise():
     assert ", debug" not in ptx
 
 
+INLINED = """
+!10 = distinct !DISubprogram(name: "f", scope: !1, file: !1, line: 3, type: !5, unit: !0, spFlags: DISPFlagDefinition)
+!11 = !DILocation(line: 4, column: 1, scope: !10, inlinedAt: !12)
+!12 = distinct !DILocation(line: 12, column: 1, scope: !4)
+"""
+
+
+def test_generated_functions_have_lines_as_well():
+    """Without a subprogram of its own LLVM would write none."""
+    text = DEBUG.replace("(ptr %p) !dbg !4 {", "(ptr %p) {").replace("ptr %p, !dbg !6", "ptr %p, !dbg !11") + INLINED
+    ptx = compile_ptx(KernelModule(text, "k"))
+    store = next(n for n, line in enumerate(ptx.splitlines()) if "st.global" in line)
+    assert ".loc\t1 4" in ptx.splitlines()[store - 1]
+
+
 def test_names_are_made_for_ptx():
     name = "_ZN6module4kern.1B2v1E$x"
     text = f'{TRIPLE}define ptx_kernel void @"{name}"() {{\n  ret void\n}}\n'

@@ -1,0 +1,1 @@
+"""Reports on CUDA kernels and their derivatives."""

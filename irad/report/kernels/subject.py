@@ -1,0 +1,163 @@
+"""The subject of a report on a kernel: the kernel, the types of a launch, the differentiated arguments."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Final
+
+import numba
+from numba.core import types
+
+from irad.driver import Observer
+from irad.errors import IradError, SignatureError, SourceLocation
+from irad.frontend.cuda.program import KernelProgram, load_kernel
+from irad.frontend.values.abi import leaves_of, memory_of_parameter
+from irad.frontend.values.tree import Content, LeafKind
+from irad.ir.text.parser import parse_module
+from irad.ir.worklist import reachable
+from irad.kernel.derive import KernelDerivative, derive_kernel
+from irad.options import Options
+from irad.passes.request import ParameterKind
+from irad.ruleset.memory_type import MemoryType
+
+_NUMBER: Final = (LeafKind.NUMBER,)
+
+
+def is_kernel(f: Any) -> bool:
+    """Whether something is a kernel of `numba.cuda.jit`; does not import `numba.cuda`."""
+    module = sys.modules.get("numba.cuda.dispatcher")
+    return module is not None and isinstance(f, module.CUDADispatcher)
+
+
+@dataclass(frozen=True)
+class KernelSubject:
+    """A derivative of a kernel to be looked at.
+
+    Attributes:
+        primal: the kernel, as `numba.cuda.jit` made it.
+        argument_types: Numba types, one per parameter.
+        positions: the arguments that are differentiated.
+        options: how the derivative is made.
+    """
+
+    primal: Any
+    argument_types: tuple[Any, ...]
+    positions: tuple[int, ...]
+    options: Options
+
+    @property
+    def signature(self) -> str:
+        """Numba's types of the arguments."""
+        return f"({', '.join(map(str, self.argument_types))})"
+
+    @cached_property
+    def program(self) -> KernelProgram:
+        """The kernel's text and signature."""
+        return load_kernel(self.primal, self.argument_types)
+
+    @cached_property
+    def device_functions(self) -> tuple[Callable[..., Any], ...]:
+        """The device functions that the kernel names, and those that they name."""
+        found = reachable([self.primal], lambda each: filter(is_kernel, _named(each.py_func)))
+        return tuple(each.py_func for each in found if each is not self.primal)
+
+    @cached_property
+    def axes(self) -> int:
+        """Along how many axes launches are looked at: as many as the kernel asks for."""
+        used = parse_module(self.program.module.text).functions
+        axes = (number for number, axis in enumerate("xyz", 1) if any(_is_register(each, axis) for each in used))
+        return max(axes, default=1)
+
+    def derive(self, observe: Observer | None = None) -> KernelDerivative:
+        """The derivative in reverse mode, as if no two arguments shared memory.
+
+        Raises:
+            IradError: the kernel cannot be differentiated.
+        """
+        kinds, memory = _parameters(self.program, self.positions)
+        try:
+            return derive_kernel(
+                self.program.module, kinds, memory, self.options, apart=True, axes=self.axes, observe=observe
+            )
+        except IradError as error:
+            error.location = error.location or self.program.source
+            raise
+
+
+def kernel_subject(
+    kernel: Any, args: tuple[Any, ...], positions: Sequence[int] | None, options: Options | None
+) -> KernelSubject:
+    """The derivative of a kernel at arguments of some types.
+
+    Args:
+        kernel: of `numba.cuda.jit`.
+        args: arguments of one launch, or Numba types in their place.
+        positions: of the arguments to differentiate; by default all that hold floats.
+        options: how the derivative is made.
+
+    Raises:
+        SignatureError: the kernel does not take such arguments, or has no derivative with respect to them.
+    """
+    code = kernel.py_func.__code__
+    names = code.co_varnames[: code.co_argcount]
+    where = SourceLocation.of(kernel.py_func)
+    if len(args) != len(names):
+        raise SignatureError(
+            f"{kernel.py_func.__qualname__} takes {len(names)} arguments, and {len(args)} were given",
+            f"pass one for each of its parameters: {', '.join(names)}",
+            location=where,
+        )
+    kinds = tuple(each if isinstance(each, types.Type) else numba.typeof(each) for each in args)
+    able = tuple(number for number, kind in enumerate(kinds) if any(map(_is_active, leaves_of(kind))))
+    wanted = able if positions is None else tuple(positions)
+    wrong = [number for number in wanted if number not in able]
+    if wrong or not wanted:
+        which = f"{names[wrong[0]]} of {kernel.py_func.__qualname__}" if wrong else kernel.py_func.__qualname__
+        raise SignatureError(
+            f"there is no derivative with respect to {which}",
+            "name arguments that hold floating-point numbers",
+            f"the arguments are {', '.join(f'{n}: {k}' for n, k in zip(names, kinds, strict=True))}",
+            where,
+        )
+    return KernelSubject(kernel, kinds, wanted, options or Options.from_environment())
+
+
+def _named(function: Callable[..., Any]) -> list[Any]:
+    """The global and enclosing variables that a function uses."""
+    names = inspect.getclosurevars(function)
+    return [*names.globals.values(), *names.nonlocals.values()]
+
+
+def _is_register(symbol: str, axis: str) -> bool:
+    return symbol.startswith("llvm.nvvm.read.ptx.sreg.") and symbol.endswith(f".{axis}")
+
+
+def _is_active(leaf: Content) -> bool:
+    return leaf.kind in _NUMBER or (leaf.has_memory and leaf.kind is not LeafKind.INERT)
+
+
+def _parameters(
+    program: KernelProgram, positions: Sequence[int]
+) -> tuple[list[ParameterKind], list[MemoryType | None]]:
+    """What each LLVM parameter carries and leads to."""
+    parameters = program.signature.parameters
+    starts = list(accumulate((len(each.flattened) for each in parameters), initial=0))
+    kinds, memory = [ParameterKind.CONST] * starts[-1], list[MemoryType | None]([None] * starts[-1])
+    for position, (parameter, start) in enumerate(zip(parameters, starts, strict=False)):
+        leaves = leaves_of(parameter.type, start)
+        ends = [*(leaf.index for leaf in leaves[1:]), start + len(parameter.flattened)]
+        for leaf, end in zip(leaves, ends, strict=True):
+            for index in range(leaf.index, end):
+                memory[index] = memory_of_parameter(leaf, index - leaf.index, active=False)
+            if position not in positions or not _is_active(leaf):
+                continue
+            if leaf.has_memory:
+                kinds[leaf.data_index] = ParameterKind.SHADOW
+            else:
+                kinds[leaf.index : leaf.index + leaf.float_count] = [ParameterKind.ACTIVE] * leaf.float_count
+    return kinds, memory
