@@ -8,5 +8,7 @@ from irad.cuda.derivatives import (
 )
 from irad.cuda.devices.current import executor as executor
 from irad.cuda.kernels import jit as jit
+from irad.cuda.recording.host import value_and_grad as value_and_grad
+from irad.cuda.recording.tape import Tape as Tape
 
 __all__: list[str]

@@ -13,7 +13,7 @@ from irad.cuda.calls.compiled import Wanted, derivative_of
 from irad.cuda.calls.flatten import names_of, ordered, primal_of
 from irad.cuda.calls.overlap import check_overlap
 from irad.cuda.calls.running import Run, TapeUse
-from irad.cuda.devices.current import current_device
+from irad.cuda.devices.current import RECORDING, current_device
 from irad.cuda.devices.device import Device, Launch
 from irad.cuda.kernels import dispatcher_of, launch_of
 from irad.errors import SignatureError
@@ -109,6 +109,12 @@ class ConfiguredDerivative:
 def _launched(
     derivative: DerivativeKernel, launch: Launch, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[Any, ...]:
+    if RECORDING.get() is not None:
+        raise SignatureError(
+            "the derivative of a kernel is launched while a tape records",
+            "(a) launch the kernel, which the tape differentiates, or (b) launch the derivative outside of its block",
+            "a tape does not differentiate derivatives",
+        )
     device = current_device()
     call = derivative.annotated(device, arguments, named)
     apart = check_overlap(call.arrays, call.numbers)
@@ -155,7 +161,7 @@ def grad(kernel: Callable[..., Any], *, options: Options | None = None) -> Deriv
         >>> dx, y
         (array([10., 20., 30.]), array([ 5., 20., 45.]))
     """
-    return _made(Reverse, kernel, options)
+    return derivative_kernel(Reverse, kernel, options)
 
 
 @public
@@ -198,10 +204,11 @@ def autodiff(mode: AutodiffMode, kernel: Callable[..., Any], *, options: Options
             "(a) irad.Reverse or (b) irad.Forward",
             "a kernel returns nothing, and both sweeps run in one launch",
         )
-    return _made(mode, kernel, options)
+    return derivative_kernel(mode, kernel, options)
 
 
-def _made(mode: AutodiffMode, kernel: Any, options: Options | None) -> DerivativeKernel:
+def derivative_kernel(mode: AutodiffMode, kernel: Any, options: Options | None = None) -> DerivativeKernel:
+    """The derivative of a kernel, one for each mode and options."""
     check_options(options)
     found = dispatcher_of(kernel)
     used = options_or_default(options)

@@ -11,15 +11,17 @@ from typing import Any, Final
 
 from numba import cuda
 from numba.cuda import dispatcher
+from numba.cuda.cudadrv import devicearray
 
 from irad.cuda.devices import standins
 from irad.cuda.devices.current import emulated
 from irad.cuda.kernels import launch_of, run_kernel
+from irad.cuda.recording.record import current_record, record_launch, recorded_copy, refuse_assignment
 
 _STANDINS: Final = (
     *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like"),
     *("mapped_array", "mapped_array_like", "managed_array", "as_cuda_array", "is_cuda_array", "is_available"),
-    *("stream", "default_stream", "event", "synchronize"),
+    *("stream", "default_stream", "event", "event_elapsed_time", "synchronize"),
 )
 _THREADS: Final = 128  # of a block, where Numba would ask the driver
 
@@ -31,34 +33,74 @@ class _Configured:
         self.kernel, self.launch = kernel, launch_of(configuration)
 
     def __call__(self, *arguments: Any) -> None:
-        device = emulated()
-        if device is None:  # configured inside of the executor's block, launched outside
-            launch = self.launch
-            return self.kernel[launch.grid, launch.block, launch.stream, launch.shared](*arguments)
-        run_kernel(device, self.kernel, self.launch, arguments)
-        return None
+        device, record, launch = emulated(), current_record(), self.launch
+        if record is not None:
+            record_launch(record, self.kernel, launch, arguments)
+        elif device is not None:
+            run_kernel(device, self.kernel, launch, arguments)
+        else:  # configured inside of the block, launched outside
+            self.kernel[launch.grid, launch.block, launch.stream, launch.shared](*arguments)
 
 
 def install() -> None:
     """Wraps what is Numba's; once for a process."""
     if hasattr(dispatcher.CUDADispatcher.__getitem__, "__wrapped__"):
         return
-    _replace(dispatcher.CUDADispatcher, "__getitem__", _Configured)
-    _replace(dispatcher._LaunchConfiguration, "__call__", _launch_configured)
-    _replace(dispatcher.ForAll, "__call__", _launch_for_all)
+    _replace(dispatcher.CUDADispatcher, "__getitem__", _Configured, _on_executor_or_tape)
+    _replace(dispatcher._LaunchConfiguration, "__call__", _launch_configured, _on_executor_or_tape)
+    _replace(dispatcher.ForAll, "__call__", _launch_for_all, _on_executor_or_tape)
+    for arrays in (standins.DeviceArray, devicearray.DeviceNDArray):
+        _record_copies(arrays)
     for name in _STANDINS:
         if hasattr(cuda, name):
             _replace(cuda, name, getattr(standins, name))
 
 
-def _replace(owner: Any, name: str, on_executor: Callable[..., Any]) -> None:
+def _on_executor() -> bool:
+    return emulated() is not None
+
+
+def _on_executor_or_tape() -> bool:
+    return current_record() is not None or emulated() is not None
+
+
+def _replace(owner: Any, name: str, other: Callable[..., Any], when: Callable[[], bool] = _on_executor) -> None:
     numbas = getattr(owner, name)
 
     @functools.wraps(numbas)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return (numbas if emulated() is None else on_executor)(*args, **kwargs)
+        return (other if when() else numbas)(*args, **kwargs)
 
     setattr(owner, name, call)
+
+
+def _record_copies(owner: Any) -> None:
+    """Makes the copies of a class of arrays known to a tape that records."""
+    to_device, to_host, assign = owner.copy_to_device, owner.copy_to_host, getattr(owner, "__setitem__", None)
+
+    @functools.wraps(to_device)
+    def copy_to_device(self: Any, ary: Any, stream: Any = 0) -> Any:
+        with recorded_copy(self, ary, stream):
+            return to_device(self, ary, stream)
+
+    @functools.wraps(to_host)
+    def copy_to_host(self: Any, ary: Any = None, stream: Any = 0) -> Any:
+        if ary is not None:
+            with recorded_copy(ary, self, stream):
+                return to_host(self, ary, stream)
+        made = to_host(self, stream=stream)
+        with recorded_copy(made, self, stream):
+            return made
+
+    @functools.wraps(assign or to_device)
+    def setitem(self: Any, key: Any, value: Any) -> None:
+        refuse_assignment()
+        assert assign is not None
+        assign(self, key, value)
+
+    owner.copy_to_device, owner.copy_to_host = copy_to_device, copy_to_host
+    if assign is not None:
+        owner.__setitem__ = setitem
 
 
 def _launch_configured(configured: Any, *arguments: Any) -> None:

@@ -20,8 +20,6 @@ from irad.passes.mode import Mode
 from irad.passes.request import ParameterKind
 from irad.ruleset.memory_type import MemoryType
 
-_READ: frozenset[str] = frozenset({"readonly", "readnone"})
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -85,19 +83,36 @@ def memory_of(primal: Primal) -> list[MemoryType | None]:
     return found
 
 
-def written_by(kernel: Any, module: KernelModule) -> frozenset[int]:
-    """The LLVM parameters through which a kernel may write to memory."""
-    return remembered(kernel, ("written", module), lambda: _written_by(module))
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """What a kernel does with the memory that LLVM parameters lead to.
+
+    Attributes:
+        read: those through which it may read.
+        written: those through which it may write.
+    """
+
+    read: frozenset[int]
+    written: frozenset[int]
 
 
-def _written_by(module: KernelModule) -> frozenset[int]:
-    """LLVM finds out which pointers are only read; what threads do to one element of memory, another one may see."""
+def accesses_of(kernel: Any, module: KernelModule) -> Accesses:
+    """What a kernel reads and writes, as far as LLVM finds out."""
+    return remembered(kernel, ("accesses", module), lambda: _accesses(module))
+
+
+def _accesses(module: KernelModule) -> Accesses:
     parsed = llvm.parse_assembly(load(module).text)
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_post_order_function_attributes_pass()
     pipeline.run(parsed, NVPTX.scalar_pass_builder())
-    entry = parsed.get_function(ENTRY)
-    given = [(str(each.type), {bytes(word).decode() for word in each.attributes}) for each in entry.arguments]
-    return frozenset(
-        index for index, (type_, words) in enumerate(given[1:]) if type_.startswith("ptr") and not words & _READ
+    arguments = list(parsed.get_function(ENTRY).arguments)[1:]
+    words = {
+        index: {bytes(word).decode() for word in each.attributes}
+        for index, each in enumerate(arguments)
+        if str(each.type).startswith("ptr")
+    }
+    return Accesses(
+        frozenset(index for index, each in words.items() if not each & {"readnone", "writeonly"}),
+        frozenset(index for index, each in words.items() if not each & {"readnone", "readonly"}),
     )

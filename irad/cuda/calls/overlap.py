@@ -34,20 +34,33 @@ def check_overlap(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) ->
     _check_shadows_apart_from_arrays(arrays)
     _check_directions(arrays)
     _check_places(arrays, numbers)
-    apart = True
+    check_constants(arrays)
     for left, right in combinations(arrays, 2):
-        together = overlap(left.view, right.view)
         if left.is_active and right.is_active:
-            _check_pair(left, right, together=together)
-        elif together and (left.is_active or right.is_active):
+            _check_pair(left, right, together=overlap(left.view, right.view))
+    return lie_apart(arrays)
+
+
+def lie_apart(arrays: Sequence[ArrayPart]) -> bool:
+    """Whether each array that has a derivative lies apart from all others."""
+    pairs = combinations(arrays, 2)
+    return not any(overlap(left.view, right.view) for left, right in pairs if left.is_active or right.is_active)
+
+
+def check_constants(arrays: Sequence[ArrayPart]) -> None:
+    """Checks the last of the rules above.
+
+    Raises:
+        SignatureError: a constant overlaps an array that has a derivative.
+    """
+    for left, right in combinations(arrays, 2):
+        if left.is_active is not right.is_active and overlap(left.view, right.view):
             active, constant = (left, right) if left.is_active else (right, left)
             raise SignatureError(
                 f"{constant.name} is constant and shares memory with {active.name}, which has a derivative",
                 f"(a) pass a copy of {constant.name}, or (b) annotate both as irad.Duplicated, with the same shadow",
                 "an element that is reached in two ways has one derivative",
             )
-        apart &= not (together and (left.is_active or right.is_active))
-    return apart
 
 
 def _check_shadows_apart_from_arrays(arrays: Sequence[ArrayPart]) -> None:

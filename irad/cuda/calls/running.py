@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
-from irad.cuda.calls.compiled import written_by
+from irad.cuda.calls.compiled import accesses_of
 from irad.cuda.devices.device import ArrayView, Device, Launch
 from irad.cuda.devices.pool import Buffer
 from irad.errors import SignatureError, SourceLocation, TapeLimitError
@@ -208,7 +208,7 @@ class Run:
 
     def changed(self, sums: Buffer | None) -> list[tuple[int, int]]:
         """The extents of what the launch may change, each once."""
-        written = written_by(self.kernel, self.call.primal.program.module)
+        written = accesses_of(self.kernel, self.call.primal.program.module).written
         views = [part.view for part in self.call.arrays if part.index in written]
         views += [each for part in self.call.arrays for each in self.shadows_of(part)]
         views += [each for number in self.call.numbers for each in number.places]

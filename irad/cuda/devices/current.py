@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.cuda.devices.device import Device
@@ -15,6 +15,8 @@ from irad.cuda.devices.gpu import gpu
 from irad.options import uses_cuda_executor
 
 _EXECUTOR: Final[ContextVar[EmulatedDevice | None]] = ContextVar("irad.cuda.executor", default=None)
+RECORDING: Final[ContextVar[Any]] = ContextVar("irad.cuda.Tape", default=None)
+"""What the tape that records holds: launches and copies ask for it."""
 
 
 @contextmanager

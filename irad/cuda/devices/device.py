@@ -57,6 +57,13 @@ class ArrayView:
         return tuple(stride for length, stride in zip(self.shape, self.strides, strict=True) if length > 1)
 
 
+def numpy_view(array: np.ndarray[Any, Any] | np.void) -> ArrayView:
+    """An array in the memory of the host."""
+    found = np.asarray(array)
+    address, readonly = found.__array_interface__["data"]
+    return ArrayView(address, found.shape, found.strides, found.dtype, readonly, array)
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """How a kernel is launched.
@@ -99,6 +106,23 @@ class Device(Protocol):
 
     def type_of(self, value: Any) -> Any:
         """The type that Numba gives a kernel's argument."""
+        ...
+
+    def array(self, view: ArrayView, keeps: Any = None) -> Any:
+        """The array that a view is of, as host code and kernels take it.
+
+        Args:
+            view: of memory of this device.
+            keeps: is kept alive by the array, beside the view.
+        """
+        ...
+
+    def checksum(self, low: int, high: int) -> int | None:
+        """A number that tells contents of memory apart, None where that would take long."""
+        ...
+
+    def synchronize(self) -> None:
+        """Waits until everything is done."""
         ...
 
     def copy(self, to: int, source: int, size: int, stream: Any) -> None:

@@ -105,6 +105,11 @@ class Driver:
         """Until all that was asked for on a stream is done."""
         self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
+    def synchronize(self) -> None:
+        """Until all that was asked for is done."""
+        self.enter()
+        self._call("cuCtxSynchronize")
+
     def load(self, image: bytes, name: str) -> ctypes.c_void_p:
         """A kernel of PTX or of a cubin; it stays loaded."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()

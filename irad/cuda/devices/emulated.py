@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
 from irad.backend.executor.schedule import IN_ORDER, Schedule
-from irad.cuda.devices.device import ArrayView, Launch
+from irad.cuda.devices.device import ArrayView, Launch, numpy_view
 from irad.cuda.devices.pool import ALIGNMENT, Buffer, Pool
+from irad.cuda.devices.standins import DeviceArray
 
 
 class EmulatedDevice:
@@ -39,11 +41,18 @@ class EmulatedDevice:
 
     def view(self, value: Any) -> ArrayView | None:
         """NumPy arrays, and numbers in memory of their own such as records."""
-        if not isinstance(value, np.ndarray | np.void):
-            return None
-        array = np.asarray(value)
-        address, readonly = array.__array_interface__["data"]
-        return ArrayView(address, array.shape, array.strides, array.dtype, readonly, value)
+        return numpy_view(value) if isinstance(value, np.ndarray | np.void) else None
+
+    def array(self, view: ArrayView, keeps: Any = None) -> Any:
+        """A stand-in for Numba's arrays of the device."""
+        return np.asarray(_Memory(view, keeps)).view(DeviceArray)
+
+    def checksum(self, low: int, high: int) -> int | None:
+        """Of the bytes."""
+        return zlib.crc32((ctypes.c_char * (high - low)).from_address(low))
+
+    def synchronize(self) -> None:
+        """Nothing is outstanding."""
 
     def type_of(self, value: Any) -> Any:
         """As Numba types it."""
@@ -78,6 +87,21 @@ class EmulatedDevice:
             schedule=self.schedule,
             extents=memory if self.races else None,
         )
+
+
+class _Memory:
+    """Memory as NumPy wants to see it; the arrays keep it, and with it what it keeps."""
+
+    def __init__(self, view: ArrayView, keeps: Any) -> None:
+        self.keeps = view, keeps
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": view.shape,
+            "typestr": view.dtype.str,
+            "descr": view.dtype.descr,
+            "strides": view.strides,
+            "data": (view.address, view.readonly),
+        }
 
 
 def _allocate(size: int) -> Buffer:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import cuda
 from numba.core import types
 from numba.np import numpy_support
 
@@ -55,6 +56,18 @@ class GpuDevice:
         known = getattr(value, "_numba_type_", None)
         return known if known is not None else _array_type(view)
 
+    def array(self, view: ArrayView, keeps: Any = None) -> Any:
+        """An array of Numba's."""
+        return cuda.as_cuda_array(_Memory(view, keeps), sync=False)
+
+    def checksum(self, low: int, high: int) -> int | None:
+        """Would take a copy to the host."""
+        return None
+
+    def synchronize(self) -> None:
+        """Waits for all streams."""
+        self.driver.synchronize()
+
     def copy(self, to: int, source: int, size: int, stream: Any) -> None:
         """Within the device."""
         self.driver.copy(to, source, size, handle_of(stream))
@@ -94,6 +107,21 @@ class GpuDevice:
         owner = _Owner()
         weakref.finalize(owner, self.driver.free, address).atexit = False
         return Buffer(address, size, owner)
+
+
+class _Memory:
+    """Memory with the CUDA array interface; the arrays keep it, and with it what it keeps."""
+
+    def __init__(self, view: ArrayView, keeps: Any) -> None:
+        self.keeps = view, keeps
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": view.shape,
+            "typestr": view.dtype.str,
+            "descr": view.dtype.descr,
+            "strides": view.strides,
+            "data": (view.address, view.readonly),
+        }
 
 
 class _Owner:

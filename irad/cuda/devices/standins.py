@@ -93,7 +93,10 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
         return to
     if isinstance(obj, DeviceArray):
         return obj
-    return np.array(obj, copy=copy or None, order="K").view(DeviceArray)
+    made = np.empty_like(np.asarray(obj), order="K").view(DeviceArray)
+    if copy:
+        made.copy_to_device(obj, stream)
+    return made
 
 
 def device_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: Any = "C", stream: Any = 0) -> Any:
@@ -179,6 +182,11 @@ def default_stream() -> Stream:
 def event(timing: bool = True) -> Event:
     """A new event."""
     return Event()
+
+
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
+    """Milliseconds between two events."""
+    return evtstart.elapsed_time(evtend)
 
 
 def synchronize() -> None:

@@ -1,0 +1,180 @@
+"""What a tape holds, and how a launch or a copy is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from irad.api.annotate import Const
+from irad.api.modes import Reverse
+from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart
+from irad.cuda.calls.compiled import accesses_of
+from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, primal_of
+from irad.cuda.calls.overlap import check_constants
+from irad.cuda.derivatives import derivative_kernel
+from irad.cuda.devices.current import RECORDING
+from irad.cuda.devices.device import ArrayView, Device, Launch, numpy_view
+from irad.cuda.kernels import run_kernel
+from irad.cuda.recording.operations import LaunchOperation, Operation, copied
+from irad.cuda.recording.regions import Regions
+from irad.cuda.recording.undo import UndoLog
+from irad.errors import ChangedBufferError, SignatureError, UnsupportedError
+from irad.frontend.values.tree import LeafKind
+from irad.message import with_article
+from irad.passes.request import ParameterKind
+
+STREAM: Final = 0
+"""On which everything is reversed."""
+
+
+@dataclass
+class Record:
+    """What a tape holds, apart from the tape, so that it can be let go of when the tape is gone."""
+
+    device: Device
+    operations: list[Operation] = field(default_factory=list)
+    streams: list[Any] = field(default_factory=list)
+    log: UndoLog = field(init=False)
+    regions: Regions | None = None
+
+    def __post_init__(self) -> None:
+        self.log = UndoLog(self.device)
+
+    def clear(self) -> None:
+        """Gives all buffers back."""
+        for operation, stream in zip(self.operations, self.streams, strict=True):
+            for saved in operation.saved:
+                self.device.pool.give(saved.buffer, stream)
+        self.operations, self.streams, self.log = [], [], UndoLog(self.device)
+        self.forget_gradients()
+
+    def forget_gradients(self) -> None:
+        """Gives the shadows back."""
+        if self.regions is not None:
+            self.regions.release()
+            self.regions = None
+
+
+def current_record() -> Record | None:
+    """That of the tape that records, if any."""
+    found: Record | None = RECORDING.get()
+    return found
+
+
+def record_launch(record: Record, kernel: Any, launch: Launch, arguments: tuple[Any, ...]) -> None:
+    """Runs a kernel and records it."""
+    device = record.device
+    values = tuple(each.value if isinstance(each, Const) else each for each in arguments)
+    constant = {i for i, each in enumerate(arguments) if isinstance(each, Const)}
+    primal = primal_of(kernel, device, values)
+    found = accesses_of(kernel, primal.program.module)
+    call = _unannotated(device, primal, values, constant, found.written)
+    operation = LaunchOperation(derivative_kernel(Reverse, kernel), launch, call, found.written)
+    if operation.views:
+        check_constants(call.arrays)
+        operation.compile()
+    views = [part.view for part in call.arrays]
+    for part in call.arrays:
+        check_unchanged(record, part.name, [part.view])
+    changes = [(part.view, part.index in found.read) for part in call.arrays if part.index in found.written]
+    operation.saved = record.log.save(changes, launch.stream)
+    run_kernel(device, kernel, launch, values)
+    _append(record, operation, views, launch.stream)
+
+
+@contextmanager
+def recorded_copy(to: Any, source: Any, stream: Any) -> Iterator[None]:
+    """Records the copy that is done in the block, if a tape records."""
+    record = current_record()
+    if record is None:
+        yield
+        return
+    views = view_of(record.device, to), view_of(record.device, source)
+    operation = copied(*views, is_first=not record.log.is_touched(views[0]))
+    check_unchanged(record, "the source of a copy", views[1:])
+    operation.saved = record.log.save([(views[0], False)], stream)
+    yield
+    _append(record, operation, views, stream)
+
+
+def refuse_assignment() -> None:
+    """Refuses an assignment to elements of an array of the device while a tape records."""
+    if current_record() is not None:
+        raise UnsupportedError(
+            "an assignment to elements of an array of the device is not recorded by a tape",
+            "(a) assign in a kernel, or (b) array.copy_to_device(values), or (c) assign before the tape's block",
+            "the operations before it would be reversed with other values than they computed with",
+        )
+
+
+def _append(record: Record, operation: Operation, views: Sequence[ArrayView], stream: Any) -> None:
+    record.operations.append(operation)
+    record.streams.append(stream)
+    record.log.touch(views)
+    record.log.note(views)
+
+
+def _unannotated(
+    device: Device, primal: Primal, values: tuple[Any, ...], constant: set[int], written: frozenset[int]
+) -> AnnotatedCall:
+    """The call of a kernel in which every array of floats has a derivative, but for those that are constant."""
+    call = AnnotatedCall(primal, values, 1, flat_of(primal, values), [ParameterKind.CONST] * primal.count)
+    for argument, value in zip(primal.arguments, values, strict=True):
+        for leaf in argument.leaves:
+            if leaf.has_memory:
+                view = array_of(device, argument, leaf, value)
+                is_constant = argument.position in constant
+                if leaf.kind is LeafKind.INERT and view.dtype.kind in "fc" and not is_constant:
+                    raise _without_derivative(name_of(argument, leaf), view)
+                if leaf.kind is not LeafKind.INERT and is_constant and leaf.data_index in written:
+                    raise _written_constant(name_of(argument, leaf))
+                active = leaf.kind is not LeafKind.INERT and not is_constant and bool(view.size)
+                part = ArrayPart(name_of(argument, leaf), leaf.data_index, view, (), active)
+                call.arrays.append(part)
+                if active:
+                    call.kinds[leaf.data_index] = ParameterKind.SHADOW
+    return call
+
+
+def _without_derivative(name: str, view: ArrayView) -> SignatureError:
+    return SignatureError(
+        f"{name} is an array of {view.dtype}, which has no derivative",
+        f"(a) use float32 or float64, or (b) irad.Const({name})",
+        "irad differentiates numbers in single and double precision",
+    )
+
+
+def _written_constant(name: str) -> SignatureError:
+    return SignatureError(
+        f"{name} is irad.Const, and the kernel may write to it",
+        f"pass {name} without an annotation",
+        "what was in the array before is overwritten, and has no derivative any more",
+    )
+
+
+def check_unchanged(record: Record, name: str, views: Sequence[ArrayView] | None) -> None:
+    """Refuses arrays that something else has changed since the tape saw them last, as far as the device can tell."""
+    if record.log.changed(views):
+        raise ChangedBufferError(
+            f"{name} was changed since the tape saw it last, by something that the tape does not record",
+            "(a) change it in a kernel or by a copy, inside of the tape's block, or (b) use another array",
+            "the operations that were recorded would be reversed with values that they did not compute with",
+        )
+
+
+def view_of(device: Device, array: Any) -> ArrayView:
+    """An array of the device or of the host.
+
+    Raises:
+        SignatureError: it is neither.
+    """
+    found = device.view(array)
+    if found is None and isinstance(array, np.ndarray):
+        found = numpy_view(array)
+    if found is None:
+        raise SignatureError(f"{with_article(type(array).__name__)} is not an array", "pass an array of the device")
+    return found

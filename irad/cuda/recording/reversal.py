@@ -1,0 +1,109 @@
+"""How a tape is reversed."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from irad.cuda.devices.device import ArrayView, Device, numpy_view
+from irad.cuda.recording.operations import Saved, add, is_contiguous, on_vectors
+from irad.cuda.recording.record import STREAM, Record, check_unchanged, view_of
+from irad.cuda.recording.regions import Regions
+from irad.cuda.recording.undo import copies
+from irad.errors import SignatureError
+
+
+def reverse(record: Record, outputs: tuple[Any, ...]) -> None:
+    """Computes the derivatives of outputs: arrays of one element, or pairs of an array and its cotangent."""
+    record.forget_gradients()
+    seeds = [_seed(record.device, each) for each in outputs]
+    check_unchanged(record, "an array", None)
+    record.device.synchronize()
+    views = [view for operation in record.operations for view in operation.views]
+    regions = record.regions = Regions(record.device, [*views, *(view for view, _ in seeds)], STREAM)
+    for view, cotangent in seeds:
+        _put(record.device, regions.shadow(view), cotangent)
+    reached = {regions.of(view) for view, _ in seeds}
+    _reverse_all(record, regions, reached)
+    record.device.synchronize()
+
+
+def _reverse_all(record: Record, regions: Regions, reached: set[Any]) -> None:
+    device = record.device
+    final = _content_now(record)
+    for operation in reversed(record.operations):
+        _restore(device, operation.saved)
+        if any(regions.of(view) in reached for view in operation.written):
+            operation.reverse(device, regions, STREAM)
+            reached |= {regions.of(view) for view in operation.views}
+            if operation.runs_again:
+                _restore(device, operation.saved)
+    _restore(device, final)
+    for each in final:
+        device.pool.give(each.buffer, STREAM)
+
+
+def _restore(device: Device, saved: Sequence[Saved]) -> None:
+    for each in saved:
+        each.restore(device, STREAM)
+
+
+def _content_now(record: Record) -> list[Saved]:
+    """What is in the memory that the reversal puts back to earlier states."""
+    extents = [(each.low, each.high) for operation in record.operations for each in operation.saved]
+    return copies(record.device, extents, STREAM)
+
+
+def _seed(device: Device, output: Any) -> tuple[ArrayView, Any]:
+    """An array, and its cotangent."""
+    array, cotangent = output if isinstance(output, tuple) else (output, None)
+    view = view_of(device, array)
+    if cotangent is None and view.size != 1:
+        raise SignatureError(
+            f"an output has the shape {view.shape}, and no cotangent",
+            "(a) tape.backward((y, dy)), with the derivative of the result with respect to y, or (b) an array of one "
+            "element, for a loss",
+            "only a single number is differentiated by itself",
+        )
+    if cotangent is None:
+        return view, np.ones(view.shape, view.dtype)
+    given = view_of(device, cotangent)
+    alike = [(each.shape, each.dtype, each.relevant_strides, is_contiguous(each)) for each in (view, given)]
+    if alike[0] != alike[1] or not is_contiguous(view):
+        raise SignatureError(
+            f"the cotangent is {given.dtype}{list(given.shape)}, and the output {view.dtype}{list(view.shape)}",
+            "pass contiguous arrays of the same shape, dtype and order",
+            "the cotangent holds a number for each element of the output",
+        )
+    return view, cotangent
+
+
+def _put(device: Device, shadow: ArrayView, cotangent: Any) -> None:
+    """Adds a cotangent to a shadow."""
+    found = device.view(cotangent)
+    if found is not None:
+        on_vectors(device, add, shadow, found, STREAM)
+        return
+    host = numpy_view(cotangent)
+    with device.pool.lent(cotangent.nbytes, STREAM) as buffer:
+        low, high = host.extent
+        device.upload(buffer.address, ctypes.string_at(low, high - low), STREAM)
+        on_vectors(device, add, shadow, replace(host, address=buffer.address + host.address - low), STREAM)
+
+
+def gradient(record: Record, array: Any, keeps: Any) -> Any:
+    """The derivative with respect to an array."""
+    if record.regions is None:
+        raise SignatureError("there are no derivatives yet", "call tape.backward(loss) first")
+    view = view_of(record.device, array)
+    if view.size and record.regions.of(view) is None:
+        raise SignatureError(
+            "the tape has not seen this array",
+            "pass an array that a recorded kernel took, and not as irad.Const, or a part of one",
+            "derivatives are with respect to what was recorded",
+        )
+    return record.device.array(record.regions.shadow(view), keeps=keeps)

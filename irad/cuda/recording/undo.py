@@ -1,0 +1,78 @@
+"""The undo log: what has to be saved before an operation, and how memory goes back.
+
+What an operation overwrites is saved, unless nothing needs it: memory that no operation before has touched, and that
+the operation itself writes without reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from irad.cuda.calls.overlap import overlap
+from irad.cuda.calls.running import merged
+from irad.cuda.devices.device import ArrayView, Device
+from irad.cuda.recording.operations import Saved
+
+Extent = tuple[int, int]
+
+
+class UndoLog:
+    """What the operations of a tape have touched so far.
+
+    Args:
+        device: that they run on.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._touched: list[Extent] = []
+        self._known: list[tuple[ArrayView, int]] = []  # with a checksum of what is in it
+
+    def save(self, written: Iterable[tuple[ArrayView, bool]], stream: Any) -> list[Saved]:
+        """Copies what an operation is going to overwrite.
+
+        Args:
+            written: the arrays, and whether the operation may read them as well.
+            stream: of the operation.
+        """
+        needed = [view.extent for view, is_read in written if view.size and (is_read or self.is_touched(view))]
+        return copies(self._device, needed, stream)
+
+    def is_touched(self, view: ArrayView) -> bool:
+        """Whether an operation has read or written a part of an array."""
+        low, high = view.extent
+        return any(low < other_high and other_low < high for other_low, other_high in self._touched)
+
+    def touch(self, views: Iterable[ArrayView]) -> None:
+        """Notes what an operation has read or written."""
+        self._touched = merged([*self._touched, *(view.extent for view in views if view.size)])
+
+    # --- what the tape does not see -----------------------------------------------------------------------------------
+
+    def note(self, views: Sequence[ArrayView]) -> None:
+        """Remembers what is in arrays, where the device can tell at little cost."""
+        for view in views:
+            found = self._device.checksum(*view.extent) if view.size else None
+            if found is not None:
+                self._known = [(each, s) for each, s in self._known if not overlap(each, view)]
+                self._known.append((view, found))
+
+    def changed(self, views: Sequence[ArrayView] | None = None) -> bool:
+        """Whether something else has changed arrays since the tape saw them last.
+
+        Args:
+            views: those that matter; None for all.
+        """
+        known = [(each, s) for each, s in self._known if views is None or any(overlap(each, view) for view in views)]
+        return any(self._device.checksum(*each.extent) != before for each, before in known)
+
+
+def copies(device: Device, extents: Iterable[Extent], stream: Any) -> list[Saved]:
+    """Copies of what is in memory, each byte once."""
+    found = []
+    for low, high in merged(list(extents)):
+        buffer = device.pool.take(high - low, stream)
+        device.copy(buffer.address, low, high - low, stream)
+        found.append(Saved(low, high, buffer))
+    return found
