@@ -38,6 +38,7 @@ class Kind(IntEnum):
     WRITE = 2
     ATOMIC = 4
     WARP_SYNC = 8
+    BLOCK = 16
 
 
 @dataclass(frozen=True, slots=True)

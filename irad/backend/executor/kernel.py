@@ -99,11 +99,11 @@ class ExecutableKernel:
         with LaunchState(self._lowered, self._start, grid, block, packed, dynamic_shared) as state:
             state.order(schedule)
             trace = Trace(state, extents, self.name) if self.races else None
-            for first, last in state.portions(one_by_one=trace is not None):
+            for first, last in state.portions(logged=trace is not None):
                 status = scheduler().run(state.address, first, last)
                 raise_for(status, state, self.name, trace)
                 if trace is not None:
-                    trace.end_of_block()
+                    trace.look_through()
             counts = trace.end() if trace is not None else None
             return RunReport(state.launch.barriers, state.launch.exchanges, counts)
 

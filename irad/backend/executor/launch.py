@@ -17,6 +17,7 @@ from irad.backend.executor.scheduler import scheduler
 
 _ALIGNMENT: Final = 256
 _AT_ONCE: Final = 1 << 18  # threads
+_LOGGED: Final = 1 << 13
 _SCRATCH: Final = 1 << 16
 _LIBC: Final = ctypes.CDLL(None)
 _LIBC.malloc.restype, _LIBC.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
@@ -99,9 +100,13 @@ class LaunchState:
         self.blocks: Any = schedule.of_blocks(self.grid[0] * self.grid[1] * self.grid[2])
         self.launch.blocks = self.blocks.ctypes.data
 
-    def portions(self, *, one_by_one: bool) -> Iterator[tuple[int, int]]:
-        """First and last position of the blocks to run at once, few enough that Python can be interrupted."""
-        total, step = len(self.blocks), 1 if one_by_one else max(1, _AT_ONCE // len(self.threads))
+    def portions(self, *, logged: bool) -> Iterator[tuple[int, int]]:
+        """First and last position of the blocks to run at once, few enough that Python can be interrupted.
+
+        Args:
+            logged: whether the log has to be looked through in between.
+        """
+        total, step = len(self.blocks), max(1, (_LOGGED if logged else _AT_ONCE) // len(self.threads))
         yield from ((first, min(first + step, total)) for first in range(0, total, step))
 
     def keep_trace(self, room: int, entry_bytes: int, extents: Sequence[Extent] | None) -> None:

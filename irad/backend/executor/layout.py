@@ -65,7 +65,7 @@ LAUNCH: Final = Struct(
     trace="ptr",  # the log of accesses, null unless it is kept
     traced="i64",  # entries
     room="i64",  # for how many
-    epoch="i32",  # barriers of this block so far
+    epoch="i32",  # of the log: how many blocks have begun and barriers have been passed
     sites_mixed="i32",
     extents="ptr",  # the arrays: address, bytes of each; null if they are not known
     extent_count="i64",
@@ -75,7 +75,7 @@ LAUNCH: Final = Struct(
 )
 ENTRY: Final = Struct(
     "irad.cuda.entry",
-    address="i64",  # of an event of a warp: the lanes
+    address="i64",  # of an event of a warp: the lanes; of the beginning of a block: its number
     size="i32",
     kind="i32",  # see `irad.backend.executor.dialect.Kind`
     site="i32",

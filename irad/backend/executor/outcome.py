@@ -19,6 +19,7 @@ _STUCK: Final = 1
 _KINDS: Final = 2
 _NO_MEMORY: Final = 3
 _OUTSIDE: Final = 4
+_PLACES: Final = 5
 _SHOWN: Final = 4
 
 
@@ -26,7 +27,7 @@ def raise_for(status: int, state: LaunchState, name: str, trace: Trace | None) -
     """Raises what a status of the scheduler means.
 
     Raises:
-        BarrierError: threads wait for each other.
+        BarrierError: threads wait for each other, or at different barriers.
         KernelBoundsError: an access is outside of all arrays.
         MemoryError: there is no memory for the frames of the threads.
     """
@@ -39,28 +40,8 @@ def raise_for(status: int, state: LaunchState, name: str, trace: Trace | None) -
     if status == _OUTSIDE:
         assert trace is not None
         raise trace.fault()
-
-
-def check_barriers(state: LaunchState, name: str) -> None:
-    """Refuses a barrier that threads of a block reached in different places of the program.
-
-    Raises:
-        BarrierError: names both.
-    """
-    launch, sites = state.launch, state.lowered.sites
-    if launch.mixed_thread < 0:
-        return
-    one, other = sites[launch.mixed_other], sites[launch.mixed_site]
-    raise placed(
-        BarrierError(
-            f"threads of block {state.current_block} of {name} wait at different barriers",
-            "move the barrier out of the branch, so that all threads reach the same one",
-            "on a GPU, threads that wait at different barriers may go on before the others have arrived",
-            location=one.location,
-            detail=f"thread {state.thread_at(launch.mixed_thread)} waits at the {other}",
-        ),
-        one,
-    )
+    if status == _PLACES:
+        raise _mixed_places(state, name)
 
 
 def placed(error: IradError, site: Site) -> IradError:
@@ -117,4 +98,19 @@ def _mixed_kinds(state: LaunchState, name: str) -> IradError:
             detail="\n".join(text for _, text in groups[:_SHOWN]),
         ),
         site,
+    )
+
+
+def _mixed_places(state: LaunchState, name: str) -> IradError:
+    launch, sites = state.launch, state.lowered.sites
+    one, other = sites[launch.mixed_other], sites[launch.mixed_site]
+    return placed(
+        BarrierError(
+            f"threads of block {state.current_block} of {name} wait at different barriers",
+            "move the barrier out of the branch, so that all threads reach the same one",
+            "on a GPU, threads that wait at different barriers may go on before the others have arrived",
+            location=one.location,
+            detail=f"thread {state.thread_at(launch.mixed_thread)} waits at the {other}",
+        ),
+        one,
     )

@@ -79,11 +79,16 @@ def _pairs(rows: Any, actors: Any, kinds: Any) -> Iterator[Race]:
 class WarpOrder:
     """What barriers of warps order: a vector clock for each thread and each number of barriers that it has passed."""
 
-    def __init__(self, events: Any) -> None:
-        """Follows the barriers of one block, in the order in which they happened."""
+    def __init__(self, lanes: Any, firsts: Any) -> None:
+        """Follows the barriers in the order in which they happened.
+
+        Args:
+            lanes: of each, the mask of those that met.
+            firsts: the number of the warp's first thread, a multiple of 32.
+        """
         self._known: dict[int, list[Any]] = {}
-        for lanes, first in zip(events["address"], events["thread"], strict=True):
-            self._join([int(first) + lane for lane in range(LANES) if int(lanes) >> lane & 1])
+        for mask, first in zip(lanes.tolist(), firsts.tolist(), strict=True):
+            self._join([first + lane for lane in range(LANES) if mask >> lane & 1])
 
     def _clocks(self, thread: int) -> list[Any]:
         return self._known.setdefault(thread, [np.zeros(LANES, np.int64)])
@@ -95,12 +100,16 @@ class WarpOrder:
         for thread in threads:
             self._known[thread].append(joined)
 
-    def is_ordered(self, one: Any, other: Any) -> bool:
-        """Whether one of two accesses is known to have ended before the other began."""
-        if one["thread"] // LANES != other["thread"] // LANES:
+    def is_ordered(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
+        """Whether one of two accesses is known to have ended before the other began.
+
+        Args:
+            one, other: the number of the thread, and how many barriers it had passed.
+        """
+        if one[0] // LANES != other[0] // LANES:
             return False
         return self._precedes(one, other) or self._precedes(other, one)
 
-    def _precedes(self, one: Any, other: Any) -> bool:
-        known = self._clocks(int(other["thread"]))[int(other["clock"])]
-        return bool(known[int(one["thread"]) % LANES] > int(one["clock"]))
+    def _precedes(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
+        known = self._clocks(other[0])[other[1]]
+        return bool(known[one[0] % LANES] > one[1])

@@ -1,4 +1,4 @@
-"""The log of a launch: looked through after each block for races in it, at the end for races between blocks."""
+"""The log of a launch: looked through for races inside of blocks as they run, at the end for races between blocks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 from irad.backend.executor.dialect import Kind
 from irad.backend.executor.launch import Extent, LaunchState
 from irad.backend.executor.layout import ENTRY, dtype_of
-from irad.backend.executor.outcome import check_barriers, placed
-from irad.backend.executor.races import WarpOrder, races
+from irad.backend.executor.outcome import placed
+from irad.backend.executor.races import Race, WarpOrder, races
 from irad.errors import IradError, KernelBoundsError, RaceError
 
 _ROOM: Final = 1 << 12
+_MOST_THREADS: Final = 1024  # of a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +42,27 @@ class Trace:
         self._counts = np.zeros((2, 3), np.int64)
         state.keep_trace(_ROOM, ENTRY.size, extents)
 
-    def end_of_block(self) -> None:
-        """Looks through the log of a block.
+    def look_through(self) -> None:
+        """Looks for races inside of the blocks that the log has, and empties it.
 
         Raises:
-            RaceError: two threads of it race.
-            BarrierError: its threads wait at different barriers.
+            RaceError: two threads of a block race.
         """
-        check_barriers(self._state, self._name)
         entries = self._entries()
-        events = entries["kind"] == Kind.WARP_SYNC
-        accesses = entries[~events]
-        order = WarpOrder(entries[events])
-        for race in races(accesses, accesses["thread"], accesses["epoch"]):
-            first, second = accesses[race.first], accesses[race.second]
+        begins = entries["kind"] == Kind.BLOCK
+        ordinals = np.cumsum(begins) - 1
+        blocks = entries["address"][begins][ordinals]
+        threads = entries["thread"] + _MOST_THREADS * ordinals
+        meetings = entries["kind"] == Kind.WARP_SYNC
+        order = WarpOrder(entries["address"][meetings], threads[meetings])
+        is_access = entries["kind"] < Kind.WARP_SYNC
+        accesses, actors, blocks = entries[is_access], threads[is_access], blocks[is_access]
+        for race in races(accesses, actors, accesses["epoch"]):
+            pair = race.first, race.second
+            first, second = ((int(actors[row]), int(accesses["clock"][row])) for row in pair)
             if not order.is_ordered(first, second):
-                raise self._race(first, second, (self._state.current_block,) * 2)
-        self._keep(accesses)
+                raise self._race(accesses, blocks, race)
+        self._keep(accesses, blocks)
         self._state.launch.traced = 0
 
     def end(self) -> Counts:
@@ -68,9 +73,7 @@ class Trace:
         """
         entries, blocks = np.concatenate(self._kept), np.concatenate(self._blocks)
         for race in races(entries, blocks, np.zeros(len(entries), np.int32)):
-            numbers = (int(blocks[race.first]), int(blocks[race.second]))
-            places = (self._state.block_at(numbers[0]), self._state.block_at(numbers[1]))
-            raise self._race(entries[race.first], entries[race.second], places)
+            raise self._race(entries, blocks, race)
         return Counts(*map(int, self._counts.ravel()))
 
     def fault(self) -> IradError:
@@ -92,21 +95,26 @@ class Trace:
         buffer = (ctypes.c_char * (launch.traced * ENTRY.size)).from_address(launch.trace)
         return np.frombuffer(buffer, dtype_of(ENTRY))
 
-    def _keep(self, accesses: Any) -> None:
-        """Keeps what other blocks can race with: one access of each kind to each piece of global memory."""
+    def _keep(self, accesses: Any, blocks: Any) -> None:
+        """Keeps what other blocks can race with: of each block an access of each kind to each piece of memory."""
         launch = self._state.launch
         is_shared = (accesses["address"] - launch.shared).view(np.uint64) < launch.shared_bytes
-        for row, part in enumerate((accesses[~is_shared], accesses[is_shared])):
-            for column, kind in enumerate((Kind.READ, Kind.WRITE, Kind.ATOMIC)):
-                self._counts[row, column] += np.count_nonzero(part["kind"] == kind)
-        outside = accesses[~is_shared]
-        _, first = np.unique(outside[["address", "size", "kind"]], return_index=True)
-        number = np.ravel_multi_index(self._state.current_block[::-1], self._state.grid[::-1])
-        self._kept.append(outside[first])
-        self._blocks.append(np.full(len(first), number, np.int64))
+        for row, chosen in enumerate((~is_shared, is_shared)):
+            kinds = np.bincount(accesses["kind"][chosen], minlength=Kind.ATOMIC + 1)
+            self._counts[row] += kinds[[Kind.READ, Kind.WRITE, Kind.ATOMIC]]
+        rows = np.flatnonzero(~is_shared)
+        order = rows[np.lexsort([blocks[rows], *(accesses[name][rows] for name in ("kind", "size", "address"))])]
+        ranked, owners = accesses[order], blocks[order]
+        same = owners[1:] == owners[:-1]
+        for name in ("kind", "size", "address"):
+            same &= ranked[name][1:] == ranked[name][:-1]
+        first = np.append(True, ~same)[: len(order)]
+        self._kept.append(ranked[first])
+        self._blocks.append(owners[first])
 
-    def _race(self, first: Any, second: Any, blocks: tuple[tuple[int, int, int], tuple[int, int, int]]) -> IradError:
-        state = self._state
+    def _race(self, entries: Any, owners: Any, race: Race) -> IradError:
+        state, (first, second) = self._state, entries[[race.first, race.second]]
+        blocks = state.block_at(int(owners[race.first])), state.block_at(int(owners[race.second]))
         sites = [state.lowered.sites[int(entry["site"])] for entry in (first, second)]
         threads = [state.thread_at(int(entry["thread"])) for entry in (first, second)]
         inside = blocks[0] == blocks[1]

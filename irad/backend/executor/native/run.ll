@@ -9,9 +9,11 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare ptr @llvm.frameaddress.p0(i32)
 declare ptr @aligned_alloc(i64, i64)
 declare i64 @irad.cuda.exchange(ptr)
+declare void @irad.cuda.log_block(ptr, i64)
 
 ; Blocks number %first to %last - 1 of the order. The result is 0, or why it stopped: 1 the threads wait for each other,
-; 2 they wait at barriers of different kinds, 3 memory ran out, 4 an access outside of all arrays.
+; 2 they wait at barriers of different kinds, 3 memory ran out, 4 an access outside of all arrays; 5, if accesses are
+; logged, they wait at barriers in different places of the program.
 define i32 @irad.cuda.run(ptr %launch, i64 %first, i64 %last) nounwind noinline "frame-pointer"="all" {
 entry:
   %frame = call ptr @llvm.frameaddress.p0(i32 0)
@@ -60,6 +62,7 @@ define internal void @place_block(ptr %launch, i64 %position) nounwind {
   store i32 %y.32, ptr %to.y
   %to.z = call ptr @launch.ctaid_z(ptr %launch)
   store i32 %z.32, ptr %to.z
+  call void @irad.cuda.log_block(ptr %launch, i64 %number)
   ret void
 }
 
@@ -73,8 +76,7 @@ entry:
   call void @llvm.memset.p0.i64(ptr %shared, i8 -1, i64 %bytes, i1 false)
   %finished.slot = call ptr @launch.finished(ptr %launch)
   store i64 0, ptr %finished.slot
-  %epoch.slot = call ptr @launch.epoch(ptr %launch)
-  store i32 0, ptr %epoch.slot
+  call void @next_epoch(ptr %launch)
   call void @no_barrier(ptr %launch)
   %threads.slot = call ptr @launch.threads(ptr %launch)
   %threads = load ptr, ptr %threads.slot
@@ -94,6 +96,15 @@ each:
   %more = icmp ult i64 %next, %count
   br i1 %more, label %each, label %done
 done:
+  ret void
+}
+
+; Accesses before and after are ordered.
+define internal void @next_epoch(ptr %launch) nounwind {
+  %epoch.slot = call ptr @launch.epoch(ptr %launch)
+  %epoch = load i32, ptr %epoch.slot
+  %epoch.more = add i32 %epoch, 1
+  store i32 %epoch.more, ptr %epoch.slot
   ret void
 }
 
@@ -118,6 +129,8 @@ entry:
   %waiting.slot = call ptr @launch.waiting(ptr %launch)
   %failed.slot = call ptr @launch.failed(ptr %launch)
   %fault.slot = call ptr @launch.fault(ptr %launch)
+  %room.slot = call ptr @launch.room(ptr %launch)
+  %mixed.slot = call ptr @launch.mixed_thread(ptr %launch)
   br label %round
 round:
   %turn = phi i64 [ 0, %entry ], [ %turn.next, %again ]
@@ -142,6 +155,13 @@ live:
   %all = icmp eq i64 %both, %count
   br i1 %all, label %barrier, label %warps
 barrier:
+  %room = load i64, ptr %room.slot
+  %logs = icmp ne i64 %room, 0
+  %mixed.thread = load i32, ptr %mixed.slot
+  %in.two.places = icmp sge i32 %mixed.thread, 0
+  %reported = and i1 %logs, %in.two.places
+  br i1 %reported, label %places, label %agreed
+agreed:
   %released = call i1 @release(ptr %launch)
   br i1 %released, label %again, label %mixed
 warps:
@@ -161,6 +181,8 @@ out.of.memory:
   ret i32 3
 outside:
   ret i32 4
+places:
+  ret i32 5
 }
 
 ; A round.
@@ -282,10 +304,7 @@ entry:
   %barriers = load i64, ptr %barriers.slot
   %barriers.more = add i64 %barriers, 1
   store i64 %barriers.more, ptr %barriers.slot
-  %epoch.slot = call ptr @launch.epoch(ptr %launch)
-  %epoch = load i32, ptr %epoch.slot
-  %epoch.more = add i32 %epoch, 1
-  store i32 %epoch.more, ptr %epoch.slot
+  call void @next_epoch(ptr %launch)
   %kinds.slot = call ptr @launch.kinds(ptr %launch)
   %kinds = load i32, ptr %kinds.slot
   call void @no_barrier(ptr %launch)

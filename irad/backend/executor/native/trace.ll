@@ -1,6 +1,6 @@
 ; The log of what threads do to memory that other threads see, read by trace.py.
 ;
-; Kinds (dialect.py): 1 read, 2 write, 4 atomic, 8 event of a warp.
+; Kinds (dialect.py): 1 read, 2 write, 4 atomic, 8 event of a warp, 16 the beginning of a block.
 
 declare ptr @realloc(ptr, i64)
 declare ptr @llvm.frameaddress.p0(i32)
@@ -123,6 +123,20 @@ log:
   %index = load i32, ptr %index.slot
   %lanes = zext i32 %group to i64
   call void @append(ptr %launch, i64 %lanes, i32 0, i32 8, i32 0, i32 %index, i32 0)
+  br label %done
+done:
+  ret void
+}
+
+; A block begins, with this number.
+define void @irad.cuda.log_block(ptr %launch, i64 %number) nounwind {
+entry:
+  %room.slot = call ptr @launch.room(ptr %launch)
+  %room = load i64, ptr %room.slot
+  %kept = icmp ne i64 %room, 0
+  br i1 %kept, label %log, label %done
+log:
+  call void @append(ptr %launch, i64 %number, i32 0, i32 16, i32 0, i32 0, i32 0)
   br label %done
 done:
   ret void
