@@ -215,8 +215,11 @@ def const_int(type_: Type, value: int) -> ConstantInt:
 
 
 def const_float(type_: Type, value: float) -> ConstantFloat:
-    """A `float` or `double` constant (a `float`'s value is rounded to it)."""
+    """A `half`, `float` or `double` constant (the value of the smaller ones is rounded)."""
     assert isinstance(type_, FloatType)
+    if type_ is types.HALF:
+        rounded = struct.pack("<e", value)
+        return ConstantFloat(type_, None, struct.unpack("<e", rounded)[0], f"0xH{struct.unpack('<H', rounded)[0]:04X}")
     assert type_ in (types.FLOAT, types.DOUBLE)
     if type_ is types.FLOAT and math.isfinite(value):
         value = struct.unpack("<f", struct.pack("<f", value))[0]
@@ -229,7 +232,7 @@ def zero(type_: Type) -> Constant:
     match type_:
         case IntType():
             return const_int(type_, 0)
-        case FloatType() if type_ in (types.FLOAT, types.DOUBLE):
+        case FloatType() if type_ in (types.HALF, types.FLOAT, types.DOUBLE):
             return const_float(type_, 0.0)
         case types.PointerType():
             return ConstantNull(type_)

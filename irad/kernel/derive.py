@@ -16,6 +16,7 @@ from irad.errors import InternalError, SignatureError
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.kernel.convention import KERNEL
+from irad.kernel.half import define_rounding
 from irad.kernel.operations import give_bodies, restore_atomics
 from irad.kernel.program import ENTRY, KernelProgram, load
 from irad.kernel.refusals import check_communication, check_tape
@@ -102,6 +103,7 @@ def derive_kernel(
     add_wrapper(module, name, program, kinds, mode, derivative, axes)
     restore_atomics(module)
     give_bodies(module)
+    define_rounding(module)
     linked = _linked(print_module(module), name)
     has_dynamic = any(each.is_dynamic for each in program.shared)
     return KernelDerivative(

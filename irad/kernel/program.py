@@ -26,6 +26,7 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import Parameter, const_int
+from irad.kernel.half import widen_halves
 from irad.kernel.operations import call_atomics, drop_bodies
 from irad.kernel.shared_memory import SharedArray, pass_shared, shared_arrays
 from irad.kernel.toolchain import NVPTX
@@ -69,7 +70,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     _settle_axes(function, axes)
     text = scalarise(equality.hide(print_module(module)), (ENTRY,), NVPTX)
     made = parse_module(text)
-    changed = [step(made) for step in (expand_masked, split_vectors, restore_types)]
+    changed = [step(made) for step in (expand_masked, split_vectors, restore_types, widen_halves)]
     if any(changed):
         made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
         restore_types(made)

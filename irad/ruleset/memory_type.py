@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
+
+_SIZES: Final = {"half": 2, "float": 4, "double": 8}
+"""Bytes of numbers that can carry a derivative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class MemoryType:
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""
-        return tuple((offset, text) for offset, text in self.fields if text in ("float", "double"))
+        return tuple((offset, text) for offset, text in self.fields if text in _SIZES)
 
     def holds_unknown_pointers(self) -> bool:
         """Whether it has pointers of which nothing is known."""
@@ -49,31 +53,28 @@ class MemoryType:
 
     def seen_from(self, offset: int) -> MemoryType | None:
         """The pattern as a pointer to a byte of it sees it; None where that is inside a number."""
-        sizes = {"float": 4, "double": 8}
         fields = [((start - offset) % self.stride, text) for start, text in self.fields]
-        if any(start + sizes.get(text, 1) > self.stride for start, text in fields):
+        if any(start + _SIZES.get(text, 1) > self.stride for start, text in fields):
             return None
         return replace(self, fields=tuple(sorted(fields)))
 
     def floats_within(self, size: int) -> tuple[tuple[int, str], ...]:
         """The numbers in so many bytes from the start of the pattern, which repeats; those at the end that fit in."""
-        sizes = {"float": 4, "double": 8}
         starts = range(0, size, self.stride)
         found = [(start + offset, text) for start in starts for offset, text in self.floats()]
-        return tuple((offset, text) for offset, text in found if offset + sizes[text] <= size)
+        return tuple((offset, text) for offset, text in found if offset + _SIZES[text] <= size)
 
     def lone_float(self) -> str | None:
         """The float type when the memory holds nothing else, without gaps."""
-        sizes = {"float": 4, "double": 8}
         if len(self.fields) == 1:
             (offset, text) = self.fields[0]
-            if offset == 0 and sizes.get(text) == self.stride:
+            if offset == 0 and _SIZES.get(text) == self.stride:
                 return text
             return None
         kinds = {text for _, text in self.fields}
-        if len(kinds) != 1 or not kinds <= set(sizes):
+        if len(kinds) != 1 or not kinds <= set(_SIZES):
             return None
         (kind,) = kinds
-        size = sizes[kind]
+        size = _SIZES[kind]
         offsets = [offset for offset, _ in self.fields]
         return kind if offsets == list(range(0, self.stride, size)) else None

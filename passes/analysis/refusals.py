@@ -132,6 +132,8 @@ def _precision_error(unit: Unit, inst: Instruction) -> IradError | None:
     kind = inst.type
     if inst not in unit.activity.active or not isinstance(kind, FloatType) or kind in (types.FLOAT, types.DOUBLE):
         return None
+    if kind is types.HALF and isinstance(inst, Load | Cast):
+        return None  # on their way from or to memory
     return UnsupportedError(
         f"irad does not differentiate numbers of type {kind}, only single and double precision",
         "compute in float or double (C's long double and _Float16 are neither)",

@@ -30,7 +30,7 @@ from irad.passes.request import MemoryType
 
 _BACK: Final = Position(-1, 0)
 _MOST_PLACES: Final = 64  # in one object at which floats are distinguished
-_BY_TEXT: Mapping[str, FloatType] = {"double": types.DOUBLE, "float": types.FLOAT}
+_BY_TEXT: Mapping[str, FloatType] = {"double": types.DOUBLE, "float": types.FLOAT, "half": types.HALF}
 
 
 @dataclass(frozen=True, slots=True)

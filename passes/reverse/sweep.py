@@ -300,7 +300,8 @@ class Sweep:
                 "cotangents are added to such memory by atomic operations, which take one number",
             )
         shadow = self.shadow(pointer)
-        if pointer in self.augmented.unit.meetings.common and shadow.type is types.PTR:
+        is_common = pointer in self.augmented.unit.meetings.common and shadow.type is types.PTR
+        if is_common and amount.type is not types.HALF:
             self.build.call(sum_function(self.build.module, amount.type), [shadow, amount])
             return
         added = self.build.atomic("fadd", amount, shadow)

@@ -19,7 +19,7 @@ from irad.passes.request import ParameterKind
 from irad.ruleset.memory_type import MemoryType
 from tests.cuda.case import Case
 
-FLOATS = {"float64": "double", "float32": "float"}
+FLOATS = {"float64": "double", "float32": "float", "float16": "half"}
 SLICE = 1 << 16
 
 

@@ -363,6 +363,58 @@ def like(array: np.ndarray, values: np.ndarray) -> np.ndarray:
     return made
 
 
+# --- half precision ---------------------------------------------------------------------------------------------------
+
+
+def halves(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        v = x[i] * x[i] + x[i]
+        if v > x[0]:
+            v = v / x[1]
+        for _ in range(2):
+            v = v - x[i] * np.float16(0.5)
+        y[i] = v
+
+
+def test_half_precision():
+    """Numbers of few digits, with which half precision computes exactly: its differences are those of real numbers."""
+    x = np.array([1.0, 2.0, -3.0, 4.0, 0.5, -0.25], np.float16)
+    case = Case(halves, halves, lambda rng: (x.copy(), np.zeros(6, np.float16)), 1, 32, (1,), (0, 1))
+    launch = launch_of(case)
+    value = case.fresh()
+    launch.run(value)
+    v = x * x + x
+    large = v > x[0]
+    np.testing.assert_array_equal(value[1], np.where(large, v / x[1], v) - x)
+    seed = np.array([1, 2, 1, -1, 4, 1], np.float16)
+    scale = np.where(large, 0.5, 1.0)
+    expected = seed * (scale * (2.0 * x + 1.0) - 1.0)
+    expected[1] -= np.sum(seed * large * v / 4.0)
+    for plan in ("default", "save_all"):
+        shadows = {0: np.zeros(6, np.float16), 1: seed.copy()}
+        arguments = case.fresh()
+        launch.run_derivative(launch.derivative(options=Options(plan=plan)), arguments, shadows, races=True)
+        np.testing.assert_array_equal(arguments[1], value[1])
+        np.testing.assert_array_equal(shadows[0], expected.astype(np.float16))
+    tangents = {0: seed.copy(), 1: np.zeros(6, np.float16)}
+    launch.run_derivative(launch.derivative(FORWARD_MODE), case.fresh(), tangents)
+    forward = seed * (scale * (2.0 * x + 1.0) - 1.0) - large * v / 4.0 * seed[1]
+    np.testing.assert_allclose(tangents[1], forward, rtol=2e-3)
+
+
+def test_numbers_that_are_rounded_to_half_precision():
+    def rounded(x, y):
+        i = cuda.grid(1)
+        y[i] = float64(np.float16(x[i]) * np.float16(x[i]))
+
+    case = Case(rounded, rounded, lambda rng: (X.copy(), Y.copy()), 2, 32, (1,), (0, 1))
+    launch = launch_of(case)
+    shadows = {0: np.zeros(64), 1: np.ones(64)}
+    launch.run_derivative(launch.derivative(), case.fresh(), shadows)
+    np.testing.assert_array_equal(shadows[0], 2.0 * X.astype(np.float16).astype(float))
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
