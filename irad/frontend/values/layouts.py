@@ -15,7 +15,8 @@ from irad.frontend.numba.target import target_context
 
 INACTIVE_TYPES: Final[set[Type]] = set()  # types that a user declared to carry no derivative
 
-FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
+FLOATS = (types.float32, types.float64)
+HALF: Final = types.float16  # in arrays of kernels: on the CPU Numba has the type, but no arithmetic
 COMPLEX = (types.complex64, types.complex128)
 
 
@@ -32,7 +33,7 @@ def holds_floats(element: Type) -> bool:
         return any(holds_floats(field.type) for field in element.fields.values())
     if isinstance(element, types.NestedArray):
         return holds_floats(element.dtype)
-    return element in FLOATS or element in COMPLEX
+    return element == HALF or element in FLOATS or element in COMPLEX
 
 
 def tuple_type(like: types.BaseTuple, items: tuple[Type, ...]) -> Type:
@@ -65,13 +66,15 @@ def size_of_element(element: Any) -> int:
         return int(element.size)
     if isinstance(element, types.NestedArray):
         return int(element.nitems) * size_of_element(element.dtype)
+    if element == HALF:
+        return 2
     context = target_context()
     return int(context.get_abi_sizeof(context.get_data_type(element)))
 
 
 def floats_of_element(element: Type) -> list[tuple[int, Any]]:
     """Offset and LLVM type of each float in an array element."""
-    known = {str(llvm_type): llvm_type for llvm_type in (ir.FloatType(), ir.DoubleType())}
+    known = {str(llvm_type): llvm_type for llvm_type in (ir.HalfType(), ir.FloatType(), ir.DoubleType())}
     return [(offset, known[text]) for offset, text in _fields_of_element(element, 0) if text in known]
 
 
@@ -83,6 +86,8 @@ def _fields_of_element(element: Any, start: int) -> Iterator[tuple[int, str]]:
         case types.NestedArray():
             for i in range(element.nitems):
                 yield from _fields_of_element(element.dtype, start + i * size_of_element(element.dtype))
+        case _ if element == HALF:
+            yield start, "half"
         case _:
             yield from fields_of_llvm(target_context().get_data_type(element), start)
 
