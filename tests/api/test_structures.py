@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -172,6 +172,41 @@ def test_what_a_dictionary_can_do_in_compiled_code() -> None:
     found = irad.grad(looks_up)({"a": np.ones(2), "b": 1.0}, "a")
     assert (found["a"].tolist(), found["b"]) == ([4.0, 4.0], 1.0)
     assert irad.grad(uses)(OrderedDict(b=np.ones(1), a=np.ones(2)))["a"].tolist() == [8.0, 4.0]
+
+
+class Parameters(dict[str, Any]):
+    """Is made as a dictionary is."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+class Named(dict[str, Any]):
+    """Is made otherwise."""
+
+    def __init__(self, name: str, **items: Any) -> None:
+        super().__init__(items)
+        self.name = name
+
+
+class Layers(list[Any]):
+    pass
+
+
+def test_gradients_keep_the_classes_of_dictionaries_and_lists() -> None:
+    @njit
+    def energy(params: Any) -> Any:
+        return params["w"].sum() ** 2 * params["layers"][0]
+
+    parts: dict[str, Any] = {"w": np.ones(2), "layers": Layers([3.0, np.ones(1)])}
+    made = [Parameters(parts), OrderedDict(parts), defaultdict(list, parts), Named("a", **parts)]
+    for given, cls in zip(made, [Parameters, OrderedDict, defaultdict, dict], strict=True):
+        gradient = irad.grad(energy)(given)
+        assert (type(gradient), type(gradient["layers"])) == (cls, Layers)
+        assert gradient["w"].tolist() == [12.0, 12.0]
+        assert gradient["layers"][0] == 4.0
+        value, tangent = irad.jvp(energy, (given,), (gradient,))
+        assert (value, tangent) == (12.0, 2 * 144.0 + 16.0)
 
 
 def test_classes_with_equal_names_and_types_are_told_apart() -> None:

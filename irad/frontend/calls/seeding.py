@@ -20,7 +20,7 @@ from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of, ways_of
 from irad.frontend.values import build, layouts, tree
-from irad.frontend.values.gradients import may_be_tangent
+from irad.frontend.values.gradients import may_be_cotangent
 from irad.frontend.values.tree import Content, LeafKind
 
 _DATA_FIELD = 4
@@ -116,7 +116,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         case LeafKind.RECORD:
             good, wanted = seed_type == return_type, "a record of the same dtype, or None for no weight"
         case LeafKind.LIST | LeafKind.OBJECT:
-            good = may_be_tangent(build.content_of(return_type), seed_type)
+            good = may_be_cotangent(build.content_of(return_type), seed_type)
             wanted = "a value of the same type and structure (irad.data.make_zero makes one), or None for no weight"
         case LeafKind.INERT | LeafKind.OPTIONAL:
             good, wanted = False, "None: the value has no derivative"

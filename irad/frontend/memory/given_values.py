@@ -147,6 +147,8 @@ class GivenValues(Notes):
                 self._given_parts(known, given, place, shadow, name)
             case tree.InstanceContent():
                 self._given_instance(known, given, place, name)
+            case tree.ListContent() if isinstance(given, tree.TupleContent):
+                self._given_packed_list(known, given, place, name)
             case tree.ListContent():
                 assert isinstance(given, tree.ListContent)
                 self._given_list(known, given, place, name)
@@ -237,6 +239,16 @@ class GivenValues(Notes):
             item = build.gep(items, [build.mul(loop.index, INTP(given.stride))])
             target = self._item(content, shadow, loop.index)
             self._part(content.item, given.item, item, target, f"{name}[…]")
+
+    def _given_packed_list(self, content: tree.ListContent, given: tree.TupleContent, place: Any, name: str) -> None:
+        """A tuple that stands for a list."""
+        count, shadow = self._word(), self._shadow()
+        self._refuse_length(name, INTP(len(given.parts)), count)
+        each = self._each(content)
+        for number, part in enumerate(given.parts):
+            with each(INTP(number)):
+                target = self._item(content, shadow, INTP(number))
+                self._part(content.item, part, self._at(place, part.offset), target, f"{name}[{number}]")
 
     def _given_dictionary(
         self, content: tree.DictionaryContent, given: tree.DictionaryContent, place: Any, name: str

@@ -14,6 +14,7 @@ import inspect
 import itertools
 import json
 import re
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -132,6 +133,17 @@ def class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
     return made
 
 
+_MAKERS: Final = {(base.__new__, base.__init__) for base in (dict, OrderedDict, defaultdict, list)}
+
+
+def remade_class(cls: type) -> type:
+    """The class of what stands in the place of a dictionary or list: its own, if that is made as Python's are.
+
+    Otherwise it is the next one that is.
+    """
+    return next(each for each in cls.__mro__ if (each.__new__, each.__init__) in _MAKERS)
+
+
 def shown_names(text: str) -> str:
     """Types in a text of Numba's, with the names of the owners for those of the classes here."""
     return _NAME.sub(r"\1", text)
@@ -179,10 +191,12 @@ def _check_keys(keys: tuple[Any, ...]) -> None:
 
 def _maker(owner: type, keys: tuple[Any, ...]) -> Maker:
     """What the class of a tuple makes of parts: the structure."""
+    if issubclass(owner, defaultdict):
+        return lambda cls, *items: owner(None, zip(keys, items, strict=True))
     if issubclass(owner, dict):
         return lambda cls, *items: owner(zip(keys, items, strict=True))
     if issubclass(owner, list):
-        return lambda cls, *items: list(items)
+        return lambda cls, *items: owner(items)
 
     def instance(cls: type, *items: Any) -> Any:
         made = _new(owner)

@@ -25,7 +25,7 @@ class StructureDispatcher(CPUDispatcher):
 
     def typeof_pyval(self, val: Any) -> Any:
         """Numba's hook for what its C code cannot type."""
-        if is_packed_type(type(val)):
+        if is_packed_type(type(val)) or (isinstance(val, tuple) and is_structure(val)):
             return types.pyobject
         return self._type_of(val) if isinstance(val, Structure) else super().typeof_pyval(val)
 

@@ -5,7 +5,6 @@ Nothing has to be unpacked: the class of such a tuple, called by Numba, makes th
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
@@ -17,7 +16,7 @@ from numba.extending import typeof_impl
 from irad.data.recursive import containers as containers  # registers them
 from irad.data.recursive.kinds import Container, kind_of_type, when_changed
 from irad.errors import HERE, SignatureError
-from irad.frontend.packing.classes import class_for
+from irad.frontend.packing.classes import class_for, remade_class
 from irad.message import with_article
 
 _PLAIN: Final = frozenset({np.ndarray, float, int, bool, complex, str, type(None), np.float64, np.float32, np.int64})
@@ -76,10 +75,11 @@ def _items(values: Any) -> list[Any]:
 def _packer_of(cls: Any) -> Callable[[Any], Any]:
     """How values of a type are packed that are, or are in, a structure."""
     if issubclass(cls, dict):
-        owner = OrderedDict if issubclass(cls, OrderedDict) else dict
+        owner = remade_class(cls)
         return lambda value: tuple.__new__(class_for(owner, tuple(value)), _items(value.values()))
     if issubclass(cls, list):
-        return lambda value: tuple.__new__(class_for(cls, tuple(range(len(value)))), _items(value))
+        owner = remade_class(cls)
+        return lambda value: tuple.__new__(class_for(owner, tuple(range(len(value)))), _items(value))
     if issubclass(cls, tuple):
         return lambda value: tuple.__new__(cls, _items(value))
     names = None if cls in _PLAIN else _fields_of(cls)

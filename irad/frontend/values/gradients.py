@@ -9,7 +9,7 @@ from typing import Any, assert_never, cast
 from numba.core import types
 
 from irad.frontend.numba.boxing import OwnedRecord
-from irad.frontend.packing.classes import have_parts_alike
+from irad.frontend.packing.classes import have_parts_alike, structure_of
 from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import COMPLEX, mapped, tuple_type
@@ -118,6 +118,22 @@ def _is_of_its_type(content: tree.Content) -> bool:
     if isinstance(content, tree.InstanceContent):
         return is_mirrored(content)
     return tree.has_derivative(content) and all(map(_is_of_its_type, tree.children(content)))
+
+
+def may_be_cotangent(content: tree.Content, given: Any) -> bool:
+    """Whether a value of a Numba type may be the cotangent of some content that is returned.
+
+    A list that Python gives in a structure is packed, and stands for a list all the same.
+    """
+    if isinstance(content, tree.ListContent) and not content.is_typed and is_packed_list(given):
+        return all(may_be_cotangent(content.item, item) for item in given.types)
+    return may_be_tangent(content, given)
+
+
+def is_packed_list(numba_type: Any) -> bool:
+    """Whether a type is that of a tuple which stands for a list."""
+    packed = structure_of(numba_type)
+    return packed is not None and issubclass(packed.owner, list)
 
 
 def may_be_tangent(content: tree.Content, given: Any) -> bool:

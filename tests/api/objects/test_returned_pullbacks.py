@@ -392,6 +392,31 @@ def test_other_numbers():
     assert once[1] == pytest.approx(3.0 * 2.0 * 1.5 + (np.conj(1.0j) * z).real)
 
 
+def test_lists_beside_structures():
+    """Beside a dictionary, Python's lists are given to compiled code as tuples."""
+
+    @njit
+    def parts(params):
+        return params, [params["w"] * 2.0, params["w"] * params["k"]], [params["k"] ** 2, params["k"]]
+
+    params = {"w": np.ones(2), "k": 3.0}
+    value, pullback = irad.vjp(parts, params)
+    cotangent = irad.data.make_zero(value)
+    cotangent[0]["w"][:] = 10.0
+    cotangent[1][0][0], cotangent[1][1][1], cotangent[2][0] = 0.5, 1.0, 1.0
+    for _ in range(2):
+        (gradient,) = pullback(cotangent)
+        assert (gradient["w"].tolist(), gradient["k"]) == ([11.0, 13.0], 1.0 + 6.0)
+    (gradient,) = pullback((value[0], None, [1.0, 10.0]))
+    assert (gradient["w"].tolist(), gradient["k"]) == ([1.0, 1.0], 3.0 + 6.0 + 10.0)
+    pair = [np.ones(2), np.ones(2)]
+    for wrong in ((params, pair, [1.0]), (params, pair[:1], None), (params, [np.ones(2), np.ones(3)], None)):
+        with pytest.raises(irad.SignatureError, match="has other lengths, keys or shapes"):
+            pullback(wrong)
+    with pytest.raises(irad.SignatureError, match=r"the cotangent of value\[1\]"):
+        pullback((params, [1.0, 2.0], None))
+
+
 MISFITS = [
     (python_list, [1.0]),
     (list_of_arrays, [np.ones(2), np.ones(2)]),
