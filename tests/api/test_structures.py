@@ -205,6 +205,7 @@ def test_gradients_keep_the_classes_of_dictionaries_and_lists() -> None:
         assert (type(gradient), type(gradient["layers"])) == (cls, Layers)
         assert gradient["w"].tolist() == [12.0, 12.0]
         assert gradient["layers"][0] == 4.0
+        assert cls is not defaultdict or gradient.default_factory is None
         value, tangent = irad.jvp(energy, (given,), (gradient,))
         assert (value, tangent) == (12.0, 2 * 144.0 + 16.0)
 

@@ -7,6 +7,7 @@ types of the argument itself. Either is followed side by side with what was note
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
@@ -202,7 +203,8 @@ class GivenValues(Notes):
             return
         element = context.get_data_type(content.type.dtype).as_pointer()
         start = build.bitcast(data, element)
-        with cgutils.loop_nest(build, shape, INTP) as indices:
+        # an array that was returned may have no shadow
+        with build.if_then(cgutils.is_not_null(build, low)), cgutils.loop_nest(build, shape, INTP) as indices:
             target = cgutils.get_item_pointer2(context, build, start, shape, strides, content.type.layout, indices)
             item = cgutils.get_item_pointer(context, build, given_type, array, indices)
             self._floats(content.type.dtype, item, target)
@@ -235,7 +237,7 @@ class GivenValues(Notes):
         if self._visit is None and tree.is_plain(content.item):
             return
         each = self._each(content)
-        with cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
+        with self._if_there(content, shadow), cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
             item = build.gep(items, [build.mul(loop.index, INTP(given.stride))])
             target = self._item(content, shadow, loop.index)
             self._part(content.item, given.item, item, target, f"{name}[…]")
@@ -246,9 +248,17 @@ class GivenValues(Notes):
         self._refuse_length(name, INTP(len(given.parts)), count)
         each = self._each(content)
         for number, part in enumerate(given.parts):
-            with each(INTP(number)):
+            with self._if_there(content, shadow), each(INTP(number)):
                 target = self._item(content, shadow, INTP(number))
                 self._part(content.item, part, self._at(place, part.offset), target, f"{name}[{number}]")
+
+    def _if_there(self, content: tree.ListContent, shadow: Any) -> AbstractContextManager[Any]:
+        """A list of numbers that was returned may have no shadow."""
+        return (
+            self._builder.if_then(cgutils.is_not_null(self._builder, shadow))
+            if tree.is_plain(content.item)
+            else nullcontext()
+        )
 
     def _given_dictionary(
         self, content: tree.DictionaryContent, given: tree.DictionaryContent, place: Any, name: str

@@ -3,7 +3,7 @@
 Value and shadow are followed side by side. What is noted is what `object_walk` notes of arguments, for the same
 readers: where the derivatives of numbers and arrays lie, of how many items, under which keys. So it holds for the value
 as it was returned, whatever becomes of that. Where a shadow leads nowhere, nothing that has a derivative was stored:
-zeroed memory of an arena takes its place.
+zeroed memory of an arena takes its place, or null that of an array or a list of numbers.
 """
 
 from __future__ import annotations
@@ -93,6 +93,13 @@ class ReturnedWalk(Reader):
         none = cgutils.is_null(self._builder, shadow)
         return self._load(self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow), offset)
 
+    def _block(self, shadow: Any, size: Value, before: Any = None) -> Any:
+        """As `_floats`, of an array or a list of numbers: null for readers of words, who are to pass over it."""
+        if shadow is None or not isinstance(self._notes, Regions):
+            return self._floats(shadow, size, before)
+        start = shadow if before is None else self._builder.gep(shadow, [self._builder.neg(before)])
+        return self._builder.select(cgutils.is_null(self._builder, shadow), shadow, start)
+
     def _floats(self, shadow: Any, size: Value, before: Any = None) -> Any:
         """Memory of so many bytes that begins so many bytes before an address in a shadow, or stands for it."""
         if shadow is None:
@@ -120,7 +127,7 @@ class ReturnedWalk(Reader):
         size, before = extent.size(build), build.sub(extent.data, extent.low)
         data = None if shadow is None else self._load(shadow, ARRAY_DATA)
         dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
-        self._note(self._floats(data, size, before), before, size, *dimensions)
+        self._note(self._block(data, size, before), before, size, *dimensions)
 
     def _instance(self, content: tree.InstanceContent, fields: Any, shadow: Any) -> None:
         if tree.is_headed(content):
@@ -135,10 +142,14 @@ class ReturnedWalk(Reader):
         build = self._builder
         count, items = self._items_of(content, pointer)
         field, size = (LIST.offset("items"), LIST.size) if content.is_typed else (HEADER_DATA, HEADER_SIZE)
-        room = build.add(build.mul(count, INTP(content.stride)), INTP(content.prefix))
-        shadows = self._within(self._floats(self._behind(shadow, field, size), room), content.prefix)
+        payload, room = self._behind(shadow, field, size), build.mul(count, INTP(content.stride))
+        if payload is not None and content.prefix:
+            behind = build.gep(payload, [INTP(content.prefix)])
+            payload = build.select(cgutils.is_null(build, payload), payload, behind)
+        is_plain = tree.is_plain(content.item)
+        shadows = self._block(payload, room) if is_plain else self._floats(payload, room)
         self._note(count, shadows)
-        if tree.is_plain(content.item):
+        if is_plain:
             return
         each = self._notes.notes_of_items(count)
         with cgutils.for_range(build, count, intp=INTP) as loop, each():

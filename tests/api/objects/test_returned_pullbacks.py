@@ -97,7 +97,8 @@ def nested(x):
 @njit
 def partly_constant(x):
     """Some of these parts have no shadow."""
-    return [np.ones(2), np.array([x, x * x])], (Spring(np.ones(1), 2.0), Spring(np.ones(1), x))
+    numbers = List([1.0, 2.0]), [3.0, 4.0], List([List([5.0]), List([6.0])])
+    return [np.ones(2), np.array([x, x * x])], (Spring(np.ones(1), 2.0), Spring(np.ones(1), x)), numbers
 
 
 @njit
@@ -151,8 +152,8 @@ CASES = [
     (nested, (1.0, by_number(_7=List([5.0]), _1=List([1.0, 2.0])))),
     (nested, (1.0, None)),
     (nested, (None, by_number(_7=List([5.0]), _1=List([1.0, 2.0])))),
-    (partly_constant, ([np.array([3.0, 4.0]), np.array([5.0, 6.0])], SPRINGS)),
-    (partly_constant, (None, (None, SPRINGS[1]))),
+    (partly_constant, ([np.array([3.0, 4.0]), np.array([5.0, 6.0])], SPRINGS, None)),
+    (partly_constant, (None, (None, SPRINGS[1]), (List([1.0, 2.0]), [3.0, 4.0], List([List([5.0]), List([6.0])])))),
     (empty, (List.empty_list(float64), 1.0)),
     (strided, ([np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])], (np.ones(2), [3.0]))),
     (same_twice, ([np.array([1.0, 2.0]), np.array([4.0, 8.0])], TWICE, np.array([16.0, 32.0]))),
