@@ -20,10 +20,11 @@ from irad.cuda.devices.device import ArrayView, Device, Launch
 from irad.cuda.devices.pool import Buffer
 from irad.errors import SignatureError, SourceLocation, TapeLimitError
 from irad.kernel.derive import KernelDerivative
+from irad.kernel.wrapper import WARP
 
 _WORD: Final = 8
 _SLICE: Final = 64
-"""Slices are multiples of it, so that each begins at an address that the tape aligns to."""
+"""Slices are multiples of it; the tape has whole words, and slices for whole warps."""
 _FIRST_SLICE: Final = 256
 _REPORT: Final = struct.Struct("<QQ")
 _SHADOW_ALIGNMENT: Final = 8
@@ -184,7 +185,7 @@ class Run:
         saved = self.saved(stack, sums)
         report = self.lend(stack, _REPORT.size)
         while True:
-            size = launch.threads * self.tape.slice
+            size = -(-launch.threads // WARP) * WARP * self.tape.slice
             self.check_limit(size)
             buffer = self.device.pool.tape(size, launch.stream)
             self.device.clear(report.address, _REPORT.size, launch.stream)
