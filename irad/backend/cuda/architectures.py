@@ -19,25 +19,33 @@ _FIRST_ISA: Final = {
     "sm_90a": 80,
     "sm_100": 86,
     "sm_100a": 86,
-    "sm_101": 86,
     "sm_120": 87,
     "sm_120a": 87,
 }
 """The first version of the PTX language with each architecture, times ten."""
 
 
-def instruction_set(arch: str) -> int:
-    """The version of the PTX language that code for an architecture is written in, times ten: as old as can be.
+def target_of(arch: str) -> tuple[str, int]:
+    """What LLVM is asked for: an architecture, and the version of the PTX language, times ten, as old as can be.
+
+    A GPU newer than all that irad knows runs the code of the newest one before it.
 
     Args:
         arch: as ``sm_90``.
 
     Raises:
-        BackendError: irad does not know it.
+        BackendError: it is none, or too old.
     """
+    digits = arch.removeprefix("sm_")
+    if arch not in _FIRST_ISA and digits.isdecimal():
+        older = [each for each in _FIRST_ISA if _number(each).isdecimal() and int(_number(each)) < int(digits)]
+        arch = max(older, key=lambda each: int(_number(each)), default=arch)
     if arch not in _FIRST_ISA:
         raise BackendError(
-            f"irad does not compile for {arch!r}",
-            f"name one of {', '.join(_FIRST_ISA)}; a newer GPU runs the PTX of an older one",
+            f"irad does not compile for {arch!r}", f"name one of {', '.join(_FIRST_ISA)}, or a newer one"
         )
-    return max(OLDEST_ISA, _FIRST_ISA[arch])
+    return arch, max(OLDEST_ISA, _FIRST_ISA[arch])
+
+
+def _number(arch: str) -> str:
+    return arch.removeprefix("sm_")

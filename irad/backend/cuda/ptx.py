@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
-from irad.backend.cuda.architectures import instruction_set
+from irad.backend.cuda.architectures import target_of
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.lowering import HOST_SYMBOLS, TRIPLE, entry_name, lower_kernel, refuse_call, undefined_calls
 from irad.backend.cuda.toolkit import find_libdevice
@@ -90,8 +90,8 @@ def _optimised(kernel: KernelModule, machine: Any, level: int, bounds: LaunchBou
 
 def _machine(arch: str, level: int) -> Any:
     _prepare_llvm()
-    features = f"+ptx{instruction_set(arch)}"
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=features, opt=level)
+    target, isa = target_of(arch)
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=target, features=f"+ptx{isa}", opt=level)
 
 
 @cache

@@ -258,3 +258,11 @@ def test_parameters_lead_to_global_memory_and_what_is_called_once_is_inlined():
 def test_device_functions_that_shall_not_be_inlined_are_not():
     text = TRIPLE + HELPER.replace("@twice(ptr %p) {", "@twice(ptr %p) noinline {")
     assert "call.uni" in compile_ptx(KernelModule(text, "k"))
+
+
+NEWER = {"sm_80": "sm_80", "sm_88": "sm_87", "sm_90a": "sm_90a", "sm_103": "sm_100", "sm_999": "sm_120"}
+
+
+@pytest.mark.parametrize(("arch", "target"), NEWER.items())
+def test_newer_gpus_run_code_of_older_ones(arch: str, target: str):
+    assert f".target {target}\n" in compile_ptx(scalar("fadd double %d, 1.0", "double"), arch)
