@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import threading
 import weakref
 
@@ -152,14 +153,15 @@ def test_local_arrays_stay_with_their_thread():
     assert (counts.global_writes, counts.global_reads, counts.shared_writes) == (8, 0, 0)
 
 
-def test_addresses_of_local_arrays_that_are_chosen_are_private():
+@pytest.mark.parametrize("barrier", [BARRIER, ""], ids=["in a frame", "on the stack"])
+def test_addresses_of_local_arrays_that_are_chosen_are_private(barrier: str):
     body = f"""
   %one = alloca double, align 8
   %two = alloca double, align 8
   %odd = trunc i32 %t to i1
   %p = select i1 %odd, ptr %one, ptr %two
-  store double 1.0, ptr %p
-{BARRIER}
+  store volatile double 1.0, ptr %p
+{barrier}
   %w = load double, ptr %p
   %to = getelementptr double, ptr %out, i64 %i
   store double %w, ptr %to
@@ -272,6 +274,24 @@ def test_code_is_freed_with_the_kernel():
     del loaded
     gc.collect()
     assert engine() is None
+
+
+def test_launches_leave_no_memory_behind():
+    body = f"""
+  %local = alloca [32 x double], align 8
+  %slot = getelementptr double, ptr %local, i64 %t.64
+  store volatile double 1.0, ptr %slot
+{BARRIER}
+  %w = load volatile double, ptr %slot
+  %old = atomicrmw fadd ptr %out, double %w monotonic
+  ret void"""
+    text, limit, out = kernel("ptr %out", body), 30_000, np.zeros(1)  # kilobytes; the frames of one launch take 256
+    run(text, 1, 32, out, races=True)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(200):
+        run(text, (1, 1, 1), (32, 32, 1), out)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + limit
+    assert out[0] == 32 + 200 * 1024
 
 
 def test_a_kernel_in_which_nobody_waits_is_no_coroutine():
