@@ -28,7 +28,6 @@ from irad.ir.values import GlobalVariable, Value
 
 TRIPLE = "nvptx64-nvidia-cuda"
 DYNAMIC_SHARED = "irad.dynamic_shared"
-_LINKAGES = frozenset({"linkonce_odr", "linkonce", "weak", "weak_odr", "common"})
 
 
 def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]]:
@@ -47,6 +46,8 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
         operations.rewrite(module, function)
         if function is not kernel:
             function.prefix = ("internal",)
+            # It may wait for other threads; where it cannot, LLVM finds that out and drops the word.
+            function.attributes += ("convergent",)
     _name_arrays(module)
     _name_shared_memory(module)
     kernel.convention = "ptx_kernel"
@@ -85,9 +86,7 @@ def _name_parameters(kernel: Function, body: Function, lowered: Lowered) -> None
 
 def _for_the_assembler(options: KernelOptions) -> Iterator[str]:
     """Attributes of the kernel: registers of a thread; threads of a block, blocks of a processor and of a cluster."""
-    bounds = options.launch_bounds
-    bounds = bounds if isinstance(bounds, tuple | list) else (bounds,)
-    limits = options.max_registers, *bounds
+    limits = options.max_registers, *options.launch_bounds
     for name, limit in zip(("maxnreg", "maxntid", "minctasm", "maxclusterrank"), limits, strict=False):
         if limit is not None:
             yield f'"nvvm.{name}"="{limit}"'

@@ -51,7 +51,7 @@ class KernelOptions:
     fastmath: bool = False
     debug: bool = False
     max_registers: int | None = None
-    launch_bounds: int | tuple[int, ...] | None = None
+    launch_bounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,8 @@ def options_of(function: object) -> KernelOptions:
     """What the user's decorator says; for a plain function nothing."""
     given = getattr(function, "targetoptions", {})
     known = {field.name: given[field.name] for field in fields(KernelOptions) if given.get(field.name) is not None}
-    return KernelOptions(**known)
+    bounds = known.pop("launch_bounds", ())
+    return KernelOptions(**known, launch_bounds=(bounds,) if isinstance(bounds, int) else tuple(bounds))
 
 
 def lower(function: Callable[..., Any], argument_types: tuple[Any, ...], options: KernelOptions) -> Lowered:
@@ -192,7 +193,7 @@ def lower(function: Callable[..., Any], argument_types: tuple[Any, ...], options
         library, symbol = compat.cuda_kernel(compiler, compiled, function, options.debug)
         named = tuple(zip(compiled.fndesc.args, compiled.signature.args, strict=True))
         return Lowered(
-            texts=tuple(map(str, library.modules)),
+            texts=tuple(dict.fromkeys(map(str, library.modules))),  # what two functions call is listed twice
             symbol=symbol,
             arguments=named,
             counts=tuple(len(context.get_arg_packer([type_]).argument_types) for _, type_ in named),

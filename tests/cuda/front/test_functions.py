@@ -12,6 +12,11 @@ import pytest
 from numba import cuda, types
 from numba.core import errors as numba_errors
 
+try:
+    from numba.cuda.extending import overload
+except ImportError:  # Numba's own target has that of Numba
+    from numba.extending import overload
+
 import irad
 from irad.frontend.cuda import numba_cuda
 from irad.frontend.cuda.program import load_kernel
@@ -91,6 +96,56 @@ def test_a_barrier_in_a_function():
     x = np.arange(8.0)
     run(kernel, 1, 8, (x,), races=True)
     np.testing.assert_array_equal(x, np.roll(np.arange(8.0), -3))
+    module = load_kernel(cuda.jit(kernel), (F8,)).module
+    functions = [each for each in parse_module(module.text).defined_functions() if each.name != module.name]
+    assert functions
+    assert all("convergent" in each.attributes and each.prefix == ("internal",) for each in functions)
+
+
+@cuda.jit(device=True)
+def mirrored(value, t):
+    part = cuda.shared.array(8, types.float64)
+    part[t] = value
+    cuda.syncthreads()
+    value = part[7 - t]
+    cuda.syncthreads()
+    return value
+
+
+@cuda.jit(device=True)
+def twice_mirrored(value, t):
+    return 2.0 * mirrored(value, t)
+
+
+def test_shared_memory_of_a_function_that_two_others_call():
+    """It is one array, as it is to the GPU; NVVM would not link it."""
+
+    def kernel(x):
+        t = cuda.threadIdx.x
+        x[t] = mirrored(x[t], t) + twice_mirrored(x[t], t)
+
+    x = np.arange(8.0)
+    run(kernel, 1, 8, (x,), races=True)
+    np.testing.assert_array_equal(x, 3.0 * np.arange(8.0)[::-1])
+
+
+def doubled_and_shifted(x):
+    raise NotImplementedError("in kernels only")
+
+
+@overload(doubled_and_shifted, target="cuda")
+def _doubled_and_shifted(x):
+    return lambda x: 2.0 * x + cuda.threadIdx.x
+
+
+def test_overloads_of_the_user():
+    def kernel(x):
+        t = cuda.threadIdx.x
+        x[t] = doubled_and_shifted(x[t])
+
+    x = np.arange(8.0)
+    run(kernel, 1, 8, (x,))
+    np.testing.assert_array_equal(x, 3.0 * np.arange(8.0))
 
 
 def raising(x, y):
@@ -206,6 +261,21 @@ def test_numbas_own_tables_stay_as_they_are():
     assert descriptor.cuda_target._typingctx is not numba_cuda._CONTEXTS._made[0]
     assert nvvm.NVVM is not numba_cuda._Nvvm
     assert dispatcher.get_current_device.__module__.startswith("numba")
+
+
+def test_the_names_of_numba_that_are_used_exist():
+    """The first test to run with a new version of Numba or numba-cuda."""
+    from numba.cuda import compiler, descriptor, dispatcher, target
+    from numba.cuda.cudadrv import nvvm
+
+    assert {"_typingctx", "_targetctx"} <= vars(descriptor.cuda_target).keys()
+    assert callable(compiler.compile_cuda)
+    assert compiler.global_compiler_lock is not None
+    assert dispatcher.get_current_device
+    assert {"data_layout", "get_ir_version"} <= vars(nvvm.NVVM).keys()
+    assert target.CUDATypingContext.resolve_value_type
+    is_wrapped = hasattr(target.CUDATargetContext, "prepare_cuda_kernel")
+    assert is_wrapped != hasattr(compiler, "kernel_fixup")
 
 
 def test_everything_is_put_back_after_an_error():
