@@ -133,10 +133,11 @@ def class_for(owner: Any, keys: tuple[Any, ...]) -> type[Structure]:
     return made
 
 
-_MAKERS: Final = {(base.__new__, base.__init__) for base in (dict, OrderedDict, defaultdict, list)}
+_BUILT_IN: Final[tuple[Any, ...]] = (dict, OrderedDict, defaultdict, list)
+_MAKERS: Final = {(base.__new__, base.__init__) for base in _BUILT_IN}
 
 
-def remade_class(cls: type) -> type:
+def remade_class(cls: Any) -> Any:
     """The class of what stands in the place of a dictionary or list: its own, if that is made as Python's are.
 
     Otherwise it is the next one that is.

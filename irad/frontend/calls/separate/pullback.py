@@ -42,7 +42,7 @@ _I64 = ir.IntType(64)
 _VOID_POINTER = cgutils.voidptr_t
 
 
-def _notes(builder: IRBuilder, notes: Mapping[Content, Any], content: Content) -> NotedWords:
+def _notes(builder: IRBuilder, notes: Mapping[Any, Any], content: Content) -> NotedWords:
     return NotedWords(builder, builder.load(notes[content]))
 
 
@@ -178,10 +178,10 @@ class _Pullback:
                 add_final(context, builder, shadow, given)
             return
         value = context.get_returned_value(builder, derivation.return_type, builder.load(state.value))
-        lanes = [
+        returned = [
             (shadow, partial(_notes, builder, notes)) for shadow, notes in zip(state.shadows, state.notes, strict=True)
         ]
-        seeding.add_seeds(context, builder, derivation.return_type, value, self._seeds, lanes, self._raise_on)
+        seeding.add_seeds(context, builder, derivation.return_type, value, self._seeds, returned, self._raise_on)
 
     def _raise_on(self, misfits: Iterable[seeding.Misfit]) -> None:
         for misfit in misfits:
