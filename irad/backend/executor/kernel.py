@@ -49,13 +49,13 @@ class ExecutableKernel:
     """A kernel as machine code, which is freed with the object. Any number of threads may run it at the same time.
 
     Attributes:
-        name: of the kernel.
+        name: of the kernel, as messages have it.
         races: whether it looks for races.
     """
 
     def __init__(self, module: KernelModule, *, races: bool = False) -> None:
-        self.name, self.races = module.name, races
         self._lowered: Lowered = lower(module, races=races)
+        self.name, self.races = self._lowered.name, races
         self._engine, self._start = _code(self._lowered)
 
     @property

@@ -141,8 +141,7 @@ class Trace:
         launch = self._state.launch
         offset = address - launch.shared
         if 0 <= offset < launch.shared_bytes:
-            name, inner = self._state.lowered.shared.name_at(offset)
-            return f"{'dynamic shared memory' if name is None else f'the shared array {name}'} at byte {inner}"
+            return self._state.lowered.shared.words_at(offset)
         for extent in self._extents:
             if extent.address <= address < extent.address + extent.size:
                 return f"element {(address - extent.address) // extent.itemsize} of {extent.name or 'an array'}"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import cuda, types
 
+import irad
 from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
 from irad.backend.executor.schedule import REVERSED, STRIDED
+from irad.errors import SourceLocation
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.program import load_kernel
 from tests.cuda.case import Case
@@ -35,3 +38,28 @@ def test_kernels_stay_inside_of_their_arrays(case: Case):
         case.check(arguments)
         assert report.accesses is not None
         assert report.accesses.global_writes + report.accesses.global_atomics > 0
+
+
+def racing(x, out):
+    i = cuda.grid(1)
+    add(out, i % 3, x[i])
+
+
+@cuda.jit(device=True)
+def add(out, i, value):
+    out[i] += value
+
+
+def test_messages_have_the_users_names():
+    program = load_kernel(racing, (types.float64[::1], types.float64[::1]))
+    x, out = np.ones(6), np.zeros(3)
+    extents = [Extent(a.ctypes.data, a.nbytes, name, a.itemsize) for name, a in (("x", x), ("out", out))]
+    with pytest.raises(irad.RaceError) as caught:
+        load(program.module, races=True).run(
+            (2, 1, 1), (3, 1, 1), flatten(program.signature, (x, out)), extents=extents
+        )
+    error = caught.value
+    assert error.problem == "racing has a race on element 0 of out"
+    assert error.location is not None
+    assert (error.location.function, [place.function for place in error.callers]) == ("add", ["racing"])
+    assert error.location.line == SourceLocation.of(add).line + 1

@@ -50,7 +50,7 @@ PLAIN = "  %old = load i32, ptr %to\n  %new = add i32 %old, 1\n  store i32 %new,
 def test_a_missing_barrier(schedule: Schedule):
     x, y = np.arange(32.0), np.zeros(32)
     broken = reversal("")
-    with pytest.raises(irad.RaceError, match="race on the shared array s at byte") as caught:
+    with pytest.raises(irad.RaceError, match=r"race on element [0-9]+ of a shared array with 64 elements") as caught:
         run(broken, 1, 32, x, y, races=True, schedule=schedule)
     error = caught.value
     lines = {place.line for place in error.locations if place is not None}
@@ -279,3 +279,20 @@ def test_shared_memory_that_was_not_written_is_not_a_number(short: str):
     body = body.replace("zeroinitializer", "0" if short == "i32" else "0.0")
     run(kernel("ptr %y", body, SHARED.replace("64 x double", f"{64 * 8 // size} x {short}")), 2, 4, y)
     assert (y == -1).all() if short == "i32" else np.isnan(y).all()
+
+
+def test_shared_memory_is_named_in_the_users_words():
+    outside = (
+        "@s = internal addrspace(3) global [3 x float] undef, align 4\n"
+        "@v = internal addrspace(3) global double undef, align 8\n"
+        "@irad.dynamic_shared = external addrspace(3) global [0 x i8], align 16\n"
+    )
+    places = {
+        "getelementptr (float, ptr addrspace(3) @s, i64 2)": "element 2 of a shared array with 3 elements",
+        "@v": "a shared variable",
+        "getelementptr (i8, ptr addrspace(3) @irad.dynamic_shared, i64 5)": "byte 5 of dynamic shared memory",
+    }
+    for place, words in places.items():
+        module = kernel("", f"  store i8 1, ptr addrspace(3) {place}\n  ret void", outside)
+        with pytest.raises(irad.RaceError, match=f"race on {words}"):
+            run(module, 1, 2, races=True, dynamic_shared=8)

@@ -35,12 +35,14 @@ class Lowered:
 
     Attributes:
         text: LLVM text with the function of a thread.
+        name: of the kernel, for messages.
         parameters: types and names of the kernel's parameters.
         shared: where shared arrays are.
         sites: places, by number.
     """
 
     text: str
+    name: str
     parameters: tuple[tuple[Type, str], ...]
     shared: SharedMemory
     sites: tuple[Site, ...]
@@ -62,11 +64,11 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     check_operations(module)
     shared = lay_out_shared(module)
     retarget(module, llvm.get_process_triple(), str(machine.target_data))
-    sites = Sites(DebugInfo(module))
+    sites = Sites(DebugInfo(module), kernel.name)
     make_thread(function, shared, sites, instrument if races else None)
     _forget_metadata(module)
     define_libdevice(module)
-    return Lowered(print_module(module), parameters, shared, tuple(sites.all))
+    return Lowered(print_module(module), sites.name, parameters, shared, tuple(sites.all))
 
 
 def _inlined(kernel: KernelModule, machine: Any) -> tuple[Module, Function]:

@@ -14,10 +14,11 @@ from irad.errors import InternalError, UnsupportedError
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
+from irad.ir.types import Type
 from irad.ir.values import Constant, ConstantExpression, GlobalVariable, Poison, Undef, Value, parts_of
 
 _SPACE: Final = "addrspace(3)"
-_ALIGNMENT: Final = 16
+_ALIGNMENT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +27,24 @@ class SharedMemory:
 
     Attributes:
         offsets: bytes from the start of the block's range, by symbol.
-        sizes: their bytes.
+        contents: what is there.
         static_bytes: where dynamic shared memory begins.
-        has_dynamic: whether the kernel uses that.
     """
 
     offsets: dict[str, int]
-    sizes: dict[str, int]
+    contents: dict[str, Type]
     static_bytes: int
-    has_dynamic: bool
 
-    def name_at(self, offset: int) -> tuple[str | None, int]:
-        """The array at an offset into the range and the offset into that array; None for dynamic shared memory."""
+    def words_at(self, offset: int) -> str:
+        """What is at an offset into the range."""
         for name, start in self.offsets.items():
-            if start <= offset < start + self.sizes[name]:
-                return name, offset - start
-        return None, offset - self.static_bytes
+            type_ = self.contents[name]
+            if start <= offset < start + types.size_of(type_):
+                if not isinstance(type_, types.ArrayType):
+                    return "a shared variable"
+                number = (offset - start) // types.size_of(type_.element)
+                return f"element {number} of a shared array with {type_.count} elements"
+        return f"byte {offset - self.static_bytes} of dynamic shared memory"
 
 
 def lay_out_shared(module: Module) -> SharedMemory:
@@ -50,7 +53,7 @@ def lay_out_shared(module: Module) -> SharedMemory:
     Raises:
         UnsupportedError: an array has initial contents.
     """
-    offsets, sizes, end, has_dynamic = dict[str, int](), dict[str, int](), 0, False
+    offsets, found, end = dict[str, int](), dict[str, Type](), 0
     for name, variable in module.globals.items():
         if _SPACE not in variable.prefix:
             continue
@@ -61,13 +64,10 @@ def lay_out_shared(module: Module) -> SharedMemory:
                 "shared memory has none on a GPU either",
             )
         variable.prefix, variable.initializer, variable.constant = ("external",), None, False
-        if name == DYNAMIC_SHARED:
-            has_dynamic = True
-            continue
-        end = _round_up(end)
-        offsets[name], sizes[name] = end, types.size_of(variable.value_type)
-        end += sizes[name]
-    return SharedMemory(offsets, sizes, _round_up(end), has_dynamic)
+        if name != DYNAMIC_SHARED:
+            offsets[name], found[name] = _round_up(end), variable.value_type
+            end = offsets[name] + types.size_of(variable.value_type)
+    return SharedMemory(offsets, found, _round_up(end))
 
 
 def _round_up(size: int) -> int:
@@ -119,7 +119,7 @@ def _address(
         return value
     operands = [_address(part, build, symbols, memory, base) for part in value.operands]
     match value:
-        case ConstantExpression(opcode="getelementptr", source_type=types.Type() as source):
+        case ConstantExpression(opcode="getelementptr", source_type=Type() as source):
             return build.gep(source, operands[0], operands[1:])
         case ConstantExpression(opcode="ptrtoint" | "inttoptr" | "bitcast" | "trunc" | "ptrtoaddr" as opcode):
             return build.cast(opcode, operands[0], value.type)

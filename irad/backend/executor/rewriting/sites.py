@@ -33,17 +33,30 @@ class Sites:
 
     Attributes:
         debug: of the module that the kernel was in.
+        symbol: of the kernel.
+        name: the kernel as the user knows it, once a place tells.
         all: the places by number.
     """
 
     debug: DebugInfo
+    symbol: str
+    name: str = ""
     all: list[Site] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name = self.symbol
 
     def add(self, words: str, inst: ir.Instruction) -> int:
         """The number of a new place."""
         chain = self.debug.inline_chain(inst)
+        if len(chain) > 1 and self.symbol.startswith(chain[-1].function):
+            self._learn(chain.pop().function, chain[-1].function)
         self.all.append(Site(words, chain[0] if chain else None, tuple(chain[1:])))
         return len(self.all) - 1
+
+    def _learn(self, wrapper: str, function: str) -> None:
+        """Numba's kernel calls the user's function; that of a derivative has a longer symbol."""
+        self.name = function if wrapper == self.symbol else f"the derivative of {function}"
 
     def __getitem__(self, number: int) -> Site:
         return self.all[number]
