@@ -1,4 +1,4 @@
-"""Derivatives of the test kernels, run on the executor, against differences and each other."""
+"""Derivatives of kernels as text, run on the executor: what `tests/cuda/host` does not see from outside."""
 
 from __future__ import annotations
 
@@ -79,8 +79,7 @@ def dot(a: dict[int, Any], b: dict[int, Any]) -> float:
     return float(sum(np.vdot(np.asarray(a[p], float), np.asarray(b[p], float)) for p in a if p in b))
 
 
-@EVERY_CASE
-def test_reverse_mode_agrees_with_differences(case: Case):
+def agrees_with_differences(case: Case):
     launch = launch_of(case)
     tangents, seeds = directions(case, 1), cotangents(case, 2)
     change = difference(case, tangents, 1e-3 if is_single(case) else 1e-6)
@@ -91,8 +90,7 @@ def test_reverse_mode_agrees_with_differences(case: Case):
     case.check(arguments)
 
 
-@EVERY_CASE
-def test_forward_mode_agrees_with_reverse_mode(case: Case):
+def agrees_with_forward_mode(case: Case):
     launch = launch_of(case)
     tangents, seeds = directions(case, 3), cotangents(case, 4)
     carried = {p: t.copy() if isinstance(t, np.ndarray) else t for p, t in tangents.items()}
@@ -104,8 +102,7 @@ def test_forward_mode_agrees_with_reverse_mode(case: Case):
     assert dot(shadows, tangents) == pytest.approx(dot(outputs, {p: seeds[p] for p in outputs}), rel=tolerance)
 
 
-@EVERY_CASE
-def test_no_schedule_finds_a_race_or_another_result(case: Case):
+def does_not_depend_on_the_order(case: Case):
     launch = launch_of(case)
     made, seeds = launch.derivative(apart=True), cotangents(case, 5)
     found = []
@@ -131,7 +128,7 @@ def test_the_plans_agree(case: Case):
             np.testing.assert_allclose(shadow, found[0][position], rtol=1e-4 if is_single(case) else 1e-9, atol=1e-12)
 
 
-# --- the tests above can fail -----------------------------------------------------------------------------------------
+# --- faults on purpose ------------------------------------------------------------------------------------------------
 
 STENCIL = KERNELS["stencil"]
 
@@ -214,9 +211,9 @@ ROTATED = Case(rotated, rotated_reference, lambda rng: (rng.normal(size=48), np.
 
 
 def test_dynamic_shared_memory():
-    test_reverse_mode_agrees_with_differences(ROTATED)
-    test_forward_mode_agrees_with_reverse_mode(ROTATED)
-    test_no_schedule_finds_a_race_or_another_result(ROTATED)
+    agrees_with_differences(ROTATED)
+    agrees_with_forward_mode(ROTATED)
+    does_not_depend_on_the_order(ROTATED)
 
 
 def test_a_tape_that_does_not_fit_is_reported():
