@@ -234,3 +234,33 @@ def test_a_tape_that_does_not_fit_is_reported():
     assert report[0] <= size < SLICE
     for p, shadow in plenty.items():
         np.testing.assert_array_equal(enough[p], shadow)
+
+
+def polynomial(x, c, y):
+    """A small table that all threads read."""
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = c[0] + x[i] * (c[1] + x[i] * c[2])
+
+
+def polynomial_reference(x, c, y):
+    y[:] = c[0] + x * (c[1] + x * c[2])
+
+
+def test_what_all_threads_read_takes_few_atomic_operations():
+    arguments = (lambda rng: (rng.normal(size=256), rng.normal(size=3), np.zeros(256)))
+    case = Case(polynomial, polynomial_reference, arguments, 4, 64, (2,), (0, 1, 2))
+    launch, seeds = launch_of(case), cotangents(case, 12)
+    atomics, found = {}, {}
+    for plan in ("default", "save_all"):
+        shadows = found[plan] = {p: s.copy() for p, s in seeds.items()}
+        made = launch.derivative(options=Options(plan=plan), apart=True)
+        report, _ = launch.run_derivative(made, case.fresh(), shadows, races=True)
+        assert report.accesses is not None
+        atomics[plan] = report.accesses.global_atomics
+    assert atomics["save_all"] >= 3 * 256
+    assert 5 * atomics["default"] <= atomics["save_all"], atomics
+    assert atomics["default"] == 3 * 256 // 32  # one for each number and warp
+    np.testing.assert_allclose(found["default"][1], found["save_all"][1])
+    x = case.fresh()[0]
+    np.testing.assert_allclose(found["default"][1], [np.sum(seeds[2] * x**n) for n in range(3)])
