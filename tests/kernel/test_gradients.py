@@ -250,6 +250,7 @@ def polynomial_reference(x, c, y):
 def test_what_all_threads_read_takes_few_atomic_operations():
     def arguments(rng):
         return (rng.normal(size=256), rng.normal(size=3), np.zeros(256))
+
     case = Case(polynomial, polynomial_reference, arguments, 4, 64, (2,), (0, 1, 2))
     launch, seeds = launch_of(case), cotangents(case, 12)
     atomics, found = {}, {}
