@@ -19,6 +19,7 @@ _MADE_BY_NUMBA: Final = {
     "GUFunc": "a ufunc made by numba.guvectorize",
     "CFunc": "a numba.cfunc function",
 }
+_KERNELS: Final = ("CUDADispatcher", "DerivativeKernel")  # by name: numba.cuda may not be imported
 _COMPILED: Final = "irad differentiates compiled code, and compiles plain Python functions itself"
 
 
@@ -87,6 +88,20 @@ def _class(f: Any) -> tuple[str, str, str]:
     return f"{f.__qualname__} is a class", "pass a function that creates the instance and returns a float", _COMPILED
 
 
+def _kernel(f: Any) -> tuple[str, str, str]:
+    kernel = getattr(f, "kernel", f)
+    name = kernel.py_func.__qualname__
+    if kernel.targetoptions.get("device"):
+        remedy = f"differentiate a kernel that calls it, with irad.cuda.grad, or pass the plain function {name}.py_func"
+        return f"{name} is a device function for a GPU", remedy, _COMPILED
+    return (
+        f"{name} is a CUDA kernel",
+        f"(a) irad.cuda.grad({name})[blocks, threads](…), with irad.Duplicated(x, dx) for arrays, or (b) irad.inspect, "
+        "which shows its derivative",
+        "many threads run a kernel, which returns nothing: what is differentiated are its arguments",
+    )
+
+
 def _library(f: Any) -> tuple[str, str, str]:
     name = spelled(f)
     arguments = ", ".join("xyzw"[: getattr(f, "nin", 1)])
@@ -99,6 +114,7 @@ def _library(f: Any) -> tuple[str, str, str]:
 
 
 _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[str, str, str]]], ...]] = (
+    (lambda f: type(f).__name__ in _KERNELS, _kernel),
     (inspect.ismethod, _method),
     (lambda f: isinstance(f, functools.partial), _partial),
     (lambda f: isinstance(f, np.vectorize), _vectorized),

@@ -16,7 +16,7 @@ from irad.options import Options
 from irad.report.model import Report, Stage
 
 if TYPE_CHECKING:
-    from irad.report.kernels.collect import AnyCollector
+    from irad.report.kernels.recognise import AnyCollector
 
 _STAGES = click.Choice([stage.value for stage in Stage])
 _EXAMPLES = """\b
@@ -130,13 +130,13 @@ def _collector(
 ) -> AnyCollector:
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
     from irad.frontend.calls.dispatcher import DerivativeDispatcher
-    from irad.report.kernels.collect import collector_of
-    from irad.report.kernels.subject import is_kernel
+    from irad.report.kernels.recognise import collector_of, kernel_of
 
     function, module = load_function(target)
     args = arguments_of(function, module, expression, signature)
     primal = function.primal if isinstance(function, DerivativeDispatcher) else function
-    primal = primal.py_func if is_kernel(primal) else primal
+    kernel = kernel_of(function)
+    primal = primal if kernel is None else kernel.py_func
     return collector_of(function, args, positions_of(primal, *positions), options)
 
 

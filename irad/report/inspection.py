@@ -11,8 +11,7 @@ from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options
 from irad.report.html import notebook, render
-from irad.report.kernels.collect import AnyCollector, collector_of
-from irad.report.kernels.subject import is_kernel
+from irad.report.kernels.recognise import AnyCollector, collector_of, kernel_of
 from irad.report.model import Report, Stage
 from irad.report.shown.amounts import short_signature
 from irad.report.shown.as_json import to_json
@@ -162,7 +161,7 @@ def inspect(
 
     Args:
         f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave, or a kernel
-            of ``numba.cuda.jit``, for which neither a GPU nor a driver is needed.
+            of ``numba.cuda.jit`` or its derivative, for which neither a GPU nor a driver is needed.
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``). For types nothing is run;
             with arguments, the derivative is called once, on copies of them, to measure its tape, when the facts are
             first asked for.
@@ -183,7 +182,8 @@ def inspect(
         >>> "fmul" in irad.inspect(cube, float64).stage("adjoint")
         True
     """
-    named = f.py_func if is_kernel(f) else f
+    kernel = kernel_of(f)
+    named = f if kernel is None else kernel.py_func
     return Inspection(collector_of(f, args, chosen(named, argnums, argnames, None), options))
 
 

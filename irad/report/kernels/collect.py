@@ -1,12 +1,12 @@
-"""From a kernel and the types of a launch to a `Report`; and the choice between that and a function for the CPU."""
+"""From a kernel and the types of a launch to a `Report`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from irad.errors import BackendError, IradError, UnsupportedError
 from irad.frontend.numba.cpu import location_of
@@ -14,12 +14,11 @@ from irad.ir.debug_info import DebugInfo
 from irad.ir.text.parser import parse_module
 from irad.kernel.derive import KernelDerivative
 from irad.kernel.program import ENTRY, load
-from irad.options import Options
 from irad.passes.pipeline import COMPLETE
-from irad.report.collect import EARLY, Collector
+from irad.report.collect import EARLY
 from irad.report.kernels.code import code_of, optimized_stage, ptx_stage
 from irad.report.kernels.names import KernelNamer
-from irad.report.kernels.subject import KernelSubject, is_kernel, kernel_subject
+from irad.report.kernels.subject import KernelSubject
 from irad.report.lines import Variables, line_facts, refusals
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.model import KernelCode, Report, Stage, StageText, TextLine
@@ -27,22 +26,11 @@ from irad.report.names import Namer
 from irad.report.observed import Observed
 from irad.report.source import UserSource
 from irad.report.stages import facts_stage, python_stage
-from irad.report.subject import subject_of
 from irad.report.variables import Copies
 from irad.source_text import names_in
 
 ALL = tuple(stage for stage in Stage if stage not in (Stage.NUMBA_IR, Stage.ADJOINT_PYTHON, Stage.ASM))
 """The stages of a kernel."""
-
-
-def collector_of(
-    f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None = None, options: Options | None = None
-) -> AnyCollector:
-    """What makes reports on the derivative of a function or of a kernel; the arguments are those of `irad.inspect`."""
-    if not is_kernel(f):
-        return Collector(subject_of(f, args, argnums, options), args)
-    positions = (argnums,) if isinstance(argnums, int) else argnums
-    return KernelCollector(kernel_subject(f, args, positions, options), args)
 
 
 @dataclass
@@ -188,9 +176,6 @@ class KernelCollector:
         """The program as the engine reads it, of a kernel that is not differentiated."""
         module = parse_module(load(self.subject.program.module, self.subject.axes).text)
         return lines_of_functions(module.defined_functions(), DebugInfo(module), self.source, self.namer)
-
-
-AnyCollector: TypeAlias = Collector | KernelCollector
 
 
 def _no_stage(stage: Stage) -> UnsupportedError:

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
 import numba
 from numba.core import types
 
+from irad.cuda.calls.compiled import memory_of
+from irad.cuda.calls.flatten import Primal
 from irad.driver import Observer
 from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.cuda.program import KernelProgram, load_kernel
-from irad.frontend.values.abi import leaves_of, memory_of_parameter
+from irad.frontend.values.abi import leaves_of
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.text.parser import parse_module
 from irad.ir.worklist import reachable
 from irad.kernel.derive import KernelDerivative, derive_kernel
 from irad.options import Options
 from irad.passes.request import ParameterKind
-from irad.ruleset.memory_type import MemoryType
-
-_NUMBER: Final = (LeafKind.NUMBER,)
-
-
-def is_kernel(f: Any) -> bool:
-    """Whether something is a kernel of `numba.cuda.jit`; does not import `numba.cuda`."""
-    module = sys.modules.get("numba.cuda.dispatcher")
-    return module is not None and isinstance(f, module.CUDADispatcher)
+from irad.report.kernels.recognise import is_kernel
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,8 @@ class KernelSubject:
         Raises:
             IradError: the kernel cannot be differentiated.
         """
-        kinds, memory = _parameters(self.program, self.positions)
+        primal = Primal(self.program)
+        kinds, memory = _kinds(primal, self.positions), memory_of(primal)
         try:
             return derive_kernel(
                 self.program.module, kinds, memory, self.options, apart=True, axes=self.axes, observe=observe
@@ -138,26 +131,15 @@ def _is_register(symbol: str, axis: str) -> bool:
 
 
 def _is_active(leaf: Content) -> bool:
-    return leaf.kind in _NUMBER or (leaf.has_memory and leaf.kind is not LeafKind.INERT)
+    return leaf.kind is LeafKind.NUMBER or (leaf.has_memory and leaf.kind is not LeafKind.INERT)
 
 
-def _parameters(
-    program: KernelProgram, positions: Sequence[int]
-) -> tuple[list[ParameterKind], list[MemoryType | None]]:
-    """What each LLVM parameter carries and leads to."""
-    parameters = program.signature.parameters
-    starts = list(accumulate((len(each.flattened) for each in parameters), initial=0))
-    kinds, memory = [ParameterKind.CONST] * starts[-1], list[MemoryType | None]([None] * starts[-1])
-    for position, (parameter, start) in enumerate(zip(parameters, starts, strict=False)):
-        leaves = leaves_of(parameter.type, start)
-        ends = [*(leaf.index for leaf in leaves[1:]), start + len(parameter.flattened)]
-        for leaf, end in zip(leaves, ends, strict=True):
-            for index in range(leaf.index, end):
-                memory[index] = memory_of_parameter(leaf, index - leaf.index, active=False)
-            if position not in positions or not _is_active(leaf):
-                continue
-            if leaf.has_memory:
-                kinds[leaf.data_index] = ParameterKind.SHADOW
-            else:
-                kinds[leaf.index : leaf.index + leaf.float_count] = [ParameterKind.ACTIVE] * leaf.float_count
-    return kinds, memory
+def _kinds(primal: Primal, positions: Sequence[int]) -> list[ParameterKind]:
+    """What each LLVM parameter carries."""
+    kinds = [ParameterKind.CONST] * primal.count
+    for leaf in (leaf for each in primal.arguments if each.position in positions for leaf in each.leaves):
+        if leaf.has_memory and leaf.kind is not LeafKind.INERT:
+            kinds[leaf.data_index] = ParameterKind.SHADOW
+        elif leaf.kind is LeafKind.NUMBER:
+            kinds[leaf.index : leaf.index + leaf.float_count] = [ParameterKind.ACTIVE] * leaf.float_count
+    return kinds

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numba import cuda, float64, int64
 
 import irad
+import irad.cuda
 from irad.backend.cuda import toolkit
+from irad.cli.inspect import inspect
 from irad.errors import SignatureError, UnsupportedError
 from irad.report.kernels.names import cuda_name
 from irad.report.model import Stage
@@ -138,6 +143,57 @@ def test_arguments_and_names_choose_what_is_differentiated():
         irad.inspect(reverse_squares, *arguments, argnums=3)
     with pytest.raises(SignatureError, match="takes 4 arguments, and 1 were given"):
         irad.inspect(reverse_squares, arguments[0])
+
+
+def test_the_derivative_of_a_kernel_is_inspected_as_the_kernel(inspection):
+    dk = irad.cuda.grad(reverse_squares, options=irad.Options(plan="save_all"))
+    found = irad.inspect(dk, *TYPES)
+    assert repr(found) == repr(inspection)
+    assert "save_all" in found.report.options
+    assert found.plan != inspection.plan
+    with pytest.raises(SignatureError, match="made already"):
+        irad.inspect(dk, *TYPES, options=irad.Options())
+
+
+@pytest.mark.parametrize("use", [irad.grad, irad.check, irad.tape_report])
+def test_what_is_for_functions_says_what_is_for_kernels(use):
+    with pytest.raises(
+        SignatureError, match=r"(?s)reverse_squares is a CUDA kernel.*irad\.cuda\.grad\(reverse_squares\)"
+    ):
+        use(reverse_squares)
+    with pytest.raises(SignatureError, match="square is a device function"):
+        use(square)
+
+
+def test_functions_for_the_cpu_are_inspected_without_numba_cuda():
+    code = (
+        "import sys, irad, numba\n"
+        "print(irad.inspect(lambda x: x * x, numba.float64).adjoint.count('fmul'))\n"
+        "print([name for name in sys.modules if name.startswith('numba.cuda')])\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_command_line(tmp_path):
+    file = tmp_path / "kernels.py"
+    file.write_text(
+        "from numba import cuda\n\n\n@cuda.jit\ndef scale(x, a, y):\n    i = cuda.grid(1)\n"
+        "    if i < x.size:\n        y[i] = a * x[i] ** 2\n"
+    )
+    types = ("--sig", "float64[::1], float64, float64[::1]")
+    shown = CliRunner().invoke(inspect, [f"{file}:scale", *types, "--wrt", "x,a,y"])
+    assert shown.exit_code == 0, shown.output
+    assert "with respect to x, a, y" in shown.output
+    plan = CliRunner().invoke(inspect, [f"{file}:scale", *types, "--stage", "plan", "--explain", "8", "--no-pager"])
+    assert plan.exit_code == 0, plan.output
+    assert "element of x" in plan.output
+    profile = CliRunner().invoke(
+        inspect,
+        [f"{file}:scale", "--args", "np.ones(3), 2.0, np.ones(3)", "--html", str(tmp_path / "p.html"), "--profile"],
+    )
+    assert profile.exit_code != 0
+    assert "a kernel has no profile" in str(profile.exception) + profile.output
 
 
 @cuda.jit

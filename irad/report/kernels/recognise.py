@@ -1,0 +1,53 @@
+"""Is it a kernel? Answered without importing `numba.cuda`, which is not usable on every machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from irad.errors import SignatureError
+from irad.options import Options
+from irad.report.collect import Collector
+from irad.report.subject import subject_of
+
+if TYPE_CHECKING:
+    from irad.report.kernels.collect import KernelCollector
+
+AnyCollector: TypeAlias = Union[Collector, "KernelCollector"]
+
+
+def collector_of(
+    f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None = None, options: Options | None = None
+) -> AnyCollector:
+    """What makes reports on the derivative of a function or of a kernel; the arguments are those of `irad.inspect`."""
+    kernel = kernel_of(f)
+    if kernel is None:
+        return Collector(subject_of(f, args, argnums, options), args)
+    from irad.report.kernels.collect import KernelCollector  # imports numba.cuda
+    from irad.report.kernels.subject import kernel_subject
+
+    positions = (argnums,) if isinstance(argnums, int) else argnums
+    if kernel is not f:
+        if options is not None:
+            raise SignatureError(f"{f!r} is made already: options cannot be chosen any more", "inspect the kernel")
+        options = f.options
+    return KernelCollector(kernel_subject(kernel, args, positions, options), args)
+
+
+def kernel_of(f: Any) -> Any:
+    """The kernel that something is, or that it is the derivative of; None for everything else."""
+    if _is(f, "irad.cuda.derivatives", "DerivativeKernel"):
+        return f.kernel
+    return f if is_kernel(f) else None
+
+
+def is_kernel(f: Any) -> bool:
+    """Whether something is a kernel or a device function of `numba.cuda.jit`."""
+    return _is(f, "numba.cuda.dispatcher", "CUDADispatcher")
+
+
+def _is(value: Any, module: str, name: str) -> bool:
+    """Whether a value is of a class whose module may not be there yet: then nothing is."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)
