@@ -30,7 +30,8 @@ class _Configured:
     """A kernel with a configuration, as long as it runs on the executor."""
 
     def __init__(self, kernel: Any, configuration: tuple[Any, ...]) -> None:
-        self.kernel, self.launch = kernel, launch_of(configuration)
+        self.kernel, self.configuration = kernel, configuration
+        self.launch = launch_of(configuration)
 
     def __call__(self, *arguments: Any) -> None:
         device, record, launch = emulated(), current_record(), self.launch
@@ -39,7 +40,7 @@ class _Configured:
         elif device is not None:
             run_kernel(device, self.kernel, launch, arguments)
         else:  # configured inside of the block, launched outside
-            self.kernel[launch.grid, launch.block, launch.stream, launch.shared](*arguments)
+            self.kernel[self.configuration](*arguments)
 
 
 def install() -> None:

@@ -10,7 +10,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.flatten import array_of, flat_of, name_of, primal_of
-from irad.cuda.devices.device import Device, Launch
+from irad.cuda.devices.device import Device, Launch, handle_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.message import with_article
@@ -100,7 +100,7 @@ def launch_of(configuration: Any) -> Launch:
             "kernel[blocks, threads](…) or kernel[blocks, threads, stream, shared](…)",
             "a kernel runs in a grid of blocks of threads",
         )
-    stream = configuration[2] if len(configuration) > _FORMS[0] else 0
+    stream = handle_of(configuration[2]) if len(configuration) > _FORMS[0] else 0
     shared = configuration[3] if len(configuration) > _FORMS[1] else 0
     return Launch(_extent("blocks", configuration[0]), _extent("threads", configuration[1]), stream, int(shared))
 
@@ -131,4 +131,4 @@ def run_kernel(device: Device, kernel: Any, launch: Launch, arguments: tuple[Any
                 view = array_of(device, argument, leaf, value)
                 low, high = view.extent
                 memory.append(Extent(low, high - low, name_of(argument, leaf), view.dtype.itemsize))
-    device.launch(primal.program.module, launch, flat_of(primal, arguments), memory)
+    device.launch(primal.program.module, launch, flat_of(device, primal, arguments), memory)

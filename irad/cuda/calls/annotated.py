@@ -127,7 +127,7 @@ def annotated(
     call = AnnotatedCall(primal, tuple(found), width or 1, [], [ParameterKind.CONST] * primal.count)
     for argument, annotation in zip(primal.arguments, found, strict=True):
         _Reader(device, call, argument, annotation, forward).read()
-    call.flat = flat_of(primal, values)
+    call.flat = flat_of(device, primal, values)
     return call
 
 

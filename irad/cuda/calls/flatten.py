@@ -124,6 +124,13 @@ def array_of(device: Device, argument: Argument, leaf: Content, value: Any) -> A
     return found
 
 
-def flat_of(primal: Primal, values: Sequence[Any]) -> list[int | float]:
+def flat_of(device: Device, primal: Primal, values: Sequence[Any]) -> list[int | float]:
     """The LLVM parameters of a call; arrays have been found to be in memory that kernels can use (`array_of`)."""
-    return flatten(primal.program.signature, values)
+    return flatten(primal.program.signature, [_viewed(device, value) for value in values])
+
+
+def _viewed(device: Device, value: Any) -> Any:
+    """The value with views in place of arrays, whatever library they are of."""
+    if isinstance(value, tuple):
+        return tuple(_viewed(device, each) for each in value)
+    return device.view(value) or value

@@ -50,6 +50,18 @@ class ArrayView:
         return low, self.address + sum(reach for reach in reaches if reach > 0) + self.dtype.itemsize
 
     @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """So that a view may stand for the array."""
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "strides": self.strides,
+            "data": (self.address, self.readonly),
+        }
+
+    @property
     def relevant_strides(self) -> tuple[int, ...]:
         """Those along which one can step."""
         if not self.size:
@@ -64,6 +76,16 @@ def numpy_view(array: np.ndarray[Any, Any] | np.void) -> ArrayView:
     return ArrayView(address, found.shape, found.strides, found.dtype, readonly, array)
 
 
+def handle_of(stream: int) -> int:
+    """The driver's handle of a stream of Numba, CuPy or anything with the CUDA stream protocol; 0 is the default."""
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    handle = getattr(stream, "handle", getattr(stream, "ptr", stream))
+    handle = getattr(handle, "value", handle)
+    return int(handle) if handle else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """How a kernel is launched.
@@ -71,13 +93,13 @@ class Launch:
     Attributes:
         grid: blocks along x, y, z.
         block: threads of a block along x, y, z.
-        stream: as it was given; 0 is the default stream.
+        stream: handle of a stream; 0 is the default stream.
         shared: bytes of dynamic shared memory.
     """
 
     grid: Extent3
     block: Extent3
-    stream: Any = 0
+    stream: int = 0
     shared: int = 0
 
     @property
@@ -125,19 +147,19 @@ class Device(Protocol):
         """Waits until everything is done."""
         ...
 
-    def copy(self, to: int, source: int, size: int, stream: Any) -> None:
+    def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Copies bytes within the device."""
         ...
 
-    def clear(self, to: int, size: int, stream: Any) -> None:
+    def clear(self, to: int, size: int, stream: int) -> None:
         """Makes bytes zero."""
         ...
 
-    def upload(self, to: int, data: bytes, stream: Any) -> None:
+    def upload(self, to: int, data: bytes, stream: int) -> None:
         """Copies bytes to the device."""
         ...
 
-    def download(self, source: int, size: int, stream: Any) -> bytes:
+    def download(self, source: int, size: int, stream: int) -> bytes:
         """Copies bytes from the device, when all that was asked for before on the stream is done."""
         ...
 

@@ -76,11 +76,15 @@ class Driver:
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Copies within the device."""
+        if not size:
+            return
         where = ctypes.c_uint64(to), ctypes.c_uint64(source)
         self._call("cuMemcpyDtoDAsync_v2", *where, ctypes.c_size_t(size), ctypes.c_void_p(stream))
 
     def clear(self, to: int, size: int, stream: int) -> None:
         """Makes bytes zero."""
+        if not size:
+            return
         self._call(
             "cuMemsetD8Async", ctypes.c_uint64(to), ctypes.c_ubyte(0), ctypes.c_size_t(size), ctypes.c_void_p(stream)
         )

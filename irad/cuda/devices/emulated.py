@@ -58,19 +58,19 @@ class EmulatedDevice:
         """As Numba types it."""
         return numba.typeof(value)
 
-    def copy(self, to: int, source: int, size: int, stream: Any) -> None:
+    def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """At once."""
         ctypes.memmove(to, source, size)
 
-    def clear(self, to: int, size: int, stream: Any) -> None:
+    def clear(self, to: int, size: int, stream: int) -> None:
         """At once."""
         ctypes.memset(to, 0, size)
 
-    def upload(self, to: int, data: bytes, stream: Any) -> None:
+    def upload(self, to: int, data: bytes, stream: int) -> None:
         """At once."""
         ctypes.memmove(to, data, len(data))
 
-    def download(self, source: int, size: int, stream: Any) -> bytes:
+    def download(self, source: int, size: int, stream: int) -> bytes:
         """At once."""
         return ctypes.string_at(source, size)
 
@@ -94,14 +94,7 @@ class _Memory:
 
     def __init__(self, view: ArrayView, keeps: Any) -> None:
         self.keeps = view, keeps
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": view.shape,
-            "typestr": view.dtype.str,
-            "descr": view.dtype.descr,
-            "strides": view.strides,
-            "data": (view.address, view.readonly),
-        }
+        self.__array_interface__ = view.__cuda_array_interface__
 
 
 def _allocate(size: int) -> Buffer:

@@ -68,21 +68,21 @@ class GpuDevice:
         """Waits for all streams."""
         self.driver.synchronize()
 
-    def copy(self, to: int, source: int, size: int, stream: Any) -> None:
+    def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Within the device."""
-        self.driver.copy(to, source, size, handle_of(stream))
+        self.driver.copy(to, source, size, stream)
 
-    def clear(self, to: int, size: int, stream: Any) -> None:
+    def clear(self, to: int, size: int, stream: int) -> None:
         """Makes bytes zero."""
-        self.driver.clear(to, size, handle_of(stream))
+        self.driver.clear(to, size, stream)
 
-    def upload(self, to: int, data: bytes, stream: Any) -> None:
+    def upload(self, to: int, data: bytes, stream: int) -> None:
         """Copies to the device."""
-        self.driver.upload(to, data, handle_of(stream))
+        self.driver.upload(to, data, stream)
 
-    def download(self, source: int, size: int, stream: Any) -> bytes:
+    def download(self, source: int, size: int, stream: int) -> bytes:
         """Waits, and copies from the device."""
-        return self.driver.download(source, size, handle_of(stream))
+        return self.driver.download(source, size, stream)
 
     def launch(
         self, module: KernelModule, launch: Launch, arguments: Sequence[int | float], memory: Sequence[Extent]
@@ -91,7 +91,7 @@ class GpuDevice:
         self.driver.enter()
         function, parameter_types = self._kernel(module)
         given = [packed(type_, value) for type_, value in zip(parameter_types, arguments, strict=True)]
-        self.driver.launch(function, (*launch.grid, *launch.block), launch.shared, handle_of(launch.stream), given)
+        self.driver.launch(function, (*launch.grid, *launch.block), launch.shared, launch.stream, given)
 
     def _kernel(self, module: KernelModule) -> tuple[ctypes.c_void_p, tuple[Type, ...]]:
         if module not in self._kernels:
@@ -114,14 +114,7 @@ class _Memory:
 
     def __init__(self, view: ArrayView, keeps: Any) -> None:
         self.keeps = view, keeps
-        self.__cuda_array_interface__ = {
-            "version": 3,
-            "shape": view.shape,
-            "typestr": view.dtype.str,
-            "descr": view.dtype.descr,
-            "strides": view.strides,
-            "data": (view.address, view.readonly),
-        }
+        self.__cuda_array_interface__ = view.__cuda_array_interface__
 
 
 class _Owner:
@@ -155,16 +148,6 @@ def _array_type(view: ArrayView) -> Any:
         layout = "F"
     element = numpy_support.from_dtype(view.dtype)
     return types.Array(element, len(view.shape), layout, readonly=view.readonly)
-
-
-def handle_of(stream: Any) -> int:
-    """The driver's handle of a stream of Numba, CuPy or anything with the CUDA stream protocol; 0 is the default."""
-    if hasattr(stream, "__cuda_stream__"):
-        protocol = stream.__cuda_stream__
-        return int((protocol() if callable(protocol) else protocol)[1])
-    handle = getattr(stream, "handle", getattr(stream, "ptr", stream))
-    handle = getattr(handle, "value", handle)
-    return int(handle) if handle else 0
 
 
 @cache

@@ -45,11 +45,11 @@ class Pool:
         self.allocations = 0
         self.allocated = 0
         self._allocate_fresh = allocate
-        self._free: dict[tuple[int, Any], list[Buffer]] = defaultdict(list)
-        self._tapes: dict[Any, Buffer] = {}
+        self._free: dict[tuple[int, int], list[Buffer]] = defaultdict(list)
+        self._tapes: dict[int, Buffer] = {}
         self._lock = Lock()
 
-    def take(self, size: int, stream: Any) -> Buffer:
+    def take(self, size: int, stream: int) -> Buffer:
         """A buffer of at least this size."""
         rounded = _rounded(size)
         with self._lock:
@@ -57,13 +57,13 @@ class Pool:
                 return free.pop()
         return self._allocate(rounded)
 
-    def give(self, buffer: Buffer, stream: Any) -> None:
+    def give(self, buffer: Buffer, stream: int) -> None:
         """Takes a buffer back."""
         with self._lock:
             self._free[buffer.size, stream].append(buffer)
 
     @contextmanager
-    def lent(self, size: int, stream: Any) -> Iterator[Buffer]:
+    def lent(self, size: int, stream: int) -> Iterator[Buffer]:
         """A buffer for the time of a block."""
         buffer = self.take(size, stream)
         try:
@@ -71,7 +71,7 @@ class Pool:
         finally:
             self.give(buffer, stream)
 
-    def tape(self, size: int, stream: Any) -> Buffer:
+    def tape(self, size: int, stream: int) -> Buffer:
         """The tape of a stream, which all kernels that run there use one after the other; at least of this size."""
         found = self._tapes.get(stream)
         if found is None or found.size < size:

@@ -17,7 +17,7 @@ from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, primal_o
 from irad.cuda.calls.overlap import check_constants
 from irad.cuda.derivatives import derivative_kernel
 from irad.cuda.devices.current import RECORDING
-from irad.cuda.devices.device import ArrayView, Device, Launch, numpy_view
+from irad.cuda.devices.device import ArrayView, Device, Launch, handle_of, numpy_view
 from irad.cuda.kernels import run_kernel
 from irad.cuda.recording.operations import LaunchOperation, Operation, copied
 from irad.cuda.recording.regions import Regions
@@ -96,9 +96,10 @@ def recorded_copy(to: Any, source: Any, stream: Any) -> Iterator[None]:
     views = view_of(record.device, to), view_of(record.device, source)
     operation = copied(*views, is_first=not record.log.is_touched(views[0]))
     check_unchanged(record, "the source of a copy", views[1:])
-    operation.saved = record.log.save([(views[0], False)], stream)
+    handle = handle_of(stream)
+    operation.saved = record.log.save([(views[0], False)], handle)
     yield
-    _append(record, operation, views, stream)
+    _append(record, operation, views, handle)
 
 
 def refuse_assignment() -> None:
@@ -122,7 +123,7 @@ def _unannotated(
     device: Device, primal: Primal, values: tuple[Any, ...], constant: set[int], written: frozenset[int]
 ) -> AnnotatedCall:
     """The call of a kernel in which every array of floats has a derivative, but for those that are constant."""
-    call = AnnotatedCall(primal, values, 1, flat_of(primal, values), [ParameterKind.CONST] * primal.count)
+    call = AnnotatedCall(primal, values, 1, flat_of(device, primal, values), [ParameterKind.CONST] * primal.count)
     for argument, value in zip(primal.arguments, values, strict=True):
         for leaf in argument.leaves:
             if leaf.has_memory:

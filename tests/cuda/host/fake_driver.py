@@ -1,0 +1,92 @@
+"""A stand-in for NVIDIA's driver, with the memory of the host, which runs kernels on the executor."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from irad.backend.cuda.kernel import KernelModule
+from irad.backend.executor.kernel import load
+from irad.ir.types import DOUBLE, FLOAT, PTR
+
+_TYPES = {PTR: ctypes.c_uint64, DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
+
+
+class FakeLibrary:
+    """Has the functions of the driver that irad calls.
+
+    Attributes:
+        loaded: the kernel that the next call of cuModuleGetFunction is about.
+        calls: names of functions, in order.
+        streams: handles that were used.
+        memory: buffers that were allocated and not freed.
+    """
+
+    def __init__(self) -> None:
+        self.loaded: KernelModule | None = None
+        self.kernels: list[KernelModule] = []
+        self.calls: list[str] = []
+        self.streams: set[int | None] = set()
+        self.memory: dict[int, Any] = {}
+        self.fails: str | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> int:
+            self.calls.append(name)
+            if name == self.fails:
+                return 700
+            getattr(self, f"do_{name}", lambda *_: None)(*arguments)
+            return 0
+
+        return call
+
+    def do_cuDeviceGetAttribute(self, found: Any, number: int, device: Any) -> None:
+        found._obj.value = {75: 8, 76: 0}[number]
+
+    def do_cuDevicePrimaryCtxRetain(self, context: Any, device: Any) -> None:
+        context._obj.value = 4096
+
+    def do_cuGetErrorString(self, status: int, text: Any) -> None:
+        text._obj.value = b"an illegal memory access was encountered"
+
+    def do_cuMemAlloc_v2(self, address: Any, size: Any) -> None:
+        memory = ctypes.create_string_buffer(size.value + 256)
+        address._obj.value = -(-ctypes.addressof(memory) // 256) * 256
+        self.memory[address._obj.value] = memory
+
+    def do_cuMemFree_v2(self, address: Any) -> None:
+        del self.memory[address.value]
+
+    def do_cuMemcpyDtoDAsync_v2(self, to: Any, source: Any, size: Any, stream: Any) -> None:
+        self.streams.add(stream.value)
+        ctypes.memmove(to.value, source.value, size.value)
+
+    def do_cuMemsetD8Async(self, to: Any, value: Any, size: Any, stream: Any) -> None:
+        self.streams.add(stream.value)
+        ctypes.memset(to.value, value.value, size.value)
+
+    def do_cuMemcpyHtoDAsync_v2(self, to: Any, data: bytes, size: Any, stream: Any) -> None:
+        ctypes.memmove(to.value, data, size.value)
+
+    def do_cuMemcpyDtoHAsync_v2(self, data: Any, source: Any, size: Any, stream: Any) -> None:
+        ctypes.memmove(data, source.value, size.value)
+
+    def do_cuModuleGetFunction(self, function: Any, module: Any, name: bytes) -> None:
+        assert self.loaded is not None
+        self.kernels.append(self.loaded)
+        function._obj.value = len(self.kernels)
+
+    def do_cuLaunchKernel(self, function: Any, *rest: Any) -> None:
+        *sizes, stream, places, _ = rest
+        self.streams.add(stream.value)
+        kernel = load(self.kernels[function.value - 1])
+        grid, block, shared = sizes[:3], sizes[3:6], sizes[6]
+        given = [
+            _TYPES.get(type_, ctypes.c_int64 if str(type_) == "i64" else ctypes.c_int32).from_address(place).value
+            for type_, place in zip(kernel.parameter_types, places, strict=True)
+        ]
+        extents = [tuple(each.value for each in group) for group in (grid, block)]
+        kernel.run(*extents, given, dynamic_shared=shared.value)
