@@ -4,7 +4,9 @@ from irad import (
     cuda as cuda,
     data as data,
     integrate as integrate,
+    interpolate as interpolate,
     rules as rules,
+    sparse_linalg as sparse_linalg,
     testing as testing,
 )
 from irad.api.annotate import (

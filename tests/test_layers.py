@@ -40,6 +40,8 @@ LAYERS = (
         "irad.testing",
         "irad.demo",
         "irad.integrate",
+        "irad.interpolate",
+        "irad.sparse_linalg",
         "irad.__main__",
     ),
 )

@@ -18,12 +18,14 @@ import irad
 import irad.cuda
 import irad.data
 import irad.integrate
+import irad.interpolate
 import irad.rules
+import irad.sparse_linalg
 import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-MODULES = ("cuda", "data", "integrate", "rules", "testing")
+MODULES = ("cuda", "data", "integrate", "interpolate", "rules", "sparse_linalg", "testing")
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES)
 

@@ -127,7 +127,8 @@ def pull(config: Any, f: Any, leading: Any, shadows: Any, argument: Any, values:
         f: the compiled function.
         leading: a tuple of its first arguments: numbers and arrays.
         shadows: for each of these a shadow to add to, if it is an array, or None.
-        argument: the argument of the rule, a tuple, that says which of its other arguments are active.
+        argument: the argument of the rule, a tuple, that says which of its other arguments are active; None if all
+            are to be constant.
         values: these arguments: ``argument.value``, or a copy from the tape where they may have changed.
         cotangent: that of the function's value; None if it returns nothing.
         sums: as `zero_cotangents` makes them.
@@ -286,7 +287,7 @@ def _zero_cotangents_typed(argument: Any) -> Any:
 def _pull_typed(
     config: Any, f: Any, leading: Any, shadows: Any, argument: Any, values: Any, cotangent: Any, sums: Any
 ) -> Any:
-    paths = {leaf.path for leaf in _active(argument, "pull")}
+    paths = set() if argument == types.none else {leaf.path for leaf in _active(argument, "pull")}
     active = [leaf for leaf in leaves_of(values, "values") if leaf.path in paths]
     at = {leaf: f"sums[{i}]" for i, leaf in enumerate(active)}
     firsts = [(each, leaves_of(each, f"leading[{i}]")) for i, each in enumerate(leading)]

@@ -1,0 +1,106 @@
+"""Cubic splines by their second derivatives at the knots, the moments."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+from irad.interpolate.grids import each_of, interval_of
+
+
+@njit
+def moments(knots, values, natural=False):  # type: ignore[no-untyped-def]
+    """The second derivatives at the knots of the cubic spline through given values.
+
+    Args:
+        knots: in ascending order, at least two.
+        values: one for each knot.
+        natural: the second derivative is zero at both ends; otherwise the first two pieces, and the last two, are one
+            polynomial (not-a-knot, as SciPy's ``CubicSpline``).
+
+    Returns:
+        An array with one for each knot, for `cubic`.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> knots = np.arange(4.0)
+        >>> irad.interpolate.moments(knots, knots**2).round(12)
+        array([2., 2., 2., 2.])
+    """
+    n = knots.size
+    if n < 2 or values.size != n:
+        raise ValueError("a spline needs at least two knots, and a value for each")
+    found = np.zeros(n)
+    if n == 2:
+        return found
+    h = knots[1:] - knots[:-1]
+    slopes = (values[1:] - values[:-1]) / h
+    right = 6.0 * (slopes[1:] - slopes[:-1])
+    if n == 3 and not natural:
+        found[:] = right[0] / (3.0 * (h[0] + h[1]))
+        return found
+    diagonal, below, above = 2.0 * (h[1:] + h[:-1]), h[:-1].copy(), h[1:].copy()
+    if not natural:
+        diagonal[0] += h[0] * (h[0] + h[1]) / h[1]
+        above[0] -= h[0] * h[0] / h[1]
+        diagonal[-1] += h[-1] * (h[-1] + h[-2]) / h[-2]
+        below[-1] -= h[-1] * h[-1] / h[-2]
+    found[1:-1] = _tridiagonal(below, diagonal, above, right)
+    if not natural:
+        found[0] = ((h[0] + h[1]) * found[1] - h[0] * found[2]) / h[1]
+        found[-1] = ((h[-1] + h[-2]) * found[-2] - h[-1] * found[-3]) / h[-2]
+    return found
+
+
+@register_jitable
+def _tridiagonal(below, diagonal, above, right):  # type: ignore[no-untyped-def]
+    """Thomas's algorithm; ``below[0]`` and the last of ``above`` are not used."""
+    n = diagonal.size
+    pivots, x = diagonal.copy(), right.copy()
+    for i in range(1, n):
+        factor = below[i] / pivots[i - 1]
+        pivots[i] -= factor * above[i - 1]
+        x[i] -= factor * x[i - 1]
+    x[n - 1] /= pivots[n - 1]
+    for i in range(n - 2, -1, -1):
+        x[i] = (x[i] - above[i] * x[i + 1]) / pivots[i]
+    return x
+
+
+@register_jitable
+def _cubic_at(x, knots, values, second):  # type: ignore[no-untyped-def]
+    i = interval_of(knots, x)
+    h = knots[i + 1] - knots[i]
+    a, b = (knots[i + 1] - x) / h, (x - knots[i]) / h
+    bend = (a * a * a - a) * second[i] + (b * b * b - b) * second[i + 1]
+    return a * values[i] + b * values[i + 1] + bend * h * h / 6.0
+
+
+@njit
+def cubic(x, knots, values, second):  # type: ignore[no-untyped-def]
+    """The cubic spline with given values and second derivatives at its knots; the end pieces go on beyond the ends.
+
+    Args:
+        x: a number, or an array with one axis.
+        knots: in ascending order, at least two.
+        values: one for each knot.
+        second: its second derivatives, from `moments`: computed once for many points.
+
+    Returns:
+        A number, or an array like ``x``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.interpolate import cubic, moments
+        >>> from numba import njit
+        >>> @njit
+        ... def curve(x, knots, values):
+        ...     return cubic(x, knots, values, moments(knots, values))
+        >>> knots = np.arange(5.0)
+        >>> round(irad.grad(curve)(2.5, knots, knots**3), 9)
+        18.75
+    """
+    return each_of(_cubic_at, x, knots, values, second)
