@@ -174,8 +174,8 @@ def test_a_refused_function_has_the_early_stages():
         collector.report((Stage.ACTIVITY,))
 
 
-def test_there_is_no_ptx_yet():
-    with pytest.raises(UnsupportedError, match="no CUDA target") as caught:
+def test_there_is_no_ptx_of_a_function():
+    with pytest.raises(UnsupportedError, match="no PTX of a function for the CPU") as caught:
         inspected(energy).stage("ptx")
     assert "stage asm" in caught.value.remedy
 
