@@ -8,7 +8,7 @@ Method  each is an njit function around that of the rule (`glue`, `forward.glue`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -36,6 +36,7 @@ from irad.frontend.custom.signature import (
 from irad.frontend.custom.workspace.stateful import built
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU
+from irad.frontend.numba.private import to_differentiate
 from irad.frontend.values import abi, layouts, tree
 from irad.options import Options
 from irad.passes.mode import TANGENT
@@ -53,23 +54,25 @@ class CompiledRule:
     libraries: tuple[LinkedLibrary, ...]
 
 
-def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions, options: Options) -> CompiledRule:
-    """Compiles the functions that a derivative calls.
+def compile_rule(
+    rule: CustomRule, signature: Signature, wanted: RuledFunctions, options: Options, is_primal: bool
+) -> CompiledRule:
+    """Compiles the functions that a derivative calls; if that is differentiated itself, as functions to differentiate.
 
     Raises:
         RuleError: the rule cannot be compiled, or returns something else than it must.
     """
     is_active = wanted.variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW
-    return _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA, options)
+    return _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA, options, is_primal)
 
 
-def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions, options: Options) -> CompiledRule:
+def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions, options: Options, is_primal: bool) -> CompiledRule:
     """The same for a function with the calling convention of C, of numbers and pointers."""
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     if any(getattr(function, "calls_primal", False) for function in rule.parts.values()):
         check_names([wanted.primal], CPU.is_loaded)  # Numba would end the process
-    return _compile(rule, signature, wanted, 0, variant.result_active, _C, options)
+    return _compile(rule, signature, wanted, 0, variant.result_active, _C, options, is_primal)
 
 
 _MEMO: Final[list[dict[object, tuple[tuple[CompileResult, ...], int]]]] = []
@@ -108,6 +111,7 @@ def _compile(
     is_active: bool,
     convention: _Convention,
     options: Options,
+    is_primal: bool,
 ) -> CompiledRule:
     is_forward, variant = TANGENT in wanted.symbols, wanted.variant
     rule, slots = built(rule, signature, is_forward=is_forward)
@@ -136,9 +140,11 @@ def _compile(
         is_forward,
         wanted.width,
         options,
+        is_primal,
     )
     if key not in memo:
-        memo[key] = ((compile_tangent(glue, wanted.width),), 0) if is_forward else compile_both(glue)
+        with to_differentiate() if is_primal else nullcontext():
+            memo[key] = ((compile_tangent(glue, wanted.width),), 0) if is_forward else compile_both(glue)
     compiled, size = memo[key]
     symbols = [each.fndesc.mangled_name for each in compiled]
     if is_forward:

@@ -138,9 +138,9 @@ def complete(
     for wanted in derivative.ruled:
         callee = by_symbol.get(wanted.primal)
         if callee is None:
-            made = compile_symbol_rule(catalogue.symbols()[wanted.primal], wanted, options)
+            made = compile_symbol_rule(catalogue.symbols()[wanted.primal], wanted, options, request.is_primal)
         else:
-            made = compile_rule(callee.rule, callee.signature, wanted, options)
+            made = compile_rule(callee.rule, callee.signature, wanted, options, request.is_primal)
         module.link_in(parse(made.text))
         libraries += made.libraries
     return str(module), tuple(dict.fromkeys(libraries))

@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
 from irad.frontend.numba import fixups
-from irad.frontend.numba.raw_target import RawLibrary
+from irad.frontend.numba.raw_target import RawContext, RawLibrary
 from irad.frontend.numba.target import engine, target_context
 
 
@@ -98,7 +98,9 @@ _MOST_INLINED: Final = 200
 
 
 def only_link(state: StateDict) -> None:
-    """Has a compilation, before its lowering, make a `LinkedLibrary`, and no entry point."""
+    """Has a compilation, before its lowering, make a `LinkedLibrary` with no entry point, unless it makes a raw one."""
+    if isinstance(state.targetctx, RawContext):
+        return
     state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
     state.flags.no_compile = True
 

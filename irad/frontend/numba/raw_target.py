@@ -78,6 +78,8 @@ class RawLibrary(codegen.JITCodeLibrary):
     kernel: tuple[str, tuple[LoopArray, ...]] | None = None
     outlined: Outlined | None = None
     lowered: Lowered | None = None
+    environments: tuple[Any, ...] = ()
+    """Of functions of a rule: the objects behind the environment globals of it and what it calls."""
     pullback: str | None = None
     """The function of which the code makes a pullback, so that it cannot be differentiated itself."""
 
@@ -113,6 +115,10 @@ class RawLibrary(codegen.JITCodeLibrary):
     def module(self) -> llvm.ModuleRef:
         """The raw module. Not to be changed: clone it."""
         return self._final_module
+
+    def symbols(self) -> list[str]:
+        """The functions that it defines."""
+        return [function.name for function in self.get_defined_functions()]
 
     @property
     def callees(self) -> list[RawLibrary]:
