@@ -5,6 +5,7 @@ from irad import (
     data as data,
     integrate as integrate,
     interpolate as interpolate,
+    nn as nn,
     rules as rules,
     sparse_linalg as sparse_linalg,
     testing as testing,

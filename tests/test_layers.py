@@ -38,6 +38,7 @@ LAYERS = (
         "irad.report",
         "irad.decompile",
         "irad.testing",
+        "irad.nn",
         "irad.demo",
         "irad.integrate",
         "irad.interpolate",

@@ -19,13 +19,14 @@ import irad.cuda
 import irad.data
 import irad.integrate
 import irad.interpolate
+import irad.nn
 import irad.rules
 import irad.sparse_linalg
 import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-MODULES = ("cuda", "data", "integrate", "interpolate", "rules", "sparse_linalg", "testing")
+MODULES = ("cuda", "data", "integrate", "interpolate", "nn", "rules", "sparse_linalg", "testing")
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES)
 

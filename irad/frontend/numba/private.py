@@ -43,6 +43,7 @@ from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
+from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
@@ -348,7 +349,11 @@ def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Type, ...]) -> Com
     overloads = user_dispatcher.overloads
     if arguments not in overloads:
         if user_dispatcher._can_compile:
-            user_dispatcher.compile(arguments)
+            epoch = None
+            while epoch != catalogue.epoch():  # a module that registers rules may be imported while it is compiled
+                epoch = catalogue.epoch()
+                user_dispatcher.compile(arguments)
+            overloads = user_dispatcher.overloads
         else:
             template, _, folded, kws = user_dispatcher.get_call_template(arguments, {})
             chosen = template(typing_context()).apply(folded, kws)

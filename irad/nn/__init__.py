@@ -1,0 +1,81 @@
+"""Layers of neural networks for Numba code, with derivatives by rules.
+
+All modules are loaded at once, for a rule that is registered while Numba compiles a function has that compiled again.
+"""
+
+from __future__ import annotations
+
+from irad.nn.activations import (
+    celu,
+    elu,
+    gelu_erf,
+    gelu_sigmoid,
+    gelu_tanh,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leakyrelu,
+    lisht,
+    logcosh,
+    logsigmoid,
+    mish,
+    relu,
+    relu6,
+    rrelu,
+    selu,
+    sigmoid,
+    softplus,
+    softshrink,
+    softsign,
+    swish,
+    tanh,
+    tanhshrink,
+    trelu,
+)
+from irad.nn.convolution.public import (
+    conv,
+    conv_data,
+    conv_filter,
+    depthwiseconv,
+)
+from irad.nn.gated import bias_act, glu
+from irad.nn.products import batched_mul
+from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
+
+__all__ = [
+    "batched_mul",
+    "bias_act",
+    "celu",
+    "conv",
+    "conv_data",
+    "conv_filter",
+    "depthwiseconv",
+    "elu",
+    "gelu_erf",
+    "gelu_sigmoid",
+    "gelu_tanh",
+    "glu",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leakyrelu",
+    "lisht",
+    "logcosh",
+    "logsigmoid",
+    "logsoftmax",
+    "logsumexp",
+    "mish",
+    "relu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swish",
+    "tanh",
+    "tanhshrink",
+    "trelu",
+]

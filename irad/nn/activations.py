@@ -1,0 +1,333 @@
+"""Activation functions: of numbers and of arrays, in the precision of their argument.
+
+irad differentiates them as they stand. Each piece of a function is smooth where it ends, so the derivative at a kink is
+that of the piece to which the point belongs, and no exponential overflows. NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from irad.nn.elements import elementwise
+
+_LOG2 = math.log(2.0)
+_GELU = math.sqrt(2.0 / math.pi)
+_SELU, _SELU_SLOPE = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+@njit(error_model="numpy")
+def _sigmoid(x):
+    if x >= 0.0:
+        return 1.0 / (1.0 + math.exp(-x))
+    power = math.exp(x)
+    return power / (1.0 + power)
+
+
+@elementwise
+def sigmoid(x):
+    """1 / (1 + exp(−x)), the logistic function.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.sigmoid(0.0)
+        0.5
+    """
+    return _sigmoid(x)
+
+
+@elementwise
+def hardsigmoid(x):
+    """The straight line (x + 3) / 6, cut off at 0 and 1.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.hardsigmoid(1.5)
+        0.75
+    """
+    return 0.0 if x <= -3.0 else (1.0 if x >= 3.0 else (x + 3.0) / 6.0)
+
+
+@elementwise
+def softplus(x):
+    """log(1 + exp x), a smooth `relu`.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.softplus(1000.0)
+        1000.0
+    """
+    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+
+
+@elementwise
+def logsigmoid(x):
+    """The logarithm of `sigmoid`.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.logsigmoid(-1000.0)
+        -1000.0
+    """
+    return -math.log1p(math.exp(-x)) if x > 0.0 else x - math.log1p(math.exp(x))
+
+
+@elementwise
+def tanh(x):
+    """The hyperbolic tangent.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.tanh(0.0)
+        0.0
+    """
+    return math.tanh(x)
+
+
+@elementwise
+def hardtanh(x):
+    """x, cut off at −1 and 1.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.hardtanh(2.0)
+        1.0
+    """
+    return -1.0 if x <= -1.0 else (1.0 if x >= 1.0 else x)
+
+
+@elementwise
+def relu(x):
+    """``x`` where that is positive, else 0. The derivative at 0 is 0.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.relu(-2.0)
+        0.0
+    """
+    return 0.0 if x <= 0.0 else x
+
+
+@elementwise
+def relu6(x):
+    """`relu`, cut off at 6.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.relu6(7.0)
+        6.0
+    """
+    return 0.0 if x <= 0.0 else (6.0 if x >= 6.0 else x)
+
+
+@elementwise
+def leakyrelu(x, a=0.01):
+    """``x`` where that is positive, else a·x.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.leakyrelu(-2.0)
+        -0.02
+    """
+    return x if x > 0.0 else a * x
+
+
+@elementwise
+def rrelu(x, a=0.125, b=1.0 / 3.0):
+    """``x`` where that is positive, else x times a slope that is drawn evenly between a and b.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.rrelu(2.0)
+        2.0
+    """
+    return x if x > 0.0 else np.random.uniform(a, b) * x
+
+
+@elementwise
+def trelu(x, a=1.0):
+    """``x`` where that is more than a, else 0.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.trelu(0.5)
+        0.0
+    """
+    return 0.0 if x <= a else x
+
+
+@elementwise
+def elu(x, a=1.0):
+    """``x`` where that is positive, else a·(exp x − 1).
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.elu(2.0)
+        2.0
+    """
+    return x if x > 0.0 else a * math.expm1(x)
+
+
+@elementwise
+def celu(x, a=1.0):
+    """``x`` where that is positive, else a·(exp(x / a) − 1).
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.celu(2.0)
+        2.0
+    """
+    return x if x > 0.0 else a * math.expm1(x / a)
+
+
+@elementwise
+def selu(x):
+    """`elu`, scaled such that layers keep mean 0 and variance 1 (Klambauer et al. 2017).
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.selu(0.0)
+        0.0
+    """
+    return _SELU * (x if x > 0.0 else _SELU_SLOPE * math.expm1(x))
+
+
+@elementwise
+def swish(x):
+    """``x`` · sigmoid x, also known as silu.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.swish(0.0)
+        0.0
+    """
+    return x * _sigmoid(x)
+
+
+@elementwise
+def hardswish(x):
+    """``x`` · hardsigmoid x.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.hardswish(3.0)
+        3.0
+    """
+    return 0.0 if x <= -3.0 else (x if x >= 3.0 else x * (x + 3.0) / 6.0)
+
+
+@elementwise
+def gelu_tanh(x):
+    """``x`` · Φ(x), with an approximation of the normal distribution Φ by tanh.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.gelu_tanh(0.0)
+        0.0
+    """
+    return x * _sigmoid(2.0 * _GELU * (x + 0.044715 * x * x * x))
+
+
+@elementwise
+def gelu_erf(x):
+    """``x`` · Φ(x), where Φ is the normal distribution.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.gelu_erf(0.0)
+        0.0
+    """
+    return 0.5 * x * (1.0 + math.erf(x * math.sqrt(0.5)))
+
+
+@elementwise
+def gelu_sigmoid(x):
+    """``x`` · sigmoid(1.702 x), a coarse approximation of `gelu_erf`.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.gelu_sigmoid(0.0)
+        0.0
+    """
+    return x * _sigmoid(1.702 * x)
+
+
+@elementwise
+def mish(x):
+    """``x`` · tanh(softplus x).
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.mish(0.0)
+        0.0
+    """
+    if x > 0.0:
+        power = math.exp(-x)
+        return x * (1.0 + 2.0 * power) / (1.0 + 2.0 * power + 2.0 * power * power)
+    power = math.exp(x)
+    square = power * (power + 2.0)
+    return x * square / (square + 2.0)
+
+
+@elementwise
+def lisht(x):
+    """``x`` · tanh x.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.lisht(0.0)
+        0.0
+    """
+    return x * math.tanh(x)
+
+
+@elementwise
+def softsign(x):
+    """``x`` / (1 + |x|).
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.softsign(1.0)
+        0.5
+    """
+    return x / (1.0 + abs(x))
+
+
+@elementwise
+def logcosh(x):
+    """``log`` cosh x.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.logcosh(0.0)
+        0.0
+    """
+    if x > 0.0:
+        return x + math.log1p(math.exp(-2.0 * x)) - _LOG2
+    return math.log1p(math.exp(2.0 * x)) - x - _LOG2
+
+
+@elementwise
+def tanhshrink(x):
+    """``x`` − tanh x.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.tanhshrink(0.0)
+        0.0
+    """
+    return x - math.tanh(x)
+
+
+@elementwise
+def softshrink(x, a=0.5):
+    """``x`` moved by a towards 0, where it stays if it is nearer than that.
+
+    Examples:
+        >>> import irad
+        >>> irad.nn.softshrink(2.0)
+        1.5
+    """
+    return 0.0 if -a <= x <= a else (x - a if x > 0.0 else x + a)

@@ -1,0 +1,219 @@
+"""Convolutions of images with one, two or three axes of space, and their adjoints."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.extending import register_jitable
+
+from irad.nn.array import Array
+from irad.nn.convolution.bilinear import add_conv, add_data, add_filter
+from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
+
+Setting: TypeAlias = int | tuple[int, ...]
+
+
+@register_jitable
+def three(shape):
+    """The sizes in space of a shape (·, ·, …), as three; ones come first."""
+    size0 = shape[-3] if len(shape) > 4 else 1
+    size1 = shape[-2] if len(shape) > 3 else 1
+    return size0, size1, shape[-1]
+
+
+@register_jitable
+def with_three(x):
+    """The array as contiguous memory with three axes of space."""
+    sizes = three(x.shape)
+    return np.ascontiguousarray(x).reshape((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]))
+
+
+@register_jitable
+def shape_like(like, samples, channels, sizes):
+    """(samples, channels, …) with the last of three sizes, as many as ``like`` has."""
+    shape = tuple_setitem(tuple_setitem(like, 0, samples), 1, channels)
+    for d in range(2, len(like)):
+        shape = tuple_setitem(shape, d, sizes[3 - len(like) + d])
+    return shape
+
+
+@njit
+def _check_channels(channels, w_shape, groups):
+    if groups < 1 or channels % groups or w_shape[0] % groups:
+        _refuse_groups(channels, w_shape[0], groups)
+    if w_shape[1] * groups != channels:
+        _refuse_channels(w_shape[1], groups, channels)
+
+
+@njit
+def _check_output(found, samples, filters, sizes):
+    """Whether a cotangent has the shape of what the convolution returns."""
+    if found[0] != samples or found[1] != filters:
+        _refuse_samples(found[0], found[1], samples, filters)
+    for d in range(3):
+        if found[2 + d] != sizes[d]:
+            _refuse_size(found[2 + d], sizes[d])
+
+
+@njit
+def _refuse_groups(channels, filters, groups):
+    raise ValueError(f"{channels} channels and {filters} filters cannot be divided into {groups} groups")
+
+
+@njit
+def _refuse_channels(channels, groups, wanted):
+    raise ValueError(f"filters with {channels} channels in {groups} groups do not fit {wanted} channels")
+
+
+@njit
+def _refuse_samples(samples, channels, wanted_samples, wanted_channels):
+    raise ValueError(f"y has {samples} samples, {channels} channels; it must have {wanted_samples}, {wanted_channels}")
+
+
+@njit
+def _refuse_size(size, wanted):
+    raise ValueError(f"y has size {size} in space where the convolution has {wanted}")
+
+
+@njit
+def conv(
+    x: Array,
+    w: Array,
+    stride: Setting = 1,
+    pad: Setting = 0,
+    dilation: Setting = 1,
+    groups: int = 1,
+    flipped: bool = False,
+) -> Array:
+    """Convolution of images with filters.
+
+    Args:
+        x: (batch, channels, …) with one, two or three axes of space.
+        w: (filters, channels / groups, …), of the same type.
+        stride: distance between outputs: an integer, or one for each axis of space.
+        pad: zeros around the image: an integer, one for each axis, or two for each axis, before and after it.
+        dilation: distance between the elements of a filter: an integer, or one for each axis.
+        groups: how many groups the channels form; each filter sees one of them.
+        flipped: whether filters are applied as they stand, which is called cross-correlation; that is what PyTorch
+            does. Otherwise they are flipped along the axes of space, as the definition of a convolution says.
+
+    Returns:
+        (batch, filters, …).
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> x, w = np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.array([[[1.0, -1.0]]])
+        >>> irad.nn.conv(x, w)
+        array([[[1., 1., 1.]]])
+        >>> irad.nn.conv(x, w, stride=2, pad=(1, 0), flipped=True)
+        array([[[-1., -1.]]])
+    """
+    _check_channels(x.shape[1], w.shape, groups)
+    axes = w.shape[2:]
+    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
+    sizes = sizes_of_output(three(x.shape), three(w.shape), settings[0], settings[1], settings[2])
+    y = np.zeros((x.shape[0], w.shape[0], sizes[0], sizes[1], sizes[2]), x.dtype)
+    add_conv(y, with_three(x), with_three(w), settings)
+    return y.reshape(shape_like(x.shape, x.shape[0], w.shape[0], sizes))
+
+
+@njit
+def conv_data(
+    y: Array,
+    w: Array,
+    shape: tuple[int, ...],
+    stride: Setting = 1,
+    pad: Setting = 0,
+    dilation: Setting = 1,
+    groups: int = 1,
+    flipped: bool = False,
+) -> Array:
+    """The adjoint of `conv` as a function of its images, also known as transposed convolution.
+
+    Args:
+        y: what `conv` returns, or a cotangent of that.
+        w: the filters.
+        shape: that of the images.
+        stride, pad, dilation, groups, flipped: those of the convolution.
+
+    Returns:
+        An array of that shape.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.conv_data(np.array([[[1.0, 10.0]]]), np.array([[[2.0, 3.0]]]), (1, 1, 4), stride=2, flipped=True)
+        array([[[ 2.,  3., 20., 30.]]])
+    """
+    _check_channels(shape[1], w.shape, groups)
+    axes = w.shape[2:]
+    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
+    sizes, each = three(shape), with_three(y)
+    found = sizes_of_output(sizes, three(w.shape), settings[0], settings[1], settings[2])
+    _check_output(each.shape, shape[0], w.shape[0], found)
+    x = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), y.dtype)
+    add_data(x, each, with_three(w), settings)
+    return x.reshape(shape)
+
+
+@njit
+def conv_filter(
+    x: Array,
+    y: Array,
+    shape: tuple[int, ...],
+    stride: Setting = 1,
+    pad: Setting = 0,
+    dilation: Setting = 1,
+    groups: int = 1,
+    flipped: bool = False,
+) -> Array:
+    """The adjoint of `conv` as a function of its filters.
+
+    Args:
+        x: the images.
+        y: what `conv` returns, or a cotangent of that.
+        shape: that of the filters.
+        stride, pad, dilation, groups, flipped: those of the convolution.
+
+    Returns:
+        An array of that shape.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> x, y = np.array([[[1.0, 2.0, 3.0]]]), np.array([[[1.0, 10.0]]])
+        >>> irad.nn.conv_filter(x, y, (1, 1, 2), flipped=True)
+        array([[[21., 32.]]])
+    """
+    _check_channels(x.shape[1], shape, groups)
+    axes = shape[2:]
+    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
+    sizes, each = three(shape), with_three(y)
+    found = sizes_of_output(three(x.shape), sizes, settings[0], settings[1], settings[2])
+    _check_output(each.shape, x.shape[0], shape[0], found)
+    w = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
+    add_filter(w, with_three(x), each, settings)
+    return w.reshape(shape)
+
+
+@njit
+def depthwiseconv(
+    x: Array, w: Array, stride: Setting = 1, pad: Setting = 0, dilation: Setting = 1, flipped: bool = False
+) -> Array:
+    """Convolution of each channel with filters of its own.
+
+    Args:
+        x: (batch, channels, …).
+        w: (channels · multiplier, 1, …): so many filters for each channel.
+        stride, pad, dilation, flipped: as of `conv`.
+
+    Returns:
+        (batch, channels · multiplier, …).
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.depthwiseconv(np.ones((1, 2, 3)), np.array([[[1.0, 1.0]], [[2.0, 2.0]]])).tolist()
+        [[[2.0, 2.0], [4.0, 4.0]]]
+    """
+    return conv(x, w, stride, pad, dilation, x.shape[1], flipped)

@@ -1,0 +1,130 @@
+"""batched_mul: products of many pairs of matrices, each by BLAS. Their derivatives are such products, too."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+import irad
+from irad.nn.array import Array
+from irad.rules import AugmentedReturn, is_active
+
+
+@njit
+def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
+    """Products of matrices: ``out[i] = a[i] @ b[i]``.
+
+    Args:
+        a: matrices of shape (batch, m, k); one matrix for all products if batch is 1.
+        b: matrices of shape (batch, k, n), of the same type; likewise.
+        transpose_a: whether the matrices of ``a`` are transposed: (batch, k, m).
+        transpose_b: whether those of ``b`` are.
+
+    Returns:
+        Matrices of shape (batch, m, n).
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> a, b = np.ones((4, 2, 3)), np.ones((1, 5, 3))
+        >>> irad.nn.batched_mul(a, b, transpose_b=True).shape
+        (4, 2, 5)
+    """
+    return _mul(np.ascontiguousarray(a), np.ascontiguousarray(b), transpose_a, transpose_b)
+
+
+@njit
+def _sizes(a, b, transpose_a, transpose_b):
+    """(batch, m, k, n).
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    m, k = (a.shape[2], a.shape[1]) if transpose_a else (a.shape[1], a.shape[2])
+    inner, n = (b.shape[2], b.shape[1]) if transpose_b else (b.shape[1], b.shape[2])
+    if k != inner:
+        raise ValueError(f"batched_mul: matrices with {k} columns times matrices with {inner} rows")
+    if a.shape[0] != b.shape[0] and a.shape[0] != 1 and b.shape[0] != 1:
+        raise ValueError(f"batched_mul: {a.shape[0]} matrices times {b.shape[0]} matrices")
+    return (b.shape[0] if a.shape[0] == 1 else a.shape[0]), m, k, n
+
+
+@njit
+def _product(out, a, b, transpose_a, transpose_b):
+    """One product; BLAS takes care of what is transposed."""
+    if transpose_a and transpose_b:
+        np.dot(a.T, b.T, out)
+    elif transpose_a:
+        np.dot(a.T, b, out)
+    elif transpose_b:
+        np.dot(a, b.T, out)
+    else:
+        np.dot(a, b, out)
+
+
+@njit
+def _mul(a, b, transpose_a, transpose_b):
+    batch, m, _, n = _sizes(a, b, transpose_a, transpose_b)
+    out = np.empty((batch, m, n), a.dtype)
+    for i in range(batch):
+        _product(out[i], a[i % a.shape[0]], b[i % b.shape[0]], transpose_a, transpose_b)
+    return out
+
+
+@njit
+def _add_products(total, a, b, transpose_a, transpose_b):
+    """Adds the products to matrices; to one where there is one."""
+    batch = max(a.shape[0], b.shape[0])
+    product = np.empty(total.shape[1:], total.dtype)
+    for i in range(batch):
+        _product(product, a[i % a.shape[0]], b[i % b.shape[0]], transpose_a, transpose_b)
+        target = total[i % total.shape[0]]
+        for row in range(product.shape[0]):
+            for column in range(product.shape[1]):
+                target[row, column] += product[row, column]
+
+
+@njit
+def _add_by_left(total, cotangent, b, transpose_a, transpose_b):
+    """Adds the cotangent with respect to the left factors."""
+    if transpose_a:
+        _add_products(total, b, cotangent, transpose_b, True)
+    else:
+        _add_products(total, cotangent, b, False, not transpose_b)
+
+
+@njit
+def _add_by_right(total, cotangent, a, transpose_a, transpose_b):
+    """Adds the cotangent with respect to the right factors."""
+    if transpose_b:
+        _add_products(total, cotangent, a, True, transpose_a)
+    else:
+        _add_products(total, a, cotangent, not transpose_a, False)
+
+
+@irad.rules.augmented_primal(_mul)
+def _mul_augmented(config, a, b, transpose_a, transpose_b):
+    out = _mul(a.value, b.value, transpose_a.value, transpose_b.value)
+    left = a.value.copy() if config.overwritten[0] and is_active(b) else a.value
+    right = b.value.copy() if config.overwritten[1] and is_active(a) else b.value
+    return AugmentedReturn(out, np.zeros_like(out), (left, right))
+
+
+@irad.rules.reverse(_mul)
+def _mul_reverse(config, cotangent, tape, a, b, transpose_a, transpose_b):
+    if is_active(cotangent):
+        if is_active(a):
+            _add_by_left(a.shadow, cotangent, tape[1], transpose_a.value, transpose_b.value)
+        if is_active(b):
+            _add_by_right(b.shadow, cotangent, tape[0], transpose_a.value, transpose_b.value)
+    return None, None, None, None
+
+
+@irad.rules.forward(_mul)
+def _mul_forward(config, a, b, transpose_a, transpose_b):
+    out = _mul(a.value, b.value, transpose_a.value, transpose_b.value)
+    tangent = np.zeros_like(out)
+    if is_active(a):
+        _add_products(tangent, a.tangent, b.value, transpose_a.value, transpose_b.value)
+    if is_active(b):
+        _add_products(tangent, a.value, b.tangent, transpose_a.value, transpose_b.value)
+    return out, tangent

@@ -1,0 +1,223 @@
+"""softmax, logsoftmax, logsumexp along an axis, and their rules.
+
+The kernels see (before, along, after). With nothing after the axis its elements are neighbours, and each row is one
+vector; otherwise the loops run over what comes after the axis, which then are neighbours.
+
+Rows that are minus infinity throughout (fully masked) have softmax zero, logsumexp minus infinity, derivatives zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+import irad
+from irad.nn.array import Array
+from irad.nn.shapes import add_to, around, as_rows, from_rows, with_size
+from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
+from irad.rules import AugmentedReturn, is_active
+
+
+@njit
+def softmax(x: Array, axis: int = -1) -> Array:
+    """``exp`` x, divided by its sum along an axis.
+
+    Args:
+        x: float32 or float64, any number of axes.
+        axis: the axis along which the result adds up to one.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.softmax(np.log(np.array([[1.0, 3.0], [2.0, 2.0]])), axis=1).round(6)
+        array([[0.25, 0.75],
+               [0.5 , 0.5 ]])
+    """
+    return _softmax(np.ascontiguousarray(x).reshape(around(x.shape, axis))).reshape(x.shape)
+
+
+@njit
+def logsoftmax(x: Array, axis: int = -1) -> Array:
+    """The logarithm of `softmax`, computed without it.
+
+    Args:
+        x: float32 or float64, any number of axes.
+        axis: the axis along which the exponentials of the result add up to one.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.logsoftmax(np.array([0.0, 1000.0]))
+        array([-1000.,     0.])
+    """
+    return _logsoftmax(np.ascontiguousarray(x).reshape(around(x.shape, axis))).reshape(x.shape)
+
+
+@njit
+def logsumexp(x: Array, axis: int = -1) -> Array:
+    """The logarithm of the sum of exp x along an axis, which stays with size one.
+
+    Args:
+        x: float32 or float64, any number of axes.
+        axis: the axis of the sum.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.logsumexp(np.array([[1000.0, 1000.0]]), axis=1).round(6)
+        array([[1000.693147]])
+    """
+    return _logsumexp(np.ascontiguousarray(x).reshape(around(x.shape, axis))).reshape(with_size(x.shape, axis, 1))
+
+
+@njit(error_model="numpy")
+def _row_exponentials(y, x):
+    """``y`` = exp(x − max x), and returns max x, or zero where that is minus infinity, and the sum of y."""
+    top = largest(x)
+    if top == -np.inf:
+        top = x.dtype.type(0.0)
+    for j in range(x.size):
+        y[j] = exp_of_negative(x[j] - top)
+    return top, sum_of(y)
+
+
+@njit(error_model="numpy")
+def _softmax(x):
+    rows = as_rows(x)
+    y = np.empty_like(rows)
+    for i in range(rows.shape[0]):
+        _, total = _row_exponentials(y[i], rows[i])
+        factor = x.dtype.type(1.0) / total if total != 0.0 else x.dtype.type(0.0)
+        for j in range(rows.shape[1]):
+            y[i, j] *= factor
+    return from_rows(y, x.shape)
+
+
+@njit(error_model="numpy")
+def _logsumexp(x):
+    rows = as_rows(x)
+    work, y = np.empty(rows.shape[1], x.dtype), np.empty(rows.shape[0], x.dtype)
+    for i in range(rows.shape[0]):
+        top, total = _row_exponentials(work, rows[i])
+        y[i] = top + np.log(total)
+    return y.reshape(x.shape[0], 1, x.shape[2])
+
+
+@njit(error_model="numpy")
+def _logsoftmax(x):
+    rows = as_rows(x)
+    y = np.empty_like(rows)
+    for i in range(rows.shape[0]):
+        top, total = _row_exponentials(y[i], rows[i])
+        shift = top + np.log(total) if total != 0.0 else top  # a row of minus infinities stays one
+        for j in range(rows.shape[1]):
+            y[i, j] = rows[i, j] - shift
+    return from_rows(y, x.shape)
+
+
+@njit(error_model="numpy")
+def _times_jacobian(y, v):
+    """``y`` · (v − ⟨y, v⟩) along the middle axis: the Jacobian of softmax, which is symmetric, times v."""
+    y_rows, v_rows = as_rows(y), as_rows(v)
+    out = np.empty_like(y_rows)
+    for i in range(out.shape[0]):
+        mean = inner_product(y_rows[i], v_rows[i])
+        for j in range(out.shape[1]):
+            out[i, j] = y_rows[i, j] * (v_rows[i, j] - mean)
+    return from_rows(out, y.shape)
+
+
+@njit(error_model="numpy")
+def _add_times_jacobian(sum_, y, v):
+    """Adds that to an array, in place where rows are neighbours."""
+    if y.shape[2] != 1:
+        add_to(sum_, _times_jacobian(y, v))
+        return
+    for i in range(y.shape[0]):
+        mean = inner_product(y[i, :, 0], v[i, :, 0])
+        for j in range(y.shape[1]):
+            sum_[i, j, 0] += y[i, j, 0] * (v[i, j, 0] - mean)
+
+
+@njit
+def _sum_of_products(x, y):
+    """⟨x, y⟩ along the middle axis, which stays with size one."""
+    out = np.zeros((x.shape[0], 1, x.shape[2]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[2]):
+                out[i, 0, k] += x[i, j, k] * y[i, j, k]
+    return out
+
+
+@njit
+def _sums(x):
+    """Sums along the middle axis, which stays with size one."""
+    out = np.zeros((x.shape[0], 1, x.shape[2]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[2]):
+                out[i, 0, k] += x[i, j, k]
+    return out
+
+
+@njit
+def _add_scaled(sum_, y, scale):
+    """Adds y · scale, where scale has size one along the middle axis."""
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for k in range(y.shape[2]):
+                sum_[i, j, k] += y[i, j, k] * scale[i, 0, k]
+
+
+@irad.rules.augmented_primal(_softmax)
+def _softmax_augmented(config, x):
+    y = _softmax(x.value)
+    return AugmentedReturn(y, np.zeros_like(y), y.copy())  # the caller may write to y
+
+
+@irad.rules.reverse(_softmax)
+def _softmax_reverse(config, cotangent, tape, x):
+    if is_active(x) and is_active(cotangent):
+        _add_times_jacobian(x.shadow, tape, cotangent)
+    return (None,)
+
+
+@irad.rules.forward(_softmax)
+def _softmax_forward(config, x):
+    y = _softmax(x.value)
+    return y, _times_jacobian(y, x.tangent)
+
+
+@irad.rules.augmented_primal(_logsoftmax)
+def _logsoftmax_augmented(config, x):
+    y = _logsoftmax(x.value)
+    return AugmentedReturn(y, np.zeros_like(y), y.copy())
+
+
+@irad.rules.reverse(_logsoftmax)
+def _logsoftmax_reverse(config, cotangent, tape, x):
+    if is_active(x) and is_active(cotangent):
+        add_to(x.shadow, cotangent)
+        _add_scaled(x.shadow, _softmax(tape), -_sums(cotangent))
+    return (None,)
+
+
+@irad.rules.forward(_logsoftmax)
+def _logsoftmax_forward(config, x):
+    return _logsoftmax(x.value), x.tangent - _sum_of_products(_softmax(x.value), x.tangent)
+
+
+@irad.rules.augmented_primal(_logsumexp)
+def _logsumexp_augmented(config, x):
+    y = _logsumexp(x.value)
+    return AugmentedReturn(y, np.zeros_like(y), x.value.copy() if config.overwritten[0] else x.value)
+
+
+@irad.rules.reverse(_logsumexp)
+def _logsumexp_reverse(config, cotangent, tape, x):
+    if is_active(x) and is_active(cotangent):
+        _add_scaled(x.shadow, _softmax(tape), cotangent)
+    return (None,)
+
+
+@irad.rules.forward(_logsumexp)
+def _logsumexp_forward(config, x):
+    return _logsumexp(x.value), _sum_of_products(_softmax(x.value), x.tangent)

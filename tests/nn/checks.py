@@ -1,0 +1,91 @@
+"""What functions of irad.nn are checked for: values, forward against reverse, second derivatives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+import irad
+
+
+@functools.cache  # what is compiled for one test serves others
+def scalar_of(f: Any, argument_count: int) -> Any:
+    """A compiled function of an array of weights and of the arguments of f: the weighted sum of what f returns.
+
+    The array that f returns is overwritten afterwards, so a rule that reads it again is found out.
+    """
+    names = ", ".join(f"a{i}" for i in range(argument_count))
+    source = f"def loss(weights, {names}):\n    y = f({names})\n    total = (weights * y * y).sum()\n"
+    source += "    y[:] = np.nan\n    return total\n"
+    scope: dict[str, Any] = {"f": f, "np": np}
+    exec(source, scope)
+    return njit(scope["loss"])
+
+
+@functools.cache
+def _gradient(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
+    return irad.grad(scalar_of(f, argument_count), argnums=tuple(1 + each for each in active))
+
+
+@functools.cache
+def _product(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
+    return irad.hvp(scalar_of(f, argument_count), argnums=tuple(1 + each for each in active))
+
+
+def check(
+    f: Any,
+    *arguments: Any,
+    active: tuple[int, ...] = (0,),
+    reference: Callable[..., Any] | None = None,
+    second: bool = True,
+) -> None:
+    """Checks value and derivatives of a compiled function with respect to some of its arguments.
+
+    Args:
+        f: it; returns an array of floats.
+        arguments: in double precision.
+        active: positions of those that are differentiated.
+        reference: the same function, for NumPy.
+        second: whether second derivatives are compared with differences of first ones.
+    """
+    random = np.random.default_rng(7)
+    value = f(*arguments)
+    if reference is not None:
+        np.testing.assert_allclose(value, reference(*arguments), rtol=1e-12, atol=1e-13)
+    weights = random.standard_normal(value.shape)
+    loss = scalar_of(f, len(arguments))
+    directions = [random.standard_normal(arguments[each].shape) for each in active]
+
+    def moved(step: float) -> tuple[Any, ...]:
+        shift = dict(zip(active, directions, strict=True))
+        return (weights, *(a + step * shift[i] if i in shift else a for i, a in enumerate(arguments)))
+
+    gradient = _gradient(f, len(arguments), active)
+    found = gradient(*moved(0.0))
+    slope = sum((g * d).sum() for g, d in zip(found, directions, strict=True))
+    step = 1e-5
+    np.testing.assert_allclose(slope, (loss(*moved(step)) - loss(*moved(-step))) / (2 * step), rtol=1e-6, atol=1e-8)
+    tangents = tuple(directions[active.index(i - 1)] if i - 1 in active else None for i in range(1 + len(arguments)))
+    np.testing.assert_allclose(irad.jvp(loss, moved(0.0), tangents)[1], slope, rtol=1e-11, atol=1e-12)
+    if second:
+        product = _product(f, len(arguments), active)(tuple(directions), *moved(0.0))
+        above, below = gradient(*moved(step)), gradient(*moved(-step))
+        for p, a, b in zip(product, above, below, strict=True):
+            np.testing.assert_allclose(p, (a - b) / (2 * step), rtol=1e-6, atol=1e-7)
+
+
+def check_single(f: Any, *arguments: Any, active: tuple[int, ...] = (0,)) -> None:
+    """Checks that in single precision value and gradient are those of double precision, and have that type."""
+    single = tuple(a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype == float else a for a in arguments)
+    value, wanted = f(*single), f(*arguments)
+    assert value.dtype == np.float32
+    np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=2e-6)
+    gradient = _gradient(f, len(arguments), active)
+    weights = np.ones(wanted.shape)
+    for s, d in zip(gradient(np.float32(weights), *single), gradient(weights, *arguments), strict=True):
+        assert s.dtype == np.float32
+        np.testing.assert_allclose(s, d, rtol=2e-4, atol=2e-5)

@@ -1,0 +1,108 @@
+"""The activations, bias_act, glu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import irad
+from irad import nn
+from tests.nn.checks import check, check_single
+
+_SIGMOID = special.expit
+_HARD = lambda x: np.clip((x + 3.0) / 6.0, 0.0, 1.0)  # noqa: E731
+_SOFTPLUS = lambda x: np.logaddexp(0.0, x)  # noqa: E731
+_ELU = lambda x, a: np.where(x > 0, x, a * np.expm1(np.minimum(x, 0.0)))  # noqa: E731
+
+REFERENCES = {
+    "celu": lambda x: _ELU(x, 1.0),
+    "elu": lambda x: _ELU(x, 1.0),
+    "gelu_erf": lambda x: x * special.ndtr(x),
+    "gelu_sigmoid": lambda x: x * _SIGMOID(1.702 * x),
+    "gelu_tanh": lambda x: 0.5 * x * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3))),
+    "hardsigmoid": _HARD,
+    "hardswish": lambda x: x * _HARD(x),
+    "hardtanh": lambda x: np.clip(x, -1.0, 1.0),
+    "leakyrelu": lambda x: np.where(x > 0.0, x, 0.01 * x),
+    "lisht": lambda x: x * np.tanh(x),
+    "logcosh": lambda x: np.logaddexp(x, -x) - np.log(2.0),
+    "logsigmoid": lambda x: -_SOFTPLUS(-x),
+    "mish": lambda x: x * np.tanh(_SOFTPLUS(x)),
+    "relu": lambda x: np.maximum(x, 0.0),
+    "relu6": lambda x: np.clip(x, 0.0, 6.0),
+    "selu": lambda x: 1.0507009873554805 * _ELU(x, 1.6732632423543772),
+    "sigmoid": _SIGMOID,
+    "softplus": _SOFTPLUS,
+    "softshrink": lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0.0),
+    "softsign": lambda x: x / (1.0 + np.abs(x)),
+    "swish": lambda x: x * _SIGMOID(x),
+    "tanh": np.tanh,
+    "tanhshrink": lambda x: x - np.tanh(x),
+    "trelu": lambda x: np.where(x > 1.0, x, 0.0),
+}
+_X = np.array([-800.0, -30.0, -2.9, -0.7, -1e-3, 0.2, 0.9, 1.4, 5.9, 30.0, 800.0])
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_values_and_slopes(name: str):
+    f, reference = getattr(nn, name), REFERENCES[name]
+    np.testing.assert_allclose(f(_X.reshape(1, -1)), reference(_X).reshape(1, -1), rtol=1e-13, atol=1e-15)
+    step = 1e-6
+    slopes = (reference(_X + step) - reference(_X - step)) / (2.0 * step)
+    np.testing.assert_allclose(irad.grad(lambda x: f(x).sum())(_X), slopes, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [*REFERENCES, "rrelu"])
+def test_not_a_number_stays_one(name: str):
+    assert np.isnan(getattr(nn, name)(np.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize(("name", "slope"), [("sigmoid", 0.25), ("softplus", 0.5), ("mish", 0.6), ("logcosh", 0.0)])
+def test_slopes_at_zero(name: str, slope: float):
+    f = getattr(nn, name)
+    assert irad.grad(lambda x: f(x))(0.0) == pytest.approx(slope, abs=1e-15)
+
+
+def test_all_activations_are_tested():
+    import irad.nn.activations as module
+
+    found = {name for name in vars(module) if name in nn.__all__}
+    assert found == {*REFERENCES, "rrelu"}
+    assert len(found) == 25
+
+
+def test_random_slopes_are_those_of_the_value():
+    x = -np.ones(20)
+    loss = lambda x: nn.rrelu(x, 0.1, 0.3).sum()  # noqa: E731
+    value, slopes = irad.value_and_grad(loss)(x)
+    assert -slopes.sum() == pytest.approx(value)
+    assert ((slopes >= 0.1) & (slopes <= 0.3)).all()
+    assert np.unique(slopes).size == 20
+
+
+def test_single_precision():
+    check_single(nn.swish, np.linspace(-3.0, 3.0, 9))
+    assert nn.leakyrelu(np.array([-1.0, 1.0], np.float32), 0.5).tolist() == [-0.5, 1.0]
+
+
+def test_bias_and_activation():
+    random = np.random.default_rng(0)
+    x, b = random.standard_normal((2, 3, 4)), random.standard_normal(3)
+    check(nn.bias_act, nn.swish, x, b, active=(1, 2), reference=lambda f, x, b: f(x + b[:, None]))
+    with pytest.raises(ValueError, match="2 biases for 3 channels"):
+        nn.bias_act(nn.relu, x, b[:2])
+
+
+def test_gated_linear_units():
+    def reference(x: Any, axis: int) -> Any:
+        left, right = np.split(x, 2, axis)
+        return left * _SIGMOID(right)
+
+    x = np.random.default_rng(0).standard_normal((2, 4, 3))
+    check(nn.glu, x, 1, reference=reference, second=False)
+    np.testing.assert_allclose(nn.glu(x, 0), reference(x, 0), rtol=1e-14)
+    with pytest.raises(ValueError, match="3 elements have no halves"):
+        nn.glu(x)

@@ -1,0 +1,129 @@
+"""conv, its adjoints, depthwiseconv: against a loop, by the adjoint test, in every mode and order."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+from irad import nn
+from tests.nn.checks import check, check_single
+
+
+def _reference(x: Any, w: Any, stride: Any, pad: Any, dilation: Any, groups: int, flipped: bool) -> Any:
+    """One product at a time; settings are tuples, pad has two entries for each axis."""
+    axes = x.ndim - 2
+    filters = w if flipped else w[(..., *([slice(None, None, -1)] * axes))]
+    padded = np.pad(x, [(0, 0), (0, 0), *((pad[2 * d], pad[2 * d + 1]) for d in range(axes))])
+    spans = [(padded.shape[2 + d] - (w.shape[2 + d] - 1) * dilation[d] - 1) // stride[d] + 1 for d in range(axes)]
+    y = np.zeros((x.shape[0], w.shape[0], *spans))
+    for k, c in itertools.product(range(w.shape[0]), range(w.shape[1])):
+        channel = k // (w.shape[0] // groups) * w.shape[1] + c
+        for tap in itertools.product(*map(range, w.shape[2:])):
+            starts = [t * dilation[d] for d, t in enumerate(tap)]
+            part = [slice(s, s + stride[d] * (spans[d] - 1) + 1, stride[d]) for d, s in enumerate(starts)]
+            y[:, k] += filters[(k, c, *tap)] * padded[(slice(None), channel, *part)]
+    return y
+
+
+# shapes of x and w, and settings; the filters of the first and of the last have fewer than 16 elements
+CASES = {
+    "one axis": ((2, 2, 9), (4, 1, 3), ((2,), (2, 1), (2,), 2, False)),
+    "two axes": ((2, 4, 6, 5), (4, 2, 3, 4), ((2, 1), (1, 0, 2, 3), (1, 2), 2, False)),
+    "cross-correlation": ((1, 3, 4, 5), (2, 3, 3, 2), ((1, 1), (0, 0, 0, 0), (1, 1), 1, True)),
+    "three axes": ((1, 2, 3, 4, 3), (2, 2, 2, 3, 2), ((1, 2, 1), (1, 0, 0, 2, 1, 1), (2, 1, 1), 1, True)),
+    "padding beyond the image": ((1, 1, 2), (1, 1, 4), ((3,), (5, 6), (1,), 1, True)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_adjoints(name: str):
+    x_shape, w_shape, settings = CASES[name]
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal(x_shape), random.standard_normal(w_shape)
+    y = nn.conv(x, w, *settings)
+    np.testing.assert_allclose(y, _reference(x, w, *settings), rtol=1e-12, atol=1e-13)
+    cotangent = random.standard_normal(y.shape)
+    product = (y * cotangent).sum()
+    assert (x * nn.conv_data(cotangent, w, x.shape, *settings)).sum() == pytest.approx(product, abs=1e-12)
+    assert (w * nn.conv_filter(x, cotangent, w.shape, *settings)).sum() == pytest.approx(product, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["one axis", "two axes"])
+def test_every_mode_and_order(name: str):
+    x_shape, w_shape, settings = CASES[name]
+    random = np.random.default_rng(1)
+    check(nn.conv, random.standard_normal(x_shape), random.standard_normal(w_shape), *settings, active=(0, 1))
+
+
+def test_the_adjoints_in_every_mode():
+    x_shape, w_shape, settings = CASES["two axes"]
+    random = np.random.default_rng(2)
+    x, w = random.standard_normal(x_shape), random.standard_normal(w_shape)
+    y = nn.conv(x, w, *settings)
+    check(nn.conv_data, y, w, x.shape, *settings, active=(0, 1), second=False)
+    check(nn.conv_filter, x, y, w.shape, *settings, active=(0, 1), second=False)
+
+
+def test_single_precision_and_plain_settings():
+    random = np.random.default_rng(3)
+    x, w = random.standard_normal((2, 3, 5, 4)), random.standard_normal((2, 3, 3, 3))
+    check_single(nn.conv, x, w, 1, 1, active=(0, 1))
+    wanted = _reference(x, w, (2, 2), (1, 1, 1, 1), (1, 1), 1, False)
+    np.testing.assert_allclose(nn.conv(x, w, stride=2, pad=1), wanted, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(nn.conv(x, w, stride=(2, 2), pad=(1, 1)), wanted, rtol=1e-12, atol=1e-13)
+    strided = x[:, :, ::-1]
+    np.testing.assert_allclose(
+        nn.conv(strided, w), _reference(strided, w, (1, 1), (0,) * 4, (1, 1), 1, False), rtol=1e-12, atol=1e-13
+    )
+
+
+def test_depthwise():
+    random = np.random.default_rng(4)
+    x, w = random.standard_normal((2, 3, 4, 5)), random.standard_normal((6, 1, 2, 2))
+    wanted = _reference(x, w, (1, 1), (1, 1, 1, 1), (1, 1), 3, False)
+    np.testing.assert_allclose(nn.depthwiseconv(x, w, 1, 1), wanted, rtol=1e-12, atol=1e-13)
+
+
+def test_constant_filters_and_images_that_change_later():
+    @njit
+    def loss(x, w):
+        y = nn.conv(x, w)
+        x[:] = np.nan
+        return (y * y).sum()
+
+    random = np.random.default_rng(5)
+    x, w = random.standard_normal((1, 2, 5)), random.standard_normal((3, 2, 2))
+    y = nn.conv(x, w)
+    np.testing.assert_allclose(irad.grad(loss, argnums=0)(x.copy(), w), 2.0 * nn.conv_data(y, w, x.shape), rtol=1e-12)
+    np.testing.assert_allclose(irad.grad(loss, argnums=1)(x.copy(), w), 2.0 * nn.conv_filter(x, y, w.shape), rtol=1e-12)
+
+
+def test_no_samples():
+    assert nn.conv(np.ones((0, 1, 4)), np.ones((2, 1, 3))).shape == (0, 2, 2)
+    np.testing.assert_array_equal(
+        nn.conv_filter(np.ones((0, 1, 4)), np.ones((0, 2, 2)), (2, 1, 3)), np.zeros((2, 1, 3))
+    )
+
+
+@pytest.mark.parametrize(
+    ("x_shape", "settings", "message"),
+    [
+        ((1, 3, 4), (1, 0, 1, 2), "3 channels and 4 filters cannot be divided into 2 groups"),
+        ((1, 4, 4), (1, 0, 1, 1), "filters with 2 channels in 1 groups do not fit 4 channels"),
+        ((1, 2, 2), (1, 0, 1, 1), r"a window that spans 3 does not fit into 2 \+ 0 padding"),
+        ((1, 2, 4), (0, 0, 1, 1), "stride 0, dilation 1 and size 3 of a window must be positive"),
+    ],
+)
+def test_what_is_refused(x_shape: Any, settings: Any, message: str):
+    with pytest.raises(ValueError, match=message):
+        nn.conv(np.ones(x_shape), np.ones((4, 2, 3)), *settings)
+
+
+def test_a_cotangent_of_another_shape():
+    with pytest.raises(ValueError, match="size 4 in space where the convolution has 3"):
+        nn.conv_data(np.ones((1, 1, 4)), np.ones((1, 1, 2)), (1, 1, 4))
