@@ -39,6 +39,8 @@ from irad.nn.convolution.public import (
     depthwiseconv,
 )
 from irad.nn.gated import bias_act, glu
+from irad.nn.indexing import gather, scatter
+from irad.nn.pooling import lpnormpool, maxpool, meanpool
 from irad.nn.products import batched_mul
 from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
 
@@ -51,6 +53,7 @@ __all__ = [
     "conv_filter",
     "depthwiseconv",
     "elu",
+    "gather",
     "gelu_erf",
     "gelu_sigmoid",
     "gelu_tanh",
@@ -64,10 +67,14 @@ __all__ = [
     "logsigmoid",
     "logsoftmax",
     "logsumexp",
+    "lpnormpool",
+    "maxpool",
+    "meanpool",
     "mish",
     "relu",
     "relu6",
     "rrelu",
+    "scatter",
     "selu",
     "sigmoid",
     "softmax",

@@ -1,0 +1,114 @@
+"""``python -m bench.nn``: value and gradient of functions of irad.nn against PyTorch on the CPU, in single precision.
+
+Each function is followed by a weighted sum; the gradient is with respect to all its arguments of floats. The two take
+turns; CPU time of the one thread that each has, median of the rounds. Set ``OPENBLAS_NUM_THREADS=1``.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+from numba import njit
+
+import irad
+from irad import nn
+
+Case = tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...], int]
+
+
+def _cases(torch: Any) -> dict[str, Case]:
+    """Of each function: the loss for irad, the function for PyTorch, arguments, how many of them are differentiated."""
+    random = np.random.default_rng(0)
+
+    def draw(*shape: int) -> Any:
+        return random.standard_normal(shape).astype(np.float32)
+
+    @njit
+    def conv(weights, x, w):
+        return (weights * nn.conv(x, w, 1, 1, 1, 1, True)).sum()
+
+    @njit
+    def mul(weights, a, b):
+        return (weights * nn.batched_mul(a, b)).sum()
+
+    @njit
+    def softmax(weights, x):
+        return (weights * nn.softmax(x, 1)).sum()
+
+    @njit
+    def scatter(weights, src, idx):
+        return (weights * nn.scatter("+", weights.shape[0], src, idx)).sum()
+
+    def torch_scatter(src: Any, idx: Any) -> Any:
+        return torch.zeros(5000, 32).index_add(0, idx, src)
+
+    def torch_conv(x: Any, w: Any) -> Any:
+        return torch.nn.functional.conv2d(x, w, padding=1)
+
+    return {
+        "conv, 32 × 64 × 32², 3×3": (conv, torch_conv, (draw(32, 64, 32, 32), draw(64, 64, 3, 3)), 2),
+        "batched_mul, 64 × 128³": (mul, torch.bmm, (draw(64, 128, 128), draw(64, 128, 128)), 2),
+        "softmax, 4096 × 1000": (softmax, lambda x: torch.softmax(x, 1), (draw(4096, 1000),), 1),
+        "scatter, 100,000 × 32 into 5000": (
+            scatter,
+            torch_scatter,
+            (draw(100_000, 32), random.integers(0, 5000, 100_000)),
+            1,
+        ),
+    }
+
+
+def _timed(run: Callable[[], object]) -> float:
+    start = time.thread_time()
+    run()
+    return (time.thread_time() - start) * 1e3
+
+
+def compare(case: Case, torch: Any, rounds: int) -> tuple[float, float]:
+    """Milliseconds for irad and for PyTorch; the gradients must agree."""
+    loss, theirs, arguments, count = case
+    tensors = [torch.from_numpy(a) for a in arguments]
+    for tensor in tensors[:count]:
+        tensor.requires_grad_()
+    shape = tuple(theirs(*tensors).shape)
+    weights = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    weight_tensor = torch.from_numpy(weights)
+    gradient = irad.value_and_grad(loss, argnums=tuple(range(1, 1 + count)))
+
+    def with_torch() -> Any:
+        return torch.autograd.grad((weight_tensor * theirs(*tensors)).sum(), tensors[:count])
+
+    def with_irad() -> Any:
+        return gradient(weights, *arguments)[1]
+
+    for ours, wanted in zip(with_irad(), with_torch(), strict=True):
+        np.testing.assert_allclose(ours, wanted.numpy(), rtol=2e-3, atol=2e-3 * float(np.abs(ours).max()))
+    times = [(_timed(with_irad), _timed(with_torch)) for _ in range(rounds)]
+    return statistics.median(a for a, _ in times), statistics.median(b for _, b in times)
+
+
+@click.command()
+@click.option("--rounds", default=15, show_default=True, help="samples of each")
+def main(rounds: int) -> None:
+    """Prints a table, and the geometric mean of the ratios."""
+    import torch  # an extra, which only this program needs
+
+    torch.set_num_threads(1)
+    ratios = []
+    click.echo(f"| value and gradient, float32, one thread | irad | PyTorch {torch.__version__} | ratio |")
+    click.echo("| --- | --- | --- | --- |")
+    for name, case in _cases(torch).items():
+        ours, theirs = compare(case, torch, rounds)
+        ratios.append(ours / theirs)
+        click.echo(f"| {name} | {ours:.1f} ms | {theirs:.1f} ms | {ours / theirs:.2f} |")
+    click.echo(f"| geometric mean | | | {math.exp(statistics.fmean(map(math.log, ratios))):.2f} |")
+
+
+if __name__ == "__main__":
+    main()

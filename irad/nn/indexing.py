@@ -1,0 +1,336 @@
+"""gather and scatter: rows of an array that indices choose.
+
+Sums are linear: adding chosen rows (`_add_from`) and adding to chosen rows (`_add_at`) are each other's adjoints. Other
+operations are differentiated by *weights*: how much each row of the source, and of the destination, changes the result.
+Products leave each factor out in turn, by products of those before it and of those after it, so zeros are no exception
+and second derivatives are right, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+import irad
+from irad.nn.array import Array
+from irad.nn.shapes import with_size
+from irad.rules import AugmentedReturn, is_active
+
+_NAMES = ("+", "-", "mean", "*", "/", "max", "min")
+_SUBTRACT, _MEAN, _MULTIPLY, _DIVIDE, _MAXIMUM, _MINIMUM = range(1, 7)
+_NEUTRAL = (0.0, 0.0, 0.0, 1.0, 1.0, -np.inf, np.inf)
+
+
+@njit
+def gather(src: Array, idx: Array) -> Array:
+    """Rows of an array, as ``src[idx]``.
+
+    Args:
+        src: (n, …).
+        idx: integers from 0 to n − 1, of any shape; repeated ones are no problem.
+
+    Returns:
+        An array of shape ``idx.shape + src.shape[1:]``.
+
+    Raises:
+        IndexError: an index is out of range; the message names it.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.gather(np.array([1.0, 2.0, 3.0]), np.array([[2, 0], [2, 2]]))
+        array([[3., 1.],
+               [3., 3.]])
+    """
+    indices = np.ascontiguousarray(idx).ravel()
+    out = np.zeros(idx.shape + src.shape[1:], src.dtype)
+    width = _width(src.shape)
+    _add_from(out.reshape(indices.size, width), np.ascontiguousarray(src).reshape(src.shape[0], width), indices)
+    return out
+
+
+@njit
+def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
+    """Combines rows of an array that have the same index.
+
+    Args:
+        op: ``"+"``, ``"-"``, ``"*"``, ``"/"``, ``"max"``, ``"min"``, or ``"mean"``. Where several rows are the largest,
+            each has the same part in the derivative.
+        dst: the rows to begin with, (n, …), which stay as they are; or n, for rows of zeros (of ones for products, of
+            infinities for ``"max"`` and ``"min"``). The mean is added to it.
+        src: (m, …), of the same type.
+        idx: m integers from 0 to n − 1.
+
+    Returns:
+        An array of the shape of ``dst``.
+
+    Raises:
+        IndexError: an index is out of range; the message names it.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.scatter("+", 3, np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]))
+        array([5., 0., 2.])
+    """
+    operation = _operation_of(op)
+    start = _start(operation, dst, src)
+    width, indices = _width(src.shape), np.ascontiguousarray(idx).ravel()
+    _check_rows(src.shape[0], width, indices.size, _width(start.shape))
+    rows, out = np.ascontiguousarray(src).reshape(src.shape[0], width), start.reshape(start.shape[0], width)
+    if operation > _MEAN:
+        return _fold(operation, out, rows, indices).reshape(start.shape)
+    if operation == _MEAN:
+        _add_at(out, _divided(rows, indices, start.shape[0]), indices, 1.0)
+    else:
+        _add_at(out, rows, indices, -1.0 if operation == _SUBTRACT else 1.0)
+    return start
+
+
+@irad.rules.inactive
+@njit
+def _operation_of(op):
+    """The number of an operation; comparing strings is nothing to differentiate."""
+    for number in range(len(_NAMES)):
+        if op == _NAMES[number]:
+            return number
+    raise ValueError(f"scatter: {op} is none of + - mean * / max min")
+
+
+@irad.rules.inactive
+@njit
+def _check_rows(rows, width, indices, width_into):
+    if rows != indices or width != width_into:
+        raise ValueError(f"scatter: {rows} rows of {width} with {indices} indices, into rows of {width_into}")
+
+
+def _start(operation, dst, src):
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_start)
+def _compiled_start(operation, dst, src):
+    if isinstance(dst, types.Array):
+        return lambda operation, dst, src: dst.copy()
+    return lambda operation, dst, src: np.full(with_size(src.shape, 0, dst), src.dtype.type(_NEUTRAL[operation]))
+
+
+@njit
+def _width(shape):
+    """The size of a row."""
+    width = 1
+    for d in range(1, len(shape)):
+        width *= shape[d]
+    return width
+
+
+@njit
+def _check(indices, count):
+    for k in range(indices.size):
+        if indices[k] < 0 or indices[k] >= count:
+            raise IndexError(f"index {indices[k]} at position {k} is out of range for {count} rows")
+
+
+@njit
+def _divided(rows, indices, count):
+    """Rows, each divided by how many have its index."""
+    _check(indices, count)
+    counts, out = np.zeros(count, np.int64), np.empty_like(rows)
+    for k in range(indices.size):
+        counts[indices[k]] += 1
+    for k in range(indices.size):
+        for j in range(rows.shape[1]):
+            out[k, j] = rows[k, j] / counts[indices[k]]
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------------- sums
+
+
+@njit
+def _add_from(out, src, indices):
+    """``out[k] += src[indices[k]]``."""
+    _check(indices, src.shape[0])
+    for k in range(indices.size):
+        row = indices[k]
+        for j in range(out.shape[1]):
+            out[k, j] += src[row, j]
+
+
+@njit
+def _add_at(out, src, indices, factor):
+    """``out[indices[k]] += factor · src[k]``."""
+    _check(indices, out.shape[0])
+    scale = out.dtype.type(factor)
+    for k in range(indices.size):
+        row = indices[k]
+        for j in range(src.shape[1]):
+            out[row, j] += scale * src[k, j]
+
+
+@njit
+def _add_scaled_from(out, src, indices, factor):
+    if factor == 1.0:
+        _add_from(out, src, indices)
+    else:
+        change = np.zeros_like(out)
+        _add_from(change, src, indices)
+        for k in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[k, j] += out.dtype.type(factor) * change[k, j]
+
+
+@irad.rules.augmented_primal(_add_from)
+def _add_from_augmented(config, out, src, indices):
+    _add_from(out.value, src.value, indices.value)
+    return AugmentedReturn(None, None, indices.value.copy() if config.overwritten[2] else indices.value)
+
+
+@irad.rules.reverse(_add_from)
+def _add_from_reverse(config, cotangent, tape, out, src, indices):
+    if is_active(out) and is_active(src):
+        _add_at(src.shadow, out.shadow, tape, 1.0)
+    return None, None, None
+
+
+@irad.rules.forward(_add_from)
+def _add_from_forward(config, out, src, indices):
+    _add_from(out.value, src.value, indices.value)
+    if is_active(out) and is_active(src):
+        _add_from(out.tangent, src.tangent, indices.value)
+
+
+@irad.rules.augmented_primal(_add_at)
+def _add_at_augmented(config, out, src, indices, factor):
+    _add_at(out.value, src.value, indices.value, factor.value)
+    return AugmentedReturn(None, None, indices.value.copy() if config.overwritten[2] else indices.value)
+
+
+@irad.rules.reverse(_add_at)
+def _add_at_reverse(config, cotangent, tape, out, src, indices, factor):
+    if is_active(out) and is_active(src):
+        _add_scaled_from(src.shadow, out.shadow, tape, factor.value)
+    return None, None, None, None
+
+
+@irad.rules.forward(_add_at)
+def _add_at_forward(config, out, src, indices, factor):
+    _add_at(out.value, src.value, indices.value, factor.value)
+    if is_active(out) and is_active(src):
+        _add_at(out.tangent, src.tangent, indices.value, factor.value)
+
+
+irad.rules.inactive_arg(_add_at, "factor")
+
+
+# ------------------------------------------------------------------------------------------------- other operations
+
+
+@njit(error_model="numpy")
+def _fold(op, dst, src, indices):
+    """The destination with all rows of the source multiplied in, or the largest, …: a new array."""
+    _check(indices, dst.shape[0])
+    out = dst.copy()
+    for k in range(indices.size):
+        row = indices[k]
+        for j in range(src.shape[1]):
+            x, y = out[row, j], src[k, j]
+            if op == _MULTIPLY:
+                out[row, j] = x * y
+            elif op == _DIVIDE:
+                out[row, j] = x / y
+            elif op == _MAXIMUM:
+                out[row, j] = x if x > y or x != x else y
+            else:
+                out[row, j] = x if x < y or x != x else y
+    return out
+
+
+@njit(error_model="numpy")
+def _weights(op, dst, src, indices):
+    """The derivatives of each element of the result by what it is made of: of the destination, and of the source."""
+    if op == _MULTIPLY:
+        return _weights_of_product(dst, src, indices)
+    if op == _DIVIDE:
+        return _weights_of_quotient(dst, src, indices)
+    return _weights_of_extremum(_fold(op, dst, src, indices), dst, src, indices)
+
+
+@njit(error_model="numpy")
+def _weights_of_product(dst, src, indices):
+    by_src, before, after = np.empty_like(src), dst.copy(), np.ones_like(dst)
+    for k in range(indices.size):
+        for j in range(src.shape[1]):
+            by_src[k, j] = before[indices[k], j]
+            before[indices[k], j] *= src[k, j]
+    for k in range(indices.size - 1, -1, -1):
+        for j in range(src.shape[1]):
+            by_src[k, j] *= after[indices[k], j]
+            after[indices[k], j] *= src[k, j]
+    return after, by_src
+
+
+@njit(error_model="numpy")
+def _weights_of_quotient(dst, src, indices):
+    by_src, divisor = np.empty_like(src), np.ones_like(dst)
+    for k in range(indices.size):
+        for j in range(src.shape[1]):
+            divisor[indices[k], j] *= src[k, j]
+    for k in range(indices.size):
+        for j in range(src.shape[1]):
+            by_src[k, j] = -dst[indices[k], j] / divisor[indices[k], j] / src[k, j]
+    return dst.dtype.type(1.0) / divisor, by_src
+
+
+@njit(error_model="numpy")
+def _weights_of_extremum(out, dst, src, indices):
+    by_dst, by_src = np.zeros_like(dst), np.zeros_like(src)
+    counts = np.zeros(dst.shape, np.int64)
+    for i in range(dst.shape[0]):
+        for j in range(dst.shape[1]):
+            counts[i, j] += dst[i, j] == out[i, j]
+    for k in range(indices.size):
+        for j in range(src.shape[1]):
+            counts[indices[k], j] += src[k, j] == out[indices[k], j]
+    for i in range(dst.shape[0]):
+        for j in range(dst.shape[1]):
+            if dst[i, j] == out[i, j]:
+                by_dst[i, j] = 1.0 / counts[i, j]
+    for k in range(indices.size):
+        for j in range(src.shape[1]):
+            if src[k, j] == out[indices[k], j]:
+                by_src[k, j] = 1.0 / counts[indices[k], j]
+    return by_dst, by_src
+
+
+@irad.rules.augmented_primal(_fold)
+def _fold_augmented(config, op, dst, src, indices):
+    out = _fold(op.value, dst.value, src.value, indices.value)
+    kept_dst = dst.value.copy() if config.overwritten[1] else dst.value
+    kept_src = src.value.copy() if config.overwritten[2] else src.value
+    kept_indices = indices.value.copy() if config.overwritten[3] else indices.value
+    return AugmentedReturn(out, np.zeros_like(out), (kept_dst, kept_src, kept_indices))
+
+
+@irad.rules.reverse(_fold)
+def _fold_reverse(config, cotangent, tape, op, dst, src, indices):
+    if is_active(cotangent):
+        by_dst, by_src = _weights(op.value, tape[0], tape[1], tape[2])
+        if is_active(dst):
+            dst.shadow[:] += cotangent * by_dst
+        if is_active(src):
+            for k in range(tape[2].size):
+                for j in range(by_src.shape[1]):
+                    src.shadow[k, j] += cotangent[tape[2][k], j] * by_src[k, j]
+    return None, None, None, None
+
+
+@irad.rules.forward(_fold)
+def _fold_forward(config, op, dst, src, indices):
+    out = _fold(op.value, dst.value, src.value, indices.value)
+    by_dst, by_src = _weights(op.value, dst.value, src.value, indices.value)
+    tangent = np.zeros_like(out)
+    if is_active(dst):
+        tangent += by_dst * dst.tangent
+    if is_active(src):
+        _add_at(tangent, by_src * src.tangent, indices.value, 1.0)
+    return out, tangent

@@ -1,0 +1,254 @@
+"""Pooling: the largest element, the mean or a norm of windows of images.
+
+Padding is smaller than anything for `maxpool`, and zero for the others, which count it. The kernels see three axes of
+space, as those of a convolution do. The mean is linear: `_add_means` and `_add_spread` are each other's adjoints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+import irad
+from irad.nn.array import Array
+from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
+from irad.nn.convolution.public import Setting, shape_like, with_three
+from irad.rules import AugmentedReturn, is_active
+
+
+@njit
+def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
+    """The largest element of each window.
+
+    Where several elements are the largest, they have equal parts in the derivative.
+
+    Args:
+        x: (batch, channels, …) with one, two or three axes of space.
+        k: size of the windows: an integer, or one for each axis of space.
+        stride: distance between windows; that size unless given.
+        pad: elements around the image: an integer, one for each axis, or two for each axis, before and after it.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.maxpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
+        array([[[3., 5.]]])
+    """
+    axes = x.shape[2:]
+    windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes))
+    y = _maxima(with_three(x), windows)
+    return y.reshape(shape_like(x.shape, x.shape[0], x.shape[1], y.shape[2:]))
+
+
+@njit
+def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
+    """The mean of each window, zeros of the padding included.
+
+    Args:
+        x, k, stride, pad: as of `maxpool`.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.meanpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
+        array([[[2. , 3.5]]])
+    """
+    axes = x.shape[2:]
+    windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes))
+    each = with_three(x)
+    sizes = sizes_of_output(each.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
+    y = np.zeros((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
+    _add_means(y, each, windows)
+    return y.reshape(shape_like(x.shape, x.shape[0], x.shape[1], sizes))
+
+
+@njit
+def lpnormpool(x: Array, p: float, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
+    """The p-norm of each window, (Σ |x|^p)^(1/p). Where a window is zero throughout, its derivative counts as zero.
+
+    Args:
+        x, k, stride, pad: as of `maxpool`.
+        p: positive.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.lpnormpool(np.array([[[3.0, 4.0, 0.0, 0.0]]]), 2.0, 2)
+        array([[[5., 0.]]])
+    """
+    if not p > 0.0:
+        raise ValueError("lpnormpool: p must be positive")
+    axes = x.shape[2:]
+    sizes = triple(k, axes)
+    means = meanpool(_powers(x, p, x.dtype.type(1.0)), k, stride, pad)
+    return _powers(means, 1.0 / p, x.dtype.type(sizes[0] * sizes[1] * sizes[2]))
+
+
+def _steps(k, stride, axes):
+    """The distances between windows; their sizes where None are given."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_steps)
+def _compiled_steps(k, stride, axes):
+    if isinstance(stride, types.NoneType | types.Omitted):
+        return lambda k, stride, axes: triple(k, axes)
+    return lambda k, stride, axes: triple(stride, axes)
+
+
+@njit
+def _powers(x, p, factor):
+    """``(factor · |x|) ** p``, with derivative zero where x is zero."""
+    y = np.zeros(x.shape, x.dtype)
+    before, after = np.ascontiguousarray(x).ravel(), y.ravel()
+    for i in range(before.size):
+        size = factor * (before[i] if before[i] > 0.0 else -before[i])
+        if size != 0.0:
+            after[i] = size**p
+    return y
+
+
+@njit
+def _range(o, axis, windows, size):
+    """First and last element, exclusive, of a window along an axis."""
+    start = o * windows[1][axis] - windows[2][2 * axis]
+    return max(start, 0), min(start + windows[0][axis], size)
+
+
+# ---------------------------------------------------------------------------------------------------------- maximum
+
+
+@njit
+def _largest_in(x, o0, o1, o2, windows):
+    """The largest element of a window, NaN if there is one in it, and how many there are that are as large."""
+    lo0, hi0 = _range(o0, 0, windows, x.shape[0])
+    lo1, hi1 = _range(o1, 1, windows, x.shape[1])
+    lo2, hi2 = _range(o2, 2, windows, x.shape[2])
+    top, count = x.dtype.type(-np.inf), 0
+    for i in range(lo0, hi0):
+        for j in range(lo1, hi1):
+            for k in range(lo2, hi2):
+                if x[i, j, k] > top or x[i, j, k] != x[i, j, k]:
+                    top, count = x[i, j, k], 1
+                elif x[i, j, k] == top:
+                    count += 1
+    return top, count
+
+
+@njit
+def _maxima(x, windows):
+    sizes = sizes_of_output(x.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
+    y = np.empty((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
+    for n in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            for o0 in range(sizes[0]):
+                for o1 in range(sizes[1]):
+                    for o2 in range(sizes[2]):
+                        y[n, c, o0, o1, o2] = _largest_in(x[n, c], o0, o1, o2, windows)[0]
+    return y
+
+
+@njit(error_model="numpy")
+def _follow_maxima(x, change_x, change_y, windows, is_forward):
+    """Adds the change of y to that of the elements that y is, in equal parts; or forwards from those to y."""
+    for n in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            image, change = x[n, c], change_x[n, c]
+            for o0 in range(change_y.shape[2]):
+                lo0, hi0 = _range(o0, 0, windows, x.shape[2])
+                for o1 in range(change_y.shape[3]):
+                    lo1, hi1 = _range(o1, 1, windows, x.shape[3])
+                    for o2 in range(change_y.shape[4]):
+                        lo2, hi2 = _range(o2, 2, windows, x.shape[4])
+                        top, count = _largest_in(image, o0, o1, o2, windows)
+                        part = x.dtype.type(1.0) / max(count, 1)
+                        for i in range(lo0, hi0):
+                            for j in range(lo1, hi1):
+                                for k in range(lo2, hi2):
+                                    if image[i, j, k] == top:
+                                        if is_forward:
+                                            change_y[n, c, o0, o1, o2] += part * change[i, j, k]
+                                        else:
+                                            change[i, j, k] += part * change_y[n, c, o0, o1, o2]
+
+
+@irad.rules.augmented_primal(_maxima)
+def _maxima_augmented(config, x, windows):
+    y = _maxima(x.value, windows.value)
+    return AugmentedReturn(y, np.zeros_like(y), x.value.copy() if config.overwritten[0] else x.value)
+
+
+@irad.rules.reverse(_maxima)
+def _maxima_reverse(config, cotangent, tape, x, windows):
+    if is_active(cotangent) and is_active(x):
+        _follow_maxima(tape, x.shadow, cotangent, windows.value, False)
+    return None, None
+
+
+@irad.rules.forward(_maxima)
+def _maxima_forward(config, x, windows):
+    y = _maxima(x.value, windows.value)
+    tangent = np.zeros_like(y)
+    _follow_maxima(x.value, x.tangent, tangent, windows.value, True)
+    return y, tangent
+
+
+# ------------------------------------------------------------------------------------------------------------- mean
+
+
+@njit
+def _follow_means(x, y, windows, is_forward):
+    """Adds to y the means of x, or to x the adjoint of that."""
+    taps = windows[0]
+    part = x.dtype.type(1.0) / x.dtype.type(taps[0] * taps[1] * taps[2])
+    for n in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            for o0 in range(y.shape[2]):
+                lo0, hi0 = _range(o0, 0, windows, x.shape[2])
+                for o1 in range(y.shape[3]):
+                    lo1, hi1 = _range(o1, 1, windows, x.shape[3])
+                    for o2 in range(y.shape[4]):
+                        lo2, hi2 = _range(o2, 2, windows, x.shape[4])
+                        total, each = x.dtype.type(0.0), part * y[n, c, o0, o1, o2]
+                        for i in range(lo0, hi0):
+                            for j in range(lo1, hi1):
+                                for k in range(lo2, hi2):
+                                    if is_forward:
+                                        total += x[n, c, i, j, k]
+                                    else:
+                                        x[n, c, i, j, k] += each
+                        if is_forward:
+                            y[n, c, o0, o1, o2] += part * total
+
+
+@njit
+def _add_means(y, x, windows):
+    _follow_means(x, y, windows, True)
+
+
+@njit
+def _add_spread(x, y, windows):
+    _follow_means(x, y, windows, False)
+
+
+def _register(add, adjoint):
+    """The rule of a linear ``add(total, given, windows)``."""
+
+    @irad.rules.augmented_primal(add)
+    def augmented(config, total, given, windows):
+        add(total.value, given.value, windows.value)
+        return AugmentedReturn(None, None, None)
+
+    @irad.rules.reverse(add)
+    def reverse(config, cotangent, tape, total, given, windows):
+        if is_active(total) and is_active(given):
+            adjoint(given.shadow, total.shadow, windows.value)
+        return None, None, None
+
+    @irad.rules.forward(add)
+    def forward(config, total, given, windows):
+        add(total.value, given.value, windows.value)
+        if is_active(total) and is_active(given):
+            add(total.tangent, given.tangent, windows.value)
+
+
+_register(_add_means, _add_spread)
+_register(_add_spread, _add_means)

@@ -1,0 +1,103 @@
+"""gather and scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+from irad import nn
+from tests.nn.checks import check, check_single
+
+_INDICES = np.array([2, 0, 2, 2, 4])  # 1 and 3 are chosen by none
+_AT = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "max": np.maximum, "min": np.minimum}
+
+
+def _reference(op: str, dst: Any, src: Any, idx: Any) -> Any:
+    out = dst.copy()
+    if op == "mean":
+        counts = np.bincount(idx, minlength=len(dst)).reshape(-1, *([1] * (src.ndim - 1)))
+        np.add.at(out, idx, src / counts[idx])
+    else:
+        _AT[op].at(out, idx, src)
+    return out
+
+
+def _arrays() -> tuple[Any, Any]:
+    random = np.random.default_rng(0)
+    return random.standard_normal((5, 2)), random.standard_normal((5, 2))
+
+
+def test_gather():
+    src = np.random.default_rng(1).standard_normal((5, 2, 2))
+    check(nn.gather, src, np.array([[4, 0, 0], [1, 4, 4]]), reference=lambda src, idx: src[idx])
+    assert nn.gather(src, np.empty(0, np.int64)).shape == (0, 2, 2)
+
+
+@pytest.mark.parametrize("ops", [("+", "-", "mean"), ("*", "/", "max", "min")])
+def test_scatter_in_every_mode(ops: tuple[str, ...]):
+    dst, src = _arrays()
+    for op in ops:
+        check(nn.scatter, op, dst, src, _INDICES, active=(1, 2), reference=_reference)
+
+
+def test_scatter_into_new_rows():
+    _, src = _arrays()
+    for op, neutral in {"+": 0.0, "-": 0.0, "mean": 0.0, "*": 1.0, "/": 1.0, "max": -np.inf, "min": np.inf}.items():
+        wanted = _reference(op, np.full((6, 2), neutral), src, _INDICES)
+        np.testing.assert_allclose(nn.scatter(op, 6, src, _INDICES), wanted, rtol=1e-14)
+
+
+def test_zeros_in_products_and_ties():
+    dst, src = np.array([2.0, 1.0]), np.array([0.0, 3.0, 0.0, 0.0, 5.0])
+    idx = np.array([0, 0, 1, 1, 1])
+
+    def total(dst: Any, src: Any, op: str, idx: Any) -> Any:
+        return nn.scatter(op, dst, src, idx).sum()
+
+    by_dst, by_src = irad.grad(total, argnums=(0, 1))(dst, src, "*", idx)
+    assert by_dst.tolist() == [0.0, 0.0]
+    assert by_src.tolist() == [6.0, 0.0, 0.0, 0.0, 0.0]
+    product = irad.hvp(total, argnums=1)(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), dst, src, "*", idx)
+    assert product.tolist() == [0.0, 0.0, 0.0, 5.0, 0.0]  # the derivative by both zeros
+    by_dst, by_src = irad.grad(total, argnums=(0, 1))(np.array([3.0, 9.0]), src, "max", idx)
+    assert by_dst.tolist() == [0.5, 1.0]
+    assert by_src.tolist() == [0.0, 0.5, 0.0, 0.0, 0.0]
+
+
+def test_single_precision():
+    dst, src = _arrays()
+    check_single(nn.scatter, "max", dst, src, _INDICES, active=(1, 2))
+    check_single(nn.scatter, "mean", dst, src, _INDICES, active=(1, 2))
+
+
+def test_indices_that_change_later():
+    @njit
+    def loss(src, idx):
+        y = nn.gather(src, idx)
+        z = nn.scatter("*", 5, y, idx)
+        idx[:] = 0
+        return (z * z).sum()
+
+    src = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_allclose(irad.grad(loss)(src, np.array([1, 1, 3])), [0.0, 4 * 2.0**3, 0.0, 2 * 4.0, 0.0])
+
+
+@pytest.mark.parametrize(("index", "shown"), [(5, "5"), (-1, "-1")])
+def test_an_index_out_of_range_is_named(index: int, shown: str):
+    message = f"index {shown} at position 1 is out of range for 5 rows"
+    idx = np.array([0, index])
+    with pytest.raises(IndexError, match=message):
+        nn.gather(np.ones(5), idx)
+    with pytest.raises(IndexError, match=message):
+        irad.grad(lambda src, idx: nn.scatter("+", 5, src, idx).sum())(np.ones(2), idx)
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="none of"):
+        nn.scatter("^", 5, np.ones(2), np.array([0, 1]))
+    with pytest.raises(ValueError, match="2 rows of 1 with 3 indices"):
+        nn.scatter("+", 5, np.ones(2), np.array([0, 1, 2]))

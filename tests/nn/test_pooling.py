@@ -1,0 +1,85 @@
+"""maxpool, meanpool, lpnormpool."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad import nn
+from tests.nn.checks import check, check_single
+
+
+def _reference(x: Any, k: Any, stride: Any, pad: Any, filling: float, of_window: Callable[..., Any]) -> Any:
+    """Settings are tuples, pad has two entries for each axis."""
+    axes = x.ndim - 2
+    margins = [(0, 0), (0, 0), *((pad[2 * d], pad[2 * d + 1]) for d in range(axes))]
+    padded = np.pad(x, margins, constant_values=filling)
+    sizes = [(padded.shape[2 + d] - k[d]) // stride[d] + 1 for d in range(axes)]
+    y = np.empty((*x.shape[:2], *sizes))
+    for o in itertools.product(*map(range, sizes)):
+        window = padded[(..., *(slice(i * stride[d], i * stride[d] + k[d]) for d, i in enumerate(o)))]
+        y[(..., *o)] = of_window(window, axis=tuple(range(2, x.ndim)))
+    return y
+
+
+CASES = {
+    "one axis": ((2, 2, 7), ((3,), (2,), (1, 0))),
+    "two axes": ((1, 2, 5, 6), ((2, 3), (1, 2), (1, 0, 1, 2))),
+    "three axes": ((1, 1, 3, 3, 4), ((2, 2, 2), (1, 1, 2), (0, 0, 1, 1, 0, 0))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str):
+    shape, (k, stride, pad) = CASES[name]
+    x = np.random.default_rng(0).standard_normal(shape)
+
+    def norm(window: Any, axis: Any) -> Any:
+        return (np.abs(window) ** 3.0).sum(axis) ** (1.0 / 3.0)
+
+    for found, wanted in (
+        (nn.maxpool(x, k, stride, pad), _reference(x, k, stride, pad, -np.inf, np.max)),
+        (nn.meanpool(x, k, stride, pad), _reference(x, k, stride, pad, 0.0, np.mean)),
+        (nn.lpnormpool(x, 3.0, k, stride, pad), _reference(x, k, stride, pad, 0.0, norm)),
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("f", [nn.maxpool, nn.meanpool])
+def test_every_mode(f: Any):
+    shape, (k, stride, pad) = CASES["two axes"]
+    x = np.random.default_rng(1).standard_normal(shape)
+    check(f, x, k, stride, pad)
+    check_single(f, x, k, stride, pad)
+
+
+def test_norms_in_first_order():
+    x = np.random.default_rng(2).standard_normal((1, 2, 6))
+    check(nn.lpnormpool, x, 3.0, 2, active=(0,), second=False)
+    gradient = irad.grad(lambda x: nn.lpnormpool(x, 2.0, 2).sum())(np.array([[[0.0, 0.0, 3.0, 4.0]]]))
+    np.testing.assert_allclose(gradient, [[[0.0, 0.0, 0.6, 0.8]]], rtol=1e-15)
+    with pytest.raises(ValueError, match="p must be positive"):
+        nn.lpnormpool(x, 0.0, 2)
+
+
+def test_ties_share():
+    def total(x: Any) -> Any:
+        return nn.maxpool(x, 3, 3).sum()
+
+    gradient = irad.grad(total)(np.array([[[1.0, 1.0, 0.0, -np.inf, -np.inf, -np.inf]]]))
+    np.testing.assert_allclose(gradient, [[[0.5, 0.5, 0.0, 1 / 3, 1 / 3, 1 / 3]]])
+
+
+def test_settings_and_windows_in_the_padding():
+    x = np.arange(6.0).reshape(1, 1, 6)
+    assert nn.maxpool(x, 2).tolist() == [[[1.0, 3.0, 5.0]]]
+    assert nn.maxpool(x, (2,), stride=3).tolist() == [[[1.0, 4.0]]]
+    assert nn.maxpool(x, 2, pad=(2, 0))[0, 0, 0] == -np.inf
+    assert np.isnan(nn.maxpool(np.array([[[np.nan, 1.0, 2.0, 1.0]]]), 2)).tolist() == [[[True, False]]]
+    with pytest.raises(ValueError, match="does not fit"):
+        nn.meanpool(x, 7)
