@@ -86,6 +86,7 @@ def derive_kernel(
         raise SignatureError(
             f"{kernel.name} has {len(program.parameters)} parameters, and {len(kinds)} kinds were given",
             "give one for each parameter of the LLVM function",
+            "a kind says what becomes of a parameter in the derivative",
         )
     text = check_communication(program.text)
     registry = _registry() if rules is None else rules.over(_registry())

@@ -13,6 +13,7 @@ Source  Figueroa, When is double rounding innocuous?, 1995.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,12 +32,12 @@ from irad.ir.instructions import (
     replace_uses,
 )
 from irad.ir.module import Block, Function, Module
-from irad.ir.types import DOUBLE, FLOAT, HALF, function_type
+from irad.ir.types import DOUBLE, FLOAT, HALF, Type, function_type
 from irad.ir.values import ConstantFloat, Poison, Undef, Value, const_float
 from irad.rules.cuda.half import ROUND
 
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
-_NAMES: Final = {FLOAT: "f32", DOUBLE: "f64"}
+_NAMES: Final[Mapping[Type, str]] = {FLOAT: "f32", DOUBLE: "f64"}
 
 
 def widen_halves(module: Module) -> bool:
@@ -145,6 +146,7 @@ class _Widening:
         for half in halves:
             outside = [user for user in half.users if user not in gone]
             if outside:
+                assert half.block is not None
                 build = Builder.at_start(half.block) if isinstance(half, Phi) else Builder.before(half)
                 narrow = build.fptrunc(self.wide[half], HALF)
                 for user in outside:
@@ -162,6 +164,6 @@ def _is_computed(inst: Instruction) -> bool:
     return isinstance(inst, Binary | Unary | Select | Freeze | Phi)
 
 
-def _in_order(function: Function) -> list[Block]:
+def _in_order(function: Function) -> tuple[Block, ...]:
     """Blocks such that what defines a value comes before its uses, phis aside."""
     return control_flow(function).order

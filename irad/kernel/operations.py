@@ -9,6 +9,7 @@ device functions with a rule become (`irad.rules.cuda.linear`) has a body but in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from irad.ir import types
@@ -20,7 +21,7 @@ from irad.rules.cuda.atomics import ADD, SUBTRACT, is_subtraction
 from irad.rules.cuda.linear import LINEAR, STOP
 
 _OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
-_SUFFIXES: Final = {types.FLOAT: "f32", types.DOUBLE: "f64"}
+_SUFFIXES: Final[Mapping[types.Type, str]] = {types.FLOAT: "f32", types.DOUBLE: "f64"}
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
 _ATTRIBUTES: Final = ("nounwind", "memory(argmem: readwrite)")
 

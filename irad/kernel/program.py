@@ -84,11 +84,11 @@ def _inlined(kernel: KernelModule) -> Module:
     for name, words in module.attribute_groups.items():
         module.attribute_groups[name] = tuple(word for word in words if word not in _OBSTACLES)
     for function in module.defined_functions():
-        words = [word for word in function.attributes if word not in _OBSTACLES]
+        kept = [word for word in function.attributes if word not in _OBSTACLES]
         if function.name != kernel.name:
             function.prefix = ("internal",)
-            words.append("alwaysinline")
-        function.attributes = tuple(dict.fromkeys(words))
+            kept.append("alwaysinline")
+        function.attributes = tuple(dict.fromkeys(kept))
     module.globals.pop("llvm.used", None)
     parsed = llvm.parse_assembly(print_module(module))
     pipeline = llvm.create_new_module_pass_manager()

@@ -37,9 +37,9 @@ def check_communication(text: str) -> str:
                 error.instruction = inst
                 errors.append(error)
     if errors:
-        error = errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
-        locate(error, module, KERNEL)
-        raise error
+        raised = errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
+        locate(raised, module, KERNEL)
+        raise raised
     return text
 
 
