@@ -42,7 +42,9 @@ def target_of(arch: str) -> tuple[str, int]:
         arch = max(older, key=lambda each: int(_number(each)), default=arch)
     if arch not in _FIRST_ISA:
         raise BackendError(
-            f"irad does not compile for {arch!r}", f"name one of {', '.join(_FIRST_ISA)}, or a newer one"
+            f"irad does not compile for {arch!r}",
+            f"name one of {', '.join(_FIRST_ISA)}, or a newer one",
+            "an architecture is named as ptxas names it, and older ones lack atomic additions of float64",
         )
     return arch, max(OLDEST_ISA, _FIRST_ISA[arch])
 

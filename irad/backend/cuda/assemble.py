@@ -76,12 +76,20 @@ def _read(said: str, arch: str, cubin: bytes) -> Assembly:
     """What ``ptxas -v`` says. A function that was not inlined has its own lines; the kernel's registers count it in."""
     entries = _ENTRY.findall(said)
     if len(entries) != 1:
-        raise BackendError(f"the PTX has {len(entries)} kernels, not one", "assemble one kernel at a time")
+        raise BackendError(
+            f"the PTX has {len(entries)} kernels, not one",
+            "assemble one kernel at a time",
+            "registers and memory are counted for one kernel",
+        )
     [entry] = entries
     frames = {name: tuple(map(int, sizes)) for name, *sizes in _PROPERTIES.findall(said)}
     used = _USED.search(said)
     if entry not in frames or used is None:
-        raise BackendError("irad cannot read what this version of ptxas says", "report it with the version of ptxas")
+        raise BackendError(
+            "irad cannot read what this version of ptxas says",
+            "report it with the version of ptxas",
+            "registers and memory are taken from what ptxas prints",
+        )
     stack, stores, loads = frames[entry]
     return Assembly(
         arch=arch,
@@ -104,11 +112,16 @@ def _number(pattern: re.Pattern[str], text: str) -> int:
 def _fault(ptx: str, arch: str, said: str) -> BackendError:
     found = _FAULT.search(said)
     if found is None:
-        return BackendError(f"ptxas failed for {arch}: {said.strip()}", "correct what ptxas complains of")
+        return BackendError(
+            f"ptxas failed for {arch}: {said.strip()}",
+            "correct what ptxas complains of",
+            "ptxas is NVIDIA's assembler, which irad runs as a program",
+        )
     line = int(found[1])
     text = ptx.splitlines()[line - 1].strip() if 0 < line <= ptx.count("\n") + 1 else ""
     return BackendError(
         f"ptxas does not take line {line} of the PTX for {arch}: {found[3]}",
         "(a) compile for this architecture, or (b) report it with the kernel, if irad made the PTX",
+        "PTX is for an architecture and a version of the language",
         detail=text or None,
     )

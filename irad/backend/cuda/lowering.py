@@ -54,7 +54,11 @@ def lower_kernel(kernel: KernelModule) -> Module:
     """The module that is handed to LLVM."""
     module = parse_module(kernel.text)
     if kernel.name not in module.functions:
-        raise BackendError(f"the kernel @{kernel.name} is not in its module", "name the kernel of the module")
+        raise BackendError(
+            f"the kernel @{kernel.name} is not in its module",
+            "name the kernel of the module",
+            "a kernel module has one kernel, which it names",
+        )
     module.triple, module.layout = TRIPLE, None
     for function in module.defined_functions():
         for inst in list(function.instructions()):
@@ -97,7 +101,8 @@ def refuse_call(module: Module, name: str, call: Instruction) -> BackendError:
     """The error for a function that nobody defines on the device."""
     return BackendError(
         f"the kernel calls '{name}', which does not exist on the GPU",
-        "use a function that CUDA has, or write it as a device function",
+        "(a) use a function that CUDA has, or (b) write it as a device function",
+        "a kernel is linked with NVIDIA's library of mathematics and nothing else",
         location=DebugInfo(module).location(call),
     )
 
@@ -144,7 +149,11 @@ def _library_names() -> dict[str, str]:
 def _rename(module: Module, old: str, new: str) -> None:
     function = module.functions.pop(old)
     if new in module.functions:
-        raise BackendError(f"the module of the kernel has another function {new}", "rename one of them")
+        raise BackendError(
+            f"the module of the kernel has another function {new}",
+            "rename one of them",
+            "PTX allows fewer letters in names than LLVM, and two names became one",
+        )
     function.name = new
     module.functions[new] = function
 

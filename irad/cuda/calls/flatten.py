@@ -68,6 +68,7 @@ def primal_of(kernel: Any, device: Device, values: Sequence[Any]) -> Primal:
         raise SignatureError(
             f"{kernel.py_func.__qualname__} takes {len(names)} arguments, and {len(values)} were given",
             f"pass one for each of its parameters: {', '.join(names)}",
+            "kernels have no default arguments",
             location=SourceLocation.of(kernel.py_func),
         )
     types = tuple(_type_of(device, name, value) for name, value in zip(names, values, strict=True))

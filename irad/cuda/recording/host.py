@@ -48,7 +48,11 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         (5.0, array([2., 4.]))
     """
     if not callable(f):
-        raise SignatureError(f"irad.cuda.value_and_grad is given {f!r}", "pass a Python function that launches kernels")
+        raise SignatureError(
+            f"irad.cuda.value_and_grad is given {f!r}",
+            "pass a Python function that launches kernels",
+            "what it launches is recorded while it runs",
+        )
 
     @functools.wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[float, Any]:

@@ -177,5 +177,9 @@ def view_of(device: Device, array: Any) -> ArrayView:
     if found is None and isinstance(array, np.ndarray):
         found = numpy_view(array)
     if found is None:
-        raise SignatureError(f"{with_article(type(array).__name__)} is not an array", "pass an array of the device")
+        raise SignatureError(
+            f"{with_article(type(array).__name__)} is not an array",
+            "pass an array of the device",
+            "the tape knows memory",
+        )
     return found

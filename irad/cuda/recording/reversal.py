@@ -98,7 +98,11 @@ def _put(device: Device, shadow: ArrayView, cotangent: Any) -> None:
 def gradient(record: Record, array: Any, keeps: Any) -> Any:
     """The derivative with respect to an array."""
     if record.regions is None:
-        raise SignatureError("there are no derivatives yet", "call tape.backward(loss) first")
+        raise SignatureError(
+            "there are no derivatives yet",
+            "call tape.backward(loss) first",
+            "they are computed by the reverse sweep",
+        )
     view = view_of(record.device, array)
     if view.size and record.regions.of(view) is None:
         raise SignatureError(

@@ -30,7 +30,11 @@ def collector_of(
     positions = (argnums,) if isinstance(argnums, int) else argnums
     if kernel is not f:
         if options is not None:
-            raise SignatureError(f"{f!r} is made already: options cannot be chosen any more", "inspect the kernel")
+            raise SignatureError(
+                f"{f!r} is made already: options cannot be chosen any more",
+                "inspect the kernel",
+                "a derivative has the options that it was asked for with",
+            )
         options = f.options
     return KernelCollector(kernel_subject(kernel, args, positions, options), args)
 

@@ -103,6 +103,7 @@ def kernel_subject(
         raise SignatureError(
             f"{kernel.py_func.__qualname__} takes {len(names)} arguments, and {len(args)} were given",
             f"pass one for each of its parameters: {', '.join(names)}",
+            "kernels have no default arguments",
             location=where,
         )
     kinds = tuple(each if isinstance(each, types.Type) else numba.typeof(each) for each in args)
