@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Collection
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 import llvmlite
@@ -101,6 +102,14 @@ def _end_of_parameters(text: str, start: int) -> int:
         if depth == 0:
             return found.end()
     raise AssertionError("LLVM closes its parentheses")
+
+
+def cuda_code_helpers() -> Any:
+    """The functions with which Numba's CUDA target emits code; numba-cuda has a copy of its own."""
+    try:
+        return import_module("numba.cuda.cgutils")
+    except ModuleNotFoundError:
+        return import_module("numba.core.cgutils")
 
 
 def cuda_kernel(compiler: Any, compiled: Any, function: Any, debug: bool) -> tuple[Any, str]:

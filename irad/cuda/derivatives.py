@@ -198,7 +198,8 @@ def autodiff(mode: AutodiffMode, kernel: Callable[..., Any], *, options: Options
         >>> dy
         array([10.,  0.,  0.])
     """
-    if not isinstance(mode, AutodiffMode) or mode.is_split or mode.has_primal:
+    given: Any = mode
+    if not isinstance(given, AutodiffMode) or given.is_split or given.has_primal:
         raise SignatureError(
             f"irad.cuda.autodiff is given {mode!r}",
             "(a) irad.Reverse or (b) irad.Forward",

@@ -5,9 +5,9 @@ Output  `Lowered`: LLVM modules as Numba lowers them, and the symbol of the kern
 Method  Numba's own compiler runs in *private contexts*: its tables are not those of the user's kernels, so what is
         compiled here is never launched by Numba, and what Numba compiled for a device is not found here. Calls of
         device functions go to *twins*, dispatchers for the same Python functions. For the time of one compilation, and
-        under Numba's compiler lock, three things are replaced: the contexts that `numba.cuda` compiles in, the current
-        device, of which it asks the compute capability, and the NVVM library, of which it asks the version of its IR
-        and the data layout.
+        under Numba's compiler lock, four things are replaced: the contexts that `numba.cuda` compiles in, the current
+        device, of which it asks the compute capability, the NVVM library, of which it asks the version of its IR
+        and the data layout, and the addition to an address, which loses sight of the array in some versions.
 Limit   the only module that touches private parts of Numba's CUDA target.
 """
 
@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any, Final
 
+from llvmlite import ir
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.cuda import compiler, descriptor, dispatcher, target
@@ -139,6 +140,7 @@ class _Contexts:
             # Of functions without a file, whose lines nobody could show anyway.
             warnings.filterwarnings("ignore", ".*Could not find source for function")
             stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
+            stack.enter_context(_replaced(compat.cuda_code_helpers(), "pointer_add", _pointer_add))
             stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
             if self._made is None:
                 typing_context = _TypingContext()
@@ -150,6 +152,13 @@ class _Contexts:
 
 
 _CONTEXTS: Final = _Contexts()
+
+
+def _pointer_add(builder: Any, ptr: Any, offset: Any, return_type: Any = None) -> Any:
+    """An address so many bytes further on; as a pointer, which some versions make an integer of in between."""
+    step = ir.IntType(64)(offset) if isinstance(offset, int) else offset
+    moved = builder.gep(builder.bitcast(ptr, ir.IntType(8).as_pointer()), [step])
+    return builder.bitcast(moved, return_type or ptr.type)
 
 
 @contextmanager
