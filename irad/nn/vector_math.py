@@ -10,6 +10,7 @@ Source: Cody and Waite 1980, "Software Manual for the Elementary Functions", cha
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -74,7 +75,7 @@ def _largest(row):
 
 @overload(_largest)
 def _compiled_largest(row):
-    integer = np.int32 if row.dtype.bitwidth == 32 else np.int64
+    integer: Any = np.int32 if row.dtype.bitwidth == 32 else np.int64
     floating = np.float32 if row.dtype.bitwidth == 32 else np.float64
     sign, rest = integer(row.dtype.bitwidth - 1), integer(np.iinfo(integer).max)
     lowest = np.array(-np.inf, floating).view(integer)[()]
