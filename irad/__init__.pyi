@@ -3,6 +3,7 @@
 from irad import (
     cuda as cuda,
     data as data,
+    implicit as implicit,
     integrate as integrate,
     interpolate as interpolate,
     nn as nn,

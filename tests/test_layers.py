@@ -40,6 +40,7 @@ LAYERS = (
         "irad.testing",
         "irad.nn",
         "irad.demo",
+        "irad.implicit",
         "irad.integrate",
         "irad.interpolate",
         "irad.sparse_linalg",

@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
 from irad.driver import Signature
+from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
 from irad.frontend.numba import code_libraries, kernels, samplers
@@ -99,6 +100,13 @@ class Linkable:
 
         Its functions have other names than those that the derivative of that program is going to have.
         """
+        for name, reason in (library.is_final for library in self.libraries if library.is_final is not None):
+            raise UnsupportedError(
+                f"a derivative of {name} is differentiated",
+                "differentiate it once, and take finite differences of the gradient for second derivatives",
+                reason,
+                SourceLocation.here(),
+            )
         text = samplers.undefine_draws(self._text)
         module = self._with(resident.program_text(resident.named_in(text)), text)
         for function in module.functions:

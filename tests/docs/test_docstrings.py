@@ -17,6 +17,7 @@ import pytest
 import irad
 import irad.cuda
 import irad.data
+import irad.implicit
 import irad.integrate
 import irad.interpolate
 import irad.nn
@@ -26,7 +27,7 @@ import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-MODULES = ("cuda", "data", "integrate", "interpolate", "nn", "rules", "sparse_linalg", "testing")
+MODULES = ("cuda", "data", "implicit", "integrate", "interpolate", "nn", "rules", "sparse_linalg", "testing")
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES)
 

@@ -39,6 +39,7 @@ def attach(
     augmented_primal: Callable[..., Any] | None = None,
     reverse: Callable[..., Any] | None = None,
     forward: Callable[..., Any] | None = None,
+    is_final: str | None = None,
 ) -> _Function:
     """Gives a rule to a function that was just made, which may be while Numba compiles what is going to call it.
 
@@ -49,6 +50,8 @@ def attach(
         augmented_primal: as for `irad.rules.augmented_primal`.
         reverse: as for `irad.rules.reverse`.
         forward: as for `irad.rules.forward`.
+        is_final: why derivatives of its derivatives have to be refused, where the code of the rule must not be
+            differentiated; None if it may.
 
     Returns:
         The function.
@@ -77,7 +80,8 @@ def attach(
             "they are two halves of one derivative, and what was compiled before is not compiled again",
             catalogue.place_of(target),
         )
-    catalogue.declare_new(target, {kind: part for kind, part in parts.items() if part is not None})
+    given = {kind: part for kind, part in parts.items() if part is not None}
+    catalogue.declare_new(target, given, is_final=is_final)
     return f
 
 
