@@ -13,6 +13,7 @@ _DEFINITION: Final = re.compile(
     r'^define [^@\n]*@(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s(]+))\((?P<body>.*?)^}', re.MULTILINE | re.DOTALL
 )
 _CALLEE: Final = re.compile(r'\bcall [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
+_VECTOR: Final = re.compile(r"<\d+ x (?:double|float)>")
 _THROUGH_POINTER: Final = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
@@ -30,3 +31,8 @@ def call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
 def calls_through_pointers(text: str) -> bool:
     """Whether a value is called, rather than a function by its name."""
     return _THROUGH_POINTER.search(text) is not None
+
+
+def has_vectors(text: str) -> bool:
+    """Whether there are vectors of floats in a program."""
+    return _VECTOR.search(text) is not None

@@ -7,7 +7,6 @@ Method  compile privately (`private`), link the raw modules, optimise them to th
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from numba.core.types import Type
 from numba.core.typing import Signature as NumbaSignature
 
 from irad.backend.optimise import scalarise
-from irad.backend.patterns import calls_through_pointers
+from irad.backend.patterns import calls_through_pointers, has_vectors
 from irad.compiling import collection_paused, step
 from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, IradError, SourceLocation, UnsupportedError
@@ -268,7 +267,7 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     noinline = (kernels.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels)
-    if _VECTORS.search(text):  # what rules call was finished by Numba, for programs that are not differentiated
+    if has_vectors(text):  # what rules call was finished by Numba, for programs that are not differentiated
         parsed = parse_module(text)
         split_vectors(parsed)
         text = scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
@@ -278,9 +277,6 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     if not devirtualise(parsed):
         return text
     return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
-
-
-_VECTORS = re.compile(r"<\d+ x (?:double|float)>")
 
 
 def _only_raises(function: llvm.ValueRef) -> bool:
