@@ -6,6 +6,8 @@ the derivative by the point is that of the interval to the right, at the last kn
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numba.core import types
@@ -64,7 +66,7 @@ def _each_of_typed(function, x, *arguments):  # type: ignore[no-untyped-def]
 
 
 @njit
-def linear(x, knots, values):  # type: ignore[no-untyped-def]
+def linear(x: Any, knots: Any, values: Any) -> Any:
     """Linear interpolation between values at knots; constant beyond the ends, as `np.interp`.
 
     Args:
@@ -86,7 +88,7 @@ def linear(x, knots, values):  # type: ignore[no-untyped-def]
 
 
 @njit
-def grid(points, axes, values):  # type: ignore[no-untyped-def]
+def grid(points: Any, axes: Any, values: Any) -> Any:
     """Linear interpolation along each axis of a grid; beyond the grid the values at its boundary.
 
     Args:

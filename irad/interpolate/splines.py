@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
@@ -10,7 +12,7 @@ from irad.interpolate.grids import each_of, interval_of
 
 
 @njit
-def moments(knots, values, natural=False):  # type: ignore[no-untyped-def]
+def moments(knots: Any, values: Any, natural: Any = False) -> Any:
     """The second derivatives at the knots of the cubic spline through given values.
 
     Args:
@@ -79,7 +81,7 @@ def _cubic_at(x, knots, values, second):  # type: ignore[no-untyped-def]
 
 
 @njit
-def cubic(x, knots, values, second):  # type: ignore[no-untyped-def]
+def cubic(x: Any, knots: Any, values: Any, second: Any) -> Any:
     """The cubic spline with given values and second derivatives at its knots; the end pieces go on beyond the ends.
 
     Args:

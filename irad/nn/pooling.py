@@ -45,7 +45,10 @@ def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting =
     """The mean of each window, zeros of the padding included.
 
     Args:
-        x, k, stride, pad: as of `maxpool`.
+        x: as of `maxpool`.
+        k: likewise.
+        stride: likewise.
+        pad: likewise.
 
     Examples:
         >>> import irad, numpy as np
@@ -66,7 +69,10 @@ def lpnormpool(x: Array, p: float, k: Setting, stride: Setting | None = None, pa
     """The p-norm of each window, (Σ |x|^p)^(1/p). Where a window is zero throughout, its derivative counts as zero.
 
     Args:
-        x, k, stride, pad: as of `maxpool`.
+        x: as of `maxpool`.
+        k: likewise.
+        stride: likewise.
+        pad: likewise.
         p: positive.
 
     Examples:

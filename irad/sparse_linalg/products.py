@@ -10,12 +10,14 @@ orders.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 
 @njit
-def csr_matvec(data, indices, indptr, x):  # type: ignore[no-untyped-def]
+def csr_matvec(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     """The product of a matrix in CSR with a vector.
 
     Args:
@@ -45,7 +47,7 @@ def csr_matvec(data, indices, indptr, x):  # type: ignore[no-untyped-def]
 
 
 @njit
-def csc_matvec(data, indices, indptr, x, rows):  # type: ignore[no-untyped-def]
+def csc_matvec(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     """The product of a matrix in CSC with a vector; with the arrays of a CSR matrix, that of its transpose.
 
     Args:
@@ -74,7 +76,7 @@ def csc_matvec(data, indices, indptr, x, rows):  # type: ignore[no-untyped-def]
 
 
 @njit
-def csr_matmat(data, indices, indptr, x):  # type: ignore[no-untyped-def]
+def csr_matmat(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     """The product of a matrix in CSR with a dense matrix.
 
     Args:
@@ -104,7 +106,7 @@ def csr_matmat(data, indices, indptr, x):  # type: ignore[no-untyped-def]
 
 
 @njit
-def csc_matmat(data, indices, indptr, x, rows):  # type: ignore[no-untyped-def]
+def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     """The product of a matrix in CSC with a dense matrix.
 
     Args:
@@ -135,7 +137,7 @@ def csc_matmat(data, indices, indptr, x, rows):  # type: ignore[no-untyped-def]
 
 
 @njit
-def csr_solve_triangular(data, indices, indptr, b, lower=True):  # type: ignore[no-untyped-def]
+def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: Any = True) -> Any:
     """The solution of a triangular system with a matrix in CSR.
 
     Args:
@@ -178,7 +180,7 @@ def csr_solve_triangular(data, indices, indptr, b, lower=True):  # type: ignore[
 
 
 @njit
-def csc_solve_triangular(data, indices, indptr, b, lower=True):  # type: ignore[no-untyped-def]
+def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: Any = True) -> Any:
     """The solution of a triangular system with a matrix in CSC.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
@@ -100,7 +102,7 @@ def _back_transposed(factors, b):  # type: ignore[no-untyped-def]
 
 
 @njit
-def csc_solve(data, indices, indptr, b):  # type: ignore[no-untyped-def]
+def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     """The solution of a system with a matrix in CSC, by an LU factorisation with partial pivoting.
 
     The derivative by ``data`` is on the pattern; entries that are stored more than once are added.
@@ -129,7 +131,7 @@ def csc_solve(data, indices, indptr, b):  # type: ignore[no-untyped-def]
 
 
 @njit
-def csr_solve(data, indices, indptr, b):  # type: ignore[no-untyped-def]
+def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     """The solution of a system with a matrix in CSR: as `csc_solve`.
 
     Args:

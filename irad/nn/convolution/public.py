@@ -137,7 +137,11 @@ def conv_data(
         y: what `conv` returns, or a cotangent of that.
         w: the filters.
         shape: that of the images.
-        stride, pad, dilation, groups, flipped: those of the convolution.
+        stride: that of the convolution.
+        pad: likewise.
+        dilation: likewise.
+        groups: likewise.
+        flipped: likewise.
 
     Returns:
         An array of that shape.
@@ -175,7 +179,11 @@ def conv_filter(
         x: the images.
         y: what `conv` returns, or a cotangent of that.
         shape: that of the filters.
-        stride, pad, dilation, groups, flipped: those of the convolution.
+        stride: that of the convolution.
+        pad: likewise.
+        dilation: likewise.
+        groups: likewise.
+        flipped: likewise.
 
     Returns:
         An array of that shape.
@@ -206,7 +214,10 @@ def depthwiseconv(
     Args:
         x: (batch, channels, …).
         w: (channels · multiplier, 1, …): so many filters for each channel.
-        stride, pad, dilation, flipped: as of `conv`.
+        stride: as of `conv`.
+        pad: likewise.
+        dilation: likewise.
+        flipped: likewise.
 
     Returns:
         (batch, channels · multiplier, …).
