@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.extending import register_jitable
 
@@ -87,7 +89,7 @@ def edges_of(kind, origin, a, b, points):  # type: ignore[no-untyped-def]
     return edges[: count + 1]
 
 
-def panel_of(sample):  # type: ignore[no-untyped-def]
+def panel_of(sample: Any) -> Any:
     """A panel that calls ``sample(x, data)`` for the value at each node."""
 
     @register_jitable
@@ -116,7 +118,7 @@ def _total(errors, count):  # type: ignore[no-untyped-def]
     return total, worst
 
 
-def adaptive(panel):  # type: ignore[no-untyped-def]
+def adaptive(panel: Any) -> Any:
     """A quadrature that halves the interval with the largest error until their sum is small enough."""
 
     @register_jitable

@@ -157,7 +157,7 @@ def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     return _back_transposed(_factored(data, indices, indptr), b)
 
 
-def _with_rule(solve, primal, transposed, *, by_rows):  # type: ignore[no-untyped-def]
+def _with_rule(solve: Any, primal: Any, transposed: Any, *, by_rows: bool) -> None:
     @register_jitable
     def add_outer(data, indices, indptr, lines, others, factor):  # type: ignore[no-untyped-def]
         for j in range(indptr.size - 1):
