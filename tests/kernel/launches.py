@@ -10,6 +10,7 @@ import numpy as np
 
 from irad.backend.executor.kernel import RunReport, load
 from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.program import KernelParameter, KernelProgram, load_kernel
 from irad.kernel.derive import KernelDerivative, derive_kernel
 from irad.kernel.wrapper import WARP
@@ -68,11 +69,7 @@ class Launch:
         )
 
     def flat(self, arguments: Any) -> list[Any]:
-        return [
-            value
-            for parameter, argument in zip(self.program.signature.parameters, arguments, strict=True)
-            for value in flattened(parameter, argument)
-        ]
+        return flatten(self.program.signature, arguments)
 
     def run_derivative(
         self,
@@ -122,10 +119,3 @@ def _memory(parameter: KernelParameter) -> MemoryType | None:
     if str(dtype) in FLOATS:
         return MemoryType(dtype.bitwidth // 8, ((0, FLOATS[str(dtype)]),))
     return MemoryType(dtype.bitwidth // 8, ((0, f"i{dtype.bitwidth}"),)) if hasattr(dtype, "bitwidth") else None
-
-
-def flattened(parameter: KernelParameter, argument: Any) -> list[Any]:
-    if isinstance(argument, np.ndarray):
-        head = [0, 0, argument.size, argument.itemsize, argument.ctypes.data]
-        return [*head, *argument.shape, *argument.strides]
-    return [argument]
