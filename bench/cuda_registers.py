@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import click
 from rich.console import Console
@@ -110,9 +111,13 @@ def _numba_compiler() -> Callable[..., Any] | None:
         nvvm.NVVM()
     except Exception:  # whatever numba.cuda raises where CUDA is not installed
         return None
-    # Device functions are compiled for the GPU that is there, and there is none.
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
-    return compiler
+
+    def compiled(*args: Any, **options: Any) -> Any:
+        # Device functions are compiled for the GPU that is there, and there is none.
+        with patch.object(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0))):
+            return compiler(*args, **options)
+
+    return compiled
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

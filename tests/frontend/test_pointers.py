@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cfunc, float64, njit, prange
+from numba import cfunc, cuda, float64, njit, prange
 from numba.core.types import WrapperAddressProtocol
 
 import irad
 from irad.frontend import pointers
+from irad.frontend.cuda.program import load_kernel
 from irad.frontend.numba.raw_target import function_at
 from irad.testing.check_gradient import check_gradient
 
@@ -111,6 +112,21 @@ def test_functions_are_found_by_their_entries():
         assert found.is_wrapper == name.startswith("cfunc")
     assert function_at(Foreign(significand).__wrapper_address__()) is None
     assert function_at(0) is None
+
+
+@cuda.jit(device=True)
+def doubled(x):
+    return 2.0 * x
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = doubled(x[0])
+
+
+def test_device_functions_are_passed_over():
+    load_kernel(kernel, (float64[::1],))  # they have no address here
+    assert function_at(Foreign(significand).__wrapper_address__()) is None
 
 
 def test_functions_are_found_where_objects_were_put_aside():

@@ -145,6 +145,7 @@ class _Contexts:
             if self._made is None:
                 typing_context = _TypingContext()
                 self._made = typing_context, target.CUDATargetContext(typing_context)
+                _take_externals(descriptor.cuda_target._targetctx, self._made[1])
             typing_context, target_context = self._made
             stack.enter_context(_replaced(descriptor.cuda_target, "_typingctx", typing_context))
             stack.enter_context(_replaced(descriptor.cuda_target, "_targetctx", target_context))
@@ -159,6 +160,13 @@ def _pointer_add(builder: Any, ptr: Any, offset: Any, return_type: Any = None) -
     step = ir.IntType(64)(offset) if isinstance(offset, int) else offset
     moved = builder.gep(builder.bitcast(ptr, ir.IntType(8).as_pointer()), [step])
     return builder.bitcast(moved, return_type or ptr.type)
+
+
+def _take_externals(numbas: Any, own: Any) -> None:
+    """Gives a context the external functions that Numba has declared in its own: it does so once, when first used."""
+    for key, implementations in () if numbas is None else list(numbas._defns.items()):
+        if isinstance(key, compiler.ExternFunction):
+            own._defns.setdefault(key, implementations)
 
 
 @contextmanager

@@ -342,6 +342,8 @@ def _among(objects: list[Any], address: int) -> AddressedFunction | None:
                 return AddressedFunction(found, found._sig, True, found._library)
         elif issubclass(kind, dispatcher.Dispatcher):
             for compiled in list(vars(found).get("overloads", {}).values()):
+                if not isinstance(compiled.library, codegen.JITCodeLibrary):
+                    continue  # of another machine, as a device function of a GPU
                 names = compiled.fndesc.llvm_cfunc_wrapper_name, compiled.fndesc.llvm_func_name
                 for name in names:
                     if compiled.library.get_pointer_to_function(name) == address:
