@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, assert_never, cast
+from typing import assert_never, cast
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir import types
@@ -52,7 +52,7 @@ from irad.ir.values import Parameter, Value
 from irad.ir.worklist import Worklist
 from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
-from irad.passes.analysis.integer_taint import lost_bits, lost_error, meets_numbers, reinterpreted
+from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
 from irad.passes.analysis.refused_memory import (
     broken_promise,
     describe_memory,
@@ -64,6 +64,7 @@ from irad.passes.analysis.refused_memory import (
     written_error,
 )
 from irad.passes.analysis.refused_tangents import lacks_cotangent, lacks_tangent
+from irad.passes.analysis.refused_updates import update_error
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
@@ -160,24 +161,6 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
     return None
 
 
-def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
-    """Whether an atomic update puts active numbers, or their bits, into memory, or meets some there."""
-    pointer, *given = inst.operands
-    if any(value in unit.activity.varied for value in given):
-        return True
-    moved, objects = given[-1].type, unit.activity.varied_objects | unit.activity.shadowed
-    if holds_floats(moved):
-        return bool(unit.points_to.mask(pointer) & objects)
-    return isinstance(moved, IntType) and meets_numbers(unit, pointer, moved, objects)
-
-
-def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
-    """Whether an atomic update moves a pointer to active memory: its shadow would stay behind."""
-    given = inst.operands[1:]
-    met = given if isinstance(given[-1].type, IntType) else (inst, *given)
-    return any(map(unit.activity.has_shadow, met))
-
-
 def _at(error: IradError, inst: Instruction) -> IradError:
     error.instruction = inst
     return error
@@ -193,7 +176,7 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
         case Call() | Invoke() | CallBr():
             return _call_error(unit, shape)
         case AtomicRMW() | CmpXchg():
-            return _update_error(unit, shape)
+            return update_error(unit, shape)
         case VAArg():
             return _variable_argument_error(unit, shape)
         case IndirectBr():
@@ -239,43 +222,6 @@ def _store_error(unit: Unit, store: Store) -> IradError | None:
             "the shadow of a pointer is stored beside it, but irad does not see where in the value it lies",
         )
     return None
-
-
-def _update_error(unit: Unit, update: AtomicRMW | CmpXchg) -> IradError | None:
-    if not (_updates_numbers(unit, update) or _updates_pointers(unit, update)):
-        return None
-    if unit.program.request.host.is_shared:
-        return _update_by_threads(update)
-    return UnsupportedError(
-        "an atomic update of active memory has no derivative in irad yet",
-        "use an ordinary update, x[i] += …",
-        "the reverse sweep would have to read what other threads are writing",
-    )
-
-
-def _update_by_threads(update: AtomicRMW | CmpXchg) -> IradError:
-    """The refusal of an update of memory that the threads of a kernel share."""
-    name = _ATOMICS.get(update.opcode, "exch") if isinstance(update, AtomicRMW) else "cas"
-    if name in ("add", "sub"):
-        return UnsupportedError(
-            f"the result of cuda.atomic.{name} on active memory is used",
-            "use the operation for its effect only, and read the memory after a barrier or in another kernel",
-            "what an element held before depends on the order of the threads, and so would the derivative",
-        )
-    return UnsupportedError(
-        f"cuda.atomic.{name} on active memory has no derivative in irad",
-        "(a) reduce in shared memory between barriers (x[t] = max(x[t], x[t + half])), or (b) do it on an array that "
-        "has no derivative",
-        "which thread wins is known only when all blocks are done, but a block is reversed before the others have run",
-    )
-
-
-_ATOMICS: Final = {
-    "fadd": "add", "fsub": "sub", "fmax": "max", "fmin": "min", "max": "max", "min": "min", "umax": "max",
-    "umin": "min", "add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor", "xchg": "exch",
-    "uinc_wrap": "inc", "udec_wrap": "dec",
-}  # fmt: skip
-"""What Numba calls atomic operations."""
 
 
 def _variable_argument_error(unit: Unit, argument: VAArg) -> IradError | None:
