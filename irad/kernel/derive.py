@@ -88,10 +88,10 @@ def derive_kernel(
             "give one for each parameter of the LLVM function",
             "a kind says what becomes of a parameter in the derivative",
         )
-    text = check_communication(program.text)
+    check_communication(program.text)
     registry = _registry() if rules is None else rules.over(_registry())
     derivative = derive(
-        _promise_apart(text, kinds) if apart else text,
+        _promise_apart(program.text, kinds) if apart else program.text,
         _request(program, kinds, memory, options, mode, axes),
         registry,
         check=options.verify,

@@ -19,8 +19,8 @@ _FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 _GRID: Final = ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGGetRank", "cudaCGGetSize")
 
 
-def check_communication(text: str) -> str:
-    """Refuses fences between blocks and synchronisation of the grid; returns the text.
+def check_communication(text: str) -> None:
+    """Refuses fences between blocks and synchronisation of the grid.
 
     Raises:
         UnsupportedError: names the operation.
@@ -40,7 +40,6 @@ def check_communication(text: str) -> str:
         raised = errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
         locate(raised, module, KERNEL)
         raise raised
-    return text
 
 
 def check_tape(text: str) -> None:

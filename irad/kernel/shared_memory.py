@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from irad.backend.cuda.kernel import DYNAMIC_SHARED
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Instruction, Phi
@@ -18,7 +19,6 @@ from irad.ir.values import ConstantExpression, GlobalVariable, Parameter, Value
 from irad.passes.memory.record_layouts import scalars
 from irad.ruleset.memory_type import MemoryType
 
-DYNAMIC: Final = "irad.dynamic_shared"
 SPACE: Final = pointer_type(3)
 
 
@@ -39,7 +39,7 @@ class SharedArray:
     @property
     def is_dynamic(self) -> bool:
         """Whether the launch says how large it is."""
-        return self.name == DYNAMIC
+        return self.name == DYNAMIC_SHARED
 
     @property
     def memory(self) -> MemoryType | None:

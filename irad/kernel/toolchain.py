@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from irad.backend.cuda.kernel import TRIPLE
 from irad.backend.toolchain import Toolchain
 from irad.errors import InternalError
-
-TRIPLE: Final = "nvptx64-nvidia-cuda"
 
 
 @cache

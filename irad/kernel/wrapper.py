@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from irad.backend.cuda.kernel import DYNAMIC_SHARED
 from irad.driver import Derivative
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -25,7 +26,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import I32, I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, GlobalVariable, Parameter, Undef, Value, const_int, zero
 from irad.kernel.program import KernelProgram
-from irad.kernel.shared_memory import DYNAMIC, SPACE, SharedArray
+from irad.kernel.shared_memory import SPACE, SharedArray
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
 from irad.passes.runtime import sum_function
@@ -174,7 +175,7 @@ class _Wrapper:
         if array.is_dynamic:
             size = self.build.zext(self.trailing["dynamic"], I64)
             start = self.build.mul(size, const_int(I64, lane + 1))
-            base: Value = self.build.byte_offset(self.module.globals[DYNAMIC], start)
+            base: Value = self.build.byte_offset(self.module.globals[DYNAMIC_SHARED], start)
         else:
             base = self.variable(f"{array.name}.shadow{lane or ''}", array)
             size = const_int(I64, types.size_of(array.type))

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+TRIPLE: Final = "nvptx64-nvidia-cuda"
+DYNAMIC_SHARED: Final = "irad.dynamic_shared"
+"""Symbol of the dynamic shared memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from functools import cache
 from typing import Final
 
 from irad.backend.cuda.contraction import allow_contraction
-from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.kernel import DYNAMIC_SHARED, TRIPLE, KernelModule
 from irad.backend.cuda.lines import attach_lines
 from irad.errors import BackendError
 from irad.ir import types
@@ -34,8 +34,6 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ruleset.symbols import TABLE, emitted_symbol, integer_arguments, symbols_of_function
 
-TRIPLE: Final = "nvptx64-nvidia-cuda"
-DYNAMIC_SHARED: Final = "irad.dynamic_shared"
 FLUSHES: Final = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 """Numbers of single precision that are smaller than the smallest normal one count as zero."""
 HOST_SYMBOLS: Final = frozenset({"vprintf", "malloc", "free", "__assertfail"})

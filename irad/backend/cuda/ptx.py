@@ -14,8 +14,8 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 
 from irad.backend.cuda.architectures import target_of
-from irad.backend.cuda.kernel import KernelModule
-from irad.backend.cuda.lowering import HOST_SYMBOLS, TRIPLE, entry_name, lower_kernel, refuse_call, undefined_calls
+from irad.backend.cuda.kernel import TRIPLE, KernelModule
+from irad.backend.cuda.lowering import HOST_SYMBOLS, entry_name, lower_kernel, refuse_call, undefined_calls
 from irad.backend.cuda.toolkit import find_libdevice
 from irad.errors import BackendError
 from irad.ir.module import Module

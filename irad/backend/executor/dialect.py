@@ -114,6 +114,5 @@ NO_OPERATION: Final = frozenset(
     }
 )
 LANES: Final = 32
-DYNAMIC_SHARED: Final = "irad.dynamic_shared"
 
 OPERATIONS: Final = frozenset({*WAITS, *IN_THREAD, *IN_LAUNCH, WARP_SIZE, LANE, LANES_BELOW, *NO_OPERATION})

@@ -17,6 +17,7 @@ from itertools import chain, count
 import llvmlite.binding as llvm
 
 from irad.backend.cuda.contraction import allow_contraction
+from irad.backend.cuda.kernel import DYNAMIC_SHARED, TRIPLE
 from irad.frontend.cuda import operations
 from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered
 from irad.ir import types
@@ -25,9 +26,6 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import GlobalVariable, Value
-
-TRIPLE = "nvptx64-nvidia-cuda"
-DYNAMIC_SHARED = "irad.dynamic_shared"
 
 
 def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irad.backend.executor.dialect import DYNAMIC_SHARED, OPERATIONS
+from irad.backend.cuda.kernel import DYNAMIC_SHARED
+from irad.backend.executor.dialect import OPERATIONS
 from irad.backend.executor.rewriting.libdevice import is_known
 from irad.errors import UnsupportedError, UnsupportedProgram
 from irad.ir import instructions as ir

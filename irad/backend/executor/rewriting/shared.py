@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from irad.backend.executor.dialect import DYNAMIC_SHARED
+from irad.backend.cuda.kernel import DYNAMIC_SHARED
 from irad.errors import InternalError, UnsupportedError
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
