@@ -9,6 +9,7 @@ from typing import Any
 
 from irad.api.functions import check_options, options_or_default, primal_of
 from irad.api.grad import grad
+from irad.api.kernels import is_kernel, launched_of, no_configuration
 from irad.api.positions import chosen
 from irad.api.separate.split import AugmentedSweep
 from irad.api.separate.vjp import vjp
@@ -76,6 +77,9 @@ class TapeReport:
 
     def _repr_html_(self) -> str:
         """What notebooks show: the bytes of each line."""
+        return self._html()
+
+    def _html(self, more: Sequence[str] = ()) -> str:
         lines = self.lines()
         most = max((count for _, count in lines), default=1)
         rows: list[tuple[str | notebook.NumberCell, ...]] = [
@@ -91,7 +95,7 @@ class TapeReport:
         if rest:
             rows.append((notebook.NumberCell(format_bytes(rest)), notebook.NumberCell(""), "without a line"))
         verdict = f"The tape of {self.function} in {self.derivative} takes {shown(self.total)}"
-        return notebook.result(verdict, "plain", head=("saved", "line", "source"), rows=rows, remarks=remarks)
+        return notebook.result(verdict, "plain", head=("saved", "line", "source"), rows=rows, remarks=[*remarks, *more])
 
 
 def tape_report(
@@ -104,10 +108,13 @@ def tape_report(
     """Calls a derivative and measures its tape.
 
     Args:
-        f: the function, as in `irad.grad`, or the augmented sweep that `irad.split` gives.
-        args: its arguments, annotated where the sweep wants that; arrays that ``f`` writes to are written.
+        f: the function, as in `irad.grad`, or the augmented sweep that `irad.split` gives, or a CUDA kernel with the
+            configuration of a launch, as ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]``.
+        args: its arguments, annotated where the sweep wants that; arrays that ``f`` writes to are written. A kernel
+            runs on the executor, on copies.
         argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
-            is measured, which saves more, since arguments may change before the pullback runs.
+            is measured, which saves more, since arguments may change before the pullback runs. Of a kernel None means
+            all arguments that hold floats.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
         options: how the derivative is created.
 
@@ -128,6 +135,14 @@ def tape_report(
         True
     """
     check_options(options)
+    launched = launched_of(f)
+    if launched is not None:
+        from irad.cuda.reports.tape import kernel_tape_report  # imports numba.cuda
+
+        positions = chosen(launched.kernel.py_func, argnums, argnames, None)
+        return kernel_tape_report(launched, args, positions, options)
+    if is_kernel(f):
+        raise no_configuration(f, "irad.tape_report")
     if isinstance(f, AugmentedSweep):
         measured_sweep = f.with_options(replace(f.sweep.options, measure_tape=True))
         measured_sweep(*args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from irad.api.functions import check_options, options_or_default
@@ -12,7 +13,8 @@ from irad.cuda.calls.annotated import AnnotatedCall, annotated
 from irad.cuda.calls.compiled import Wanted, derivative_of
 from irad.cuda.calls.flatten import names_of, ordered, primal_of
 from irad.cuda.calls.overlap import check_overlap
-from irad.cuda.calls.running import Run, TapeUse
+from irad.cuda.calls.running import Run
+from irad.cuda.calls.slices import TapeUse
 from irad.cuda.devices.current import RECORDING, current_device
 from irad.cuda.devices.device import Device, Launch
 from irad.cuda.kernels import dispatcher_of, launch_of
@@ -69,6 +71,10 @@ class DerivativeKernel:
         """Bytes of the tape that the largest of its last launches used: threads, times what one of them wanted most."""
         return max((use.threads * use.wanted for use in self._tapes.values()), default=0)
 
+    def tape_use(self, derivative: KernelDerivative) -> TapeUse:
+        """What is known of the tape of one of its derivatives."""
+        return self._tapes.get(derivative.module) or TapeUse()
+
     def annotated(self, device: Device, arguments: tuple[Any, ...], named: dict[str, Any]) -> AnnotatedCall:
         """The arguments of a call, checked."""
         return annotated(
@@ -91,7 +97,13 @@ class DerivativeKernel:
         derivative = self.compiled(call, launch, apart=apart)
         tape = self._tapes.setdefault(derivative.module, TapeUse())
         limit = self.options.max_tape_bytes
-        return Run(self.kernel, call, derivative, device, launch, tape, limit).run(forward=self.mode.is_forward)
+
+        def metered() -> KernelDerivative:
+            counting = replace(self.options, measure_tape=True)
+            return derivative_kernel(self.mode, self.kernel, counting).compiled(call, launch, apart=apart)
+
+        run = Run(self.kernel, call, derivative, device, launch, tape, metered, limit)
+        return run.run(forward=self.mode.is_forward)
 
 
 class ConfiguredDerivative:

@@ -58,6 +58,7 @@ def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse,
 _WHY_A_TAPE: Final = "the reverse sweep needs values of the forward sweep, and loops save some in every iteration"
 
 
+ALLOW_MORE: Final = "allow more with irad.Options(max_tape_bytes=…)"
 _LOOPS: Final = {
     "slab": "irad.checkpoint_loop(step, n, snapshots)",
     "record": "irad.checkpoint_while(condition, step, snapshots)",
@@ -80,21 +81,40 @@ def limit_error(
     """The error for a tape that would take more than it may: ``total`` bytes so far."""
     problem = f"the tape of {function} takes at least {shown(total)}, but max_tape_bytes is {shown(limit)}"
     remedies = [
-        "allow more with irad.Options(max_tape_bytes=…)",
+        ALLOW_MORE,
         f"differentiate the input in parts; irad.tape_report({function}, …) lists all lines",
     ]
-    lines = by_line(uses)
-    if not lines:
-        return TapeLimitError(problem, _remedy(remedies), _WHY_A_TAPE, defined)
-    (file, line), most = next(iter(lines.items()))
-    largest = next(u for u in uses if u.location is not None and (u.location.file, u.location.line) == (file, line))
-    place = largest.location
-    if largest.storage in _LOOPS:
+    largest = _largest(uses)
+    if largest is not None and largest.storage in _LOOPS:
         remedies.append(f"{_LOOPS[largest.storage]}, which holds a few states of a loop in place of its tape")
-    remedy = _remedy(remedies)
-    problem += f"; the line that saves most needs {shown(most)}"
-    source = linecache.getline(file, line).strip() or None
-    return TapeLimitError(problem, remedy, _WHY_A_TAPE, place, source)
+    return largest_named(problem, remedies, defined, uses)
+
+
+def _largest(uses: Sequence[TapeUse]) -> TapeUse | None:
+    """The largest use of the line that saves most."""
+    key = next(iter(by_line(uses)), None)
+    found = (use for use in uses if use.location is not None and (use.location.file, use.location.line) == key)
+    return next(found, None)
+
+
+def largest_named(
+    problem: str, remedies: Sequence[str], defined: SourceLocation, uses: Sequence[TapeUse]
+) -> TapeLimitError:
+    """The error at the line that saves most.
+
+    Args:
+        problem: what takes how much.
+        remedies: the alternatives.
+        defined: the function, where no line is known.
+        uses: of the tape, the largest first.
+    """
+    largest = _largest(uses)
+    if largest is None or largest.location is None:
+        return TapeLimitError(problem, _remedy(remedies), _WHY_A_TAPE, defined)
+    place = largest.location
+    problem += f"; the line that saves most needs {shown(by_line(uses)[place.file, place.line])}"
+    source = linecache.getline(place.file, place.line).strip() or None
+    return TapeLimitError(problem, _remedy(remedies), _WHY_A_TAPE, place, source)
 
 
 def _remedy(remedies: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 
 import irad.backend.cuda
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.runtime.support import TYPES
 from irad.driver import Derivative, Observer, derive
 from irad.errors import InternalError, SignatureError
 from irad.ir.text.parser import parse_module
@@ -98,7 +99,7 @@ def derive_kernel(
         observe=observe,
         canonical_loops=NVPTX.canonical_loops,
     )
-    check_tape(derivative.text)
+    check_tape(derivative)
     module = parse_module(derivative.text)
     name = f"{kernel.name}.{mode.functions[-1].name}"
     add_wrapper(module, name, program, kinds, mode, derivative, axes)
@@ -109,7 +110,7 @@ def derive_kernel(
     has_dynamic = any(each.is_dynamic for each in program.shared)
     return KernelDerivative(
         KernelModule(linked, name, kernel.fastmath, kernel.contract),
-        "@irad.thread_alloc" in derivative.text,
+        "@irad.thread_alloc" in derivative.text or "@irad.tape_alloc" in derivative.text,
         derivative.frame_size,
         1 + mode.width if has_dynamic else 1,
         derivative,
@@ -136,6 +137,7 @@ def _request(
         plan=options.plan,
         strict=options.strict,
         zero_wins=options.zero_times_infinity == "zero",
+        meters=options.measure_tape and not mode.is_forward,
         axes=axes,
         unneeded=frozenset(range(first, first + len(shared))),
     )
@@ -173,7 +175,8 @@ def _linked(text: str, name: str) -> str:
 def _support() -> tuple[str, ...]:
     double = [(_SUPPORT / name).read_text() for name in ("shuffles.f64.ll", "sums.f64.ll")]
     single = [text.replace("double", "float").replace(".f64", ".f32") for text in double]
-    return ((_SUPPORT / "tape.ll").read_text(), *double, *single)
+    meter = f"{TYPES}\n{(_SUPPORT / 'meter.ll').read_text()}"
+    return ((_SUPPORT / "tape.ll").read_text(), meter, *double, *single)
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.driver import locate
+from irad.driver import Derivative, locate
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import CallSite, Fence
 from irad.ir.module import Function
@@ -42,13 +42,14 @@ def check_communication(text: str) -> None:
         raise raised
 
 
-def check_tape(text: str) -> None:
+def check_tape(derivative: Derivative) -> None:
     """Refuses a derivative that would keep memory of a size of its own on the tape of a thread.
 
     Raises:
         UnsupportedError: it would.
     """
-    if "@irad.arena_alloc" in text:
+    is_metered = any(slot.storage == "kept" for place in derivative.tape for slot in place.slots)
+    if is_metered or "@irad.arena_alloc" in derivative.text:
         raise UnsupportedError(
             "the derivative of this kernel would have to keep whole arrays on the tape of each thread",
             "copy element by element, and make local arrays (cuda.local.array) outside of loops",

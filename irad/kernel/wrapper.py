@@ -6,9 +6,10 @@
 Input   the module of a derivative, the program it was made of.
 Output  the kernel, added to the module.
 Method  the threads of a block clear the shadows of shared arrays together and wait; then each runs the sweeps, with its
-        frame in local memory. What a thread finds out about its tape goes to the report (two i64, cleared before): the
-        most bytes that a thread wanted, until something did not fit, and whether that happened. The tape has a slice,
-        of whole words, for each thread of each warp. Cotangents of numbers are added up over all threads.
+        frame in local memory. What a thread finds out about its tape goes to the report (i64s, cleared before): the
+        most bytes that a thread wanted, until something did not fit, and whether that happened; where the tape is
+        metered, behind these for each place the units that all threads asked for. The tape has a slice, of whole words,
+        for each thread of each warp. Cotangents of numbers are added up over all threads.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
 from irad.passes.runtime import sum_function
 from irad.rules.cuda.barriers import BLOCK
+from irad.runtime_layouts import ARENA
 
 CONVENTION: Final = "ptx_kernel"
 TRAILING: Final = (("tape", PTR), ("slice", I64), ("report", PTR), ("dynamic", I32))
 WARP: Final = 32
 _FRAME_ALIGNMENT: Final = 64
+REPORT_WORDS: Final = 2
 _TAPE: Final = types.struct_type([PTR, PTR, I32, I64, PTR, I64])  # as in backend/cuda/tape.ll
 _CONVERGENT: Final = ("convergent", "nounwind")
 
@@ -229,7 +232,7 @@ class _Wrapper:
 
     def tape(self) -> Value:
         """The thread's slice of the tape, which has slices for whole warps."""
-        tape = Builder.at_start(self.function.entry).alloca(_TAPE, align=8)
+        tape = Builder.at_start(self.function.entry).alloca(self.head_type, align=8)
         thread, threads = self.linear("tid", "ntid")
         block, _ = self.linear("ctaid", "nctaid")
         build = self.build
@@ -241,7 +244,15 @@ class _Wrapper:
         end = build.byte_offset(start, slice_)
         for index, value in enumerate((start, end, const_int(I32, 0), const_int(I64, 0), start, lane)):
             build.store(value, self.field(tape, index))
+        if self.derivative.tape:
+            units = build.byte_offset(self.trailing["report"], 8 * REPORT_WORDS)
+            build.store(units, build.byte_offset(tape, ARENA.offset("meter")))
         return tape
+
+    @property
+    def head_type(self) -> Type:
+        """Of the tape's head: where something is counted, with the fields for that where arenas have them."""
+        return types.array_type(ARENA.size, types.I8) if self.derivative.tape else _TAPE
 
     def field(self, tape: Value, index: int) -> Value:
         """Where a field of the tape's head is."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from irad.api.kernels import kernel_of
 from irad.api.positions import chosen
 from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options
 from irad.report.html import notebook, render
-from irad.report.kernels.recognise import AnyCollector, collector_of, kernel_of
+from irad.report.kernels.recognise import AnyCollector, collector_of
 from irad.report.model import Report, Stage
 from irad.report.shown.amounts import short_signature
 from irad.report.shown.as_json import to_json

@@ -1,48 +1,28 @@
-"""Runs the derivative of a kernel: shadows, sums of returned cotangents, and the tape.
+"""Runs the derivative of a kernel: shadows, sums of returned cotangents. Launches with a tape are those of `slices`.
 
-A thread whose derivative needs a tape gets a slice of one buffer. How much threads want is known when they have run. So
-what the launch changes is copied before; if a slice was too small, it is put back, and the kernel runs again with
-larger slices. A launch that uses a tape therefore waits until it is done; others do not, unless a number is returned.
+A launch without one does not wait until it is done, unless a number is returned.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
 from irad.cuda.calls.compiled import accesses_of
+from irad.cuda.calls.slices import TapedLaunch, TapeUse
 from irad.cuda.devices.device import ArrayView, Device, Launch
 from irad.cuda.devices.pool import Buffer
-from irad.errors import SignatureError, SourceLocation, TapeLimitError
+from irad.errors import SignatureError
 from irad.kernel.derive import KernelDerivative
-from irad.kernel.wrapper import WARP
 
 _WORD: Final = 8
-_SLICE: Final = 64
-"""Slices are multiples of it; the tape has whole words, and slices for whole warps."""
-_FIRST_SLICE: Final = 256
-_REPORT: Final = struct.Struct("<QQ")
 _SHADOW_ALIGNMENT: Final = 8
-
-
-@dataclass(slots=True)
-class TapeUse:
-    """What is known of the tape of a derivative.
-
-    Attributes:
-        slice: bytes for each thread, as far as is known.
-        wanted: bytes that the thread with the largest tape used in the last launch.
-        threads: of that launch.
-    """
-
-    slice: int = _FIRST_SLICE
-    wanted: int = 0
-    threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +36,7 @@ class Run:
         device: where.
         launch: as the user wrote it.
         tape: of this derivative.
+        metered: makes the derivative that counts what is saved.
         limit: the most bytes of the tape, None where there is no limit.
         made: shadows of workspace, by its name.
     """
@@ -66,6 +47,7 @@ class Run:
     device: Device
     launch: Launch
     tape: TapeUse
+    metered: Callable[[], KernelDerivative]
     limit: int | None = None
     made: dict[str, tuple[ArrayView, ...]] = field(default_factory=dict)
 
@@ -169,7 +151,7 @@ class Run:
     # --- the launch ---------------------------------------------------------------------------------------------------
 
     def execute(self, stack: ExitStack, arguments: list[int | float], sums: Buffer | None) -> None:
-        """Launches the kernel, as often as it takes until the tape is large enough."""
+        """Launches the kernel, with a tape where it needs one."""
         shared = self.launch.shared
         if self.derivative.shared_copies > 1 and shared % _SHADOW_ALIGNMENT:
             raise SignatureError(
@@ -182,23 +164,20 @@ class Run:
         if not self.derivative.uses_tape:
             self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, 0, shared], memory)
             return
-        saved = self.saved(stack, sums)
-        report = self.lend(stack, _REPORT.size)
-        while True:
-            size = -(-launch.threads // WARP) * WARP * self.tape.slice
-            self.check_limit(size)
-            buffer = self.device.pool.tape(size, launch.stream)
-            self.device.clear(report.address, _REPORT.size, launch.stream)
-            trailing = (buffer.address, self.tape.slice, report.address, shared)
-            within = [*memory, Extent(buffer.address, size, "the tape"), Extent(report.address, _REPORT.size, "report")]
-            self.device.launch(self.derivative.module, launch, [*arguments, *trailing], within)
-            wanted, failed = _REPORT.unpack(self.device.download(report.address, _REPORT.size, launch.stream))
-            self.tape.wanted, self.tape.threads = wanted, launch.threads
-            if not failed:
-                return
-            self.tape.slice = -(-max(wanted, 2 * self.tape.slice) // _SLICE) * _SLICE
-            for (low, high), copy in saved:
-                self.device.copy(low, copy.address, high - low, launch.stream)
+        TapedLaunch(
+            self.derivative,
+            self.metered,
+            self.call.primal.program.source,
+            self.device,
+            launch,
+            arguments,
+            shared,
+            memory,
+            self.saved(stack, sums),
+            partial(self.lend, stack),
+            self.tape,
+            self.limit,
+        ).run()
 
     def memory(self, sums: Buffer | None) -> list[Extent]:
         """All that the kernel may touch but the tape."""
@@ -224,19 +203,6 @@ class Run:
             self.device.copy(copy.address, low, high - low, self.launch.stream)
             found.append(((low, high), copy))
         return found
-
-    def check_limit(self, size: int) -> None:
-        """Refuses a tape that is too large."""
-        if self.limit is not None and size > self.limit:
-            source: SourceLocation = self.call.primal.program.source
-            raise TapeLimitError(
-                f"the tape of {source.function} takes {size} bytes, {self.tape.slice} for each of "
-                f"{self.launch.threads} threads, and {self.limit} are allowed",
-                "(a) launch fewer threads, which take several elements each, or (b) raise max_tape_bytes, or (c) "
-                "shorten the loops whose values are saved",
-                "the reverse sweep needs values that the kernel overwrites",
-                source,
-            )
 
 
 def merged(extents: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

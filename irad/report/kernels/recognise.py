@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from irad.api.kernels import kernel_of
 from irad.errors import SignatureError
 from irad.options import Options
 from irad.report.collect import Collector
@@ -37,21 +37,3 @@ def collector_of(
             )
         options = f.options
     return KernelCollector(kernel_subject(kernel, args, positions, options), args)
-
-
-def kernel_of(f: Any) -> Any:
-    """The kernel that something is, or that it is the derivative of; None for everything else."""
-    if _is(f, "irad.cuda.derivatives", "DerivativeKernel"):
-        return f.kernel
-    return f if is_kernel(f) else None
-
-
-def is_kernel(f: Any) -> bool:
-    """Whether something is a kernel or a device function of `numba.cuda.jit`."""
-    return _is(f, "numba.cuda.dispatcher", "CUDADispatcher")
-
-
-def _is(value: Any, module: str, name: str) -> bool:
-    """Whether a value is of a class whose module may not be there yet: then nothing is."""
-    kind = getattr(sys.modules.get(module), name, None)
-    return kind is not None and isinstance(value, kind)

@@ -11,6 +11,7 @@ from typing import Any
 import numba
 from numba.core import types
 
+from irad.api.kernels import is_kernel
 from irad.cuda.calls.compiled import memory_of
 from irad.cuda.calls.flatten import Primal
 from irad.driver import Observer
@@ -23,7 +24,6 @@ from irad.ir.worklist import reachable
 from irad.kernel.derive import KernelDerivative, derive_kernel
 from irad.options import Options
 from irad.passes.request import ParameterKind
-from irad.report.kernels.recognise import is_kernel
 
 
 @dataclass(frozen=True)

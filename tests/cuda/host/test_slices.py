@@ -72,10 +72,35 @@ def test_the_second_launch_allocates_nothing():
         assert device.pool.allocations > allocations
 
 
-def test_a_limit_names_the_kernel():
-    with irad.cuda.executor(), pytest.raises(irad.TapeLimitError, match="tape of iterated takes") as found:
-        launch(STEPS, options=irad.Options(max_tape_bytes=10_000))
+def test_a_limit_names_the_line_that_saves_most():
+    x, y = np.linspace(0.3, 1.1, 5), np.ones(5)
+    dx, dy = np.zeros(5), np.ones(5)
+    given = Duplicated(x, dx), Const(STEPS), Active(1.2), Duplicated(y, dy)
+    derivative = irad.cuda.grad(iterated, options=irad.Options(max_tape_bytes=10_000))
+    with irad.cuda.executor(races=True), pytest.raises(irad.TapeLimitError, match="tape of iterated takes") as found:
+        derivative[2, 4](*given)
+    first = iterated.py_func.__code__.co_firstlineno
     assert found.value.location.file == __file__
+    assert found.value.location.line in (first + 6, first + 7), "the loop"
+    assert "irad.tape_report(iterated[blocks, threads], …)" in found.value.remedy
+    np.testing.assert_array_equal(x, np.linspace(0.3, 1.1, 5), err_msg="as it was before")
+    np.testing.assert_array_equal((y, dx, dy), (np.ones(5), np.zeros(5), np.ones(5)))
+
+
+def test_a_limit_is_used_up():
+    """What fits exactly runs: a first guess that is larger does not count."""
+    slice_ = -(-largest_slice() // 8) * 8
+    with irad.cuda.executor():
+        launch(STEPS, options=irad.Options(max_tape_bytes=32 * slice_))
+        with pytest.raises(irad.TapeLimitError):
+            launch(STEPS, options=irad.Options(max_tape_bytes=32 * slice_ - 1))
+        launch(STEPS * 0, options=irad.Options(max_tape_bytes=0))
+
+
+def largest_slice() -> int:
+    """Bytes that the thread with the largest tape uses."""
+    with irad.cuda.executor():
+        return launch(STEPS).tape_bytes // 8
 
 
 def test_a_kernel_without_saved_values_has_no_tape():

@@ -155,7 +155,7 @@ def test_the_derivative_of_a_kernel_is_inspected_as_the_kernel(inspection):
         irad.inspect(dk, *TYPES, options=irad.Options())
 
 
-@pytest.mark.parametrize("use", [irad.grad, irad.check, irad.tape_report])
+@pytest.mark.parametrize("use", [irad.grad, irad.check])
 def test_what_is_for_functions_says_what_is_for_kernels(use):
     with pytest.raises(
         SignatureError, match=r"(?s)reverse_squares is a CUDA kernel.*irad\.cuda\.grad\(reverse_squares\)"

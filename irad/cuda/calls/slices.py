@@ -1,0 +1,151 @@
+"""Launches with a tape: each thread has a slice of one buffer.
+
+How much threads want is known when they have run. So what the launch changes is copied before; if a slice was too
+small, it is put back, and the kernel runs again with larger slices. A launch that uses a tape therefore waits until it
+is done. Where slices may not become large enough, the derivative that counts says which line saves most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from irad.backend.executor.launch import Extent
+from irad.cuda.devices.device import Device, Launch
+from irad.cuda.devices.pool import Buffer
+from irad.debug.tape import ALLOW_MORE, Measurement, largest_named, shown
+from irad.errors import SourceLocation, TapeLimitError
+from irad.kernel.derive import KernelDerivative
+from irad.kernel.wrapper import REPORT_WORDS, WARP
+
+_WORD: Final = 8
+_SLICE: Final = 64
+"""Slices grow in multiples of it; the tape has whole words, and slices for whole warps."""
+_FIRST_SLICE: Final = 256
+_NO_LIMIT: Final = 1 << 47
+
+
+@dataclass(slots=True)
+class TapeUse:
+    """What is known of the tape of a derivative.
+
+    Attributes:
+        slice: bytes for each thread, as far as is known.
+        wanted: bytes that the thread with the largest tape used in the last launch.
+        threads: of that launch.
+        measured: what that launch saved, by place, where it is metered.
+    """
+
+    slice: int = _FIRST_SLICE
+    wanted: int = 0
+    threads: int = 0
+    measured: Measurement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TapedLaunch:
+    """One launch of a derivative that uses a tape.
+
+    Attributes:
+        derivative: the kernel to launch.
+        metered: makes the derivative that counts what is saved.
+        source: the user's kernel.
+        device, launch: where and how.
+        arguments: those in front of the tape.
+        shared: bytes of dynamic shared memory that the primal sees.
+        memory: what the kernel may touch beside the tape.
+        saved: copies of what the launch changes.
+        lend: gives a buffer of a size for the time of the launch.
+        tape: of this derivative.
+        limit: the most bytes of the tape, None where there is no limit.
+    """
+
+    derivative: KernelDerivative
+    metered: Callable[[], KernelDerivative]
+    source: SourceLocation
+    device: Device
+    launch: Launch
+    arguments: Sequence[int | float]
+    shared: int
+    memory: Sequence[Extent]
+    saved: Sequence[tuple[tuple[int, int], Buffer]]
+    lend: Callable[[int], Buffer]
+    tape: TapeUse
+    limit: int | None
+
+    def run(self) -> None:
+        """Launches the kernel, as often as it takes until the slices are large enough.
+
+        Raises:
+            TapeLimitError: they would exceed the limit; everything is as it was before.
+        """
+        most = self.largest_slice
+        while True:
+            tried = min(self.tape.slice, most)
+            wanted, failed, *units = self.launched(self.derivative, tried)
+            if not failed:
+                self.tape.wanted, self.tape.threads = wanted, self.launch.threads
+                self.tape.measured = self.measurement(self.derivative, units) if units else None
+                return
+            self.put_back()
+            if tried == most or wanted > most:
+                raise self.limit_error(wanted)
+            self.tape.slice = -(-max(wanted, 2 * tried) // _SLICE) * _SLICE
+
+    @property
+    def padded_threads(self) -> int:
+        """Those that have a slice: of whole warps."""
+        return padded(self.launch.threads)
+
+    @property
+    def largest_slice(self) -> int:
+        """Bytes that the limit leaves for each thread."""
+        most = _NO_LIMIT if self.limit is None else self.limit
+        return most // self.padded_threads // _WORD * _WORD
+
+    def launched(self, derivative: KernelDerivative, slice_: int) -> tuple[int, ...]:
+        """Launches a derivative, with slices of a size; gives the words of the report."""
+        stream, size = self.launch.stream, self.padded_threads * slice_
+        length = _WORD * (REPORT_WORDS + len(derivative.derivative.tape))
+        buffer, report = self.device.pool.tape(size, stream), self.lend(length)
+        self.device.clear(report.address, length, stream)
+        trailing = (buffer.address, slice_, report.address, self.shared)
+        within = (Extent(buffer.address, size, "the tape"), Extent(report.address, length, "the report", _WORD))
+        self.device.launch(derivative.module, self.launch, [*self.arguments, *trailing], [*self.memory, *within])
+        return tuple(np.frombuffer(self.device.download(report.address, length, stream), np.int64).tolist())
+
+    def put_back(self) -> None:
+        """Undoes what the launch has changed."""
+        for (low, high), copy in self.saved:
+            self.device.copy(low, copy.address, high - low, self.launch.stream)
+
+    def measurement(self, derivative: KernelDerivative, units: Sequence[int]) -> Measurement:
+        """What a launch saved; each thread has one frame, which is the last place."""
+        return Measurement(derivative.derivative.tape, (*units[:-1], self.launch.threads))
+
+    def limit_error(self, wanted: int) -> TapeLimitError:
+        """What to raise: a thread wanted so many bytes, and had not done."""
+        metered = self.metered()
+        _, _, *units = self.launched(metered, self.largest_slice)
+        self.put_back()
+        uses = [use for use in self.measurement(metered, units).uses() if use.storage != "frame"]
+        function, threads = self.source.function, self.launch.threads
+        total = wanted * self.padded_threads
+        problem = (
+            f"the tape of {function} takes at least {shown(total)}, {wanted} for each of {threads} threads in whole "
+            f"warps, but max_tape_bytes is {shown(self.limit or 0)}"
+        )
+        remedies = (
+            ALLOW_MORE,
+            "launch fewer threads, which take several elements each",
+            f"shorten that loop; irad.tape_report({function}[blocks, threads], …) lists all lines",
+        )
+        return largest_named(problem, remedies, self.source, uses)
+
+
+def padded(threads: int) -> int:
+    """How many slices a tape has for some threads: those of whole warps."""
+    return -(-threads // WARP) * WARP
