@@ -40,27 +40,34 @@ from irad.nn.convolution.public import (
 )
 from irad.nn.gated import bias_act, glu
 from irad.nn.indexing import gather, scatter
+from irad.nn.normalisation import batchnorm, groupnorm, instancenorm, layernorm
 from irad.nn.pooling import lpnormpool, maxpool, meanpool
 from irad.nn.products import batched_mul
+from irad.nn.random_masks import dropout
 from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
 
 __all__ = [
     "batched_mul",
+    "batchnorm",
     "bias_act",
     "celu",
     "conv",
     "conv_data",
     "conv_filter",
     "depthwiseconv",
+    "dropout",
     "elu",
     "gather",
     "gelu_erf",
     "gelu_sigmoid",
     "gelu_tanh",
     "glu",
+    "groupnorm",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "instancenorm",
+    "layernorm",
     "leakyrelu",
     "lisht",
     "logcosh",

@@ -1,0 +1,104 @@
+"""dropout: the mask is the tape, a byte for each element, so the generator runs once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+import irad
+from irad.nn.array import Array
+from irad.rules import AugmentedReturn, in_lanes, is_active
+
+
+@njit
+def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False) -> Array:
+    """Zero with probability p, and otherwise the element divided by 1 − p.
+
+    Random numbers are those of ``np.random`` in compiled code, so ``np.random.seed``, called in compiled code, makes them
+    the same again. There is no derivative with respect to ``p``, on which the expected value does not depend.
+
+    Args:
+        x: float32 or float64, any number of axes.
+        p: from 0 to 1.
+        training: otherwise the elements stay as they are.
+        per_channel: whether the channels of (batch, channels, …) are dropped as a whole.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> sorted(set(irad.nn.dropout(np.ones(100), 0.75).tolist()))
+        [0.0, 4.0]
+    """
+    if not 0.0 <= p <= 1.0:
+        raise ValueError("dropout: p must be from 0 to 1")
+    if not training or p == 0.0:
+        return x.copy()
+    count, repeats = _size(x.shape, per_channel)
+    return _dropped(np.ascontiguousarray(x).reshape(count, repeats), irad.stop_gradient(p)).reshape(x.shape)
+
+
+@register_jitable
+def _size(shape, per_channel):
+    """How many elements, or channels, are dropped or stay; and the size of each."""
+    count, repeats = 1, 1
+    for d, size in enumerate(shape):
+        if per_channel and d >= 2:
+            repeats *= size
+        else:
+            count *= size
+    return count, repeats
+
+
+@njit
+def _mask(count, p):
+    mask = np.empty(count, np.bool_)
+    for i in range(count):
+        mask[i] = np.random.random() >= p
+    return mask
+
+
+@njit(error_model="numpy")
+def _masked(x, mask, p):
+    """What stays, divided by 1 − p; infinities and NaN of what does not are gone, too."""
+    y = np.zeros_like(x)
+    factor = x.dtype.type(1.0 / (1.0 - p))
+    for i in range(x.shape[0]):
+        if mask[i]:
+            for j in range(x.shape[1]):
+                y[i, j] = x[i, j] * factor
+    return y
+
+
+@njit(error_model="numpy")
+def _add_masked(sum_, x, mask, p):
+    factor = x.dtype.type(1.0 / (1.0 - p))
+    for i in range(x.shape[0]):
+        if mask[i]:
+            for j in range(x.shape[1]):
+                sum_[i, j] += x[i, j] * factor
+
+
+@njit
+def _dropped(x, p):
+    return _masked(x, _mask(x.shape[0], p), p)
+
+
+@irad.rules.augmented_primal(_dropped, batched=True)
+def _dropped_augmented(config, x, p):
+    mask = _mask(x.value.shape[0], p.value)
+    y = _masked(x.value, mask, p.value)
+    return AugmentedReturn(y, in_lanes(config, lambda lane: np.zeros_like(y)), mask)
+
+
+@irad.rules.reverse(_dropped, batched=True)
+def _dropped_reverse(config, cotangent, tape, x, p):
+    if is_active(cotangent) and is_active(x):
+        for lane in range(config.width):
+            _add_masked(x.shadow[lane], cotangent[lane], tape, p.value)
+    return None, None
+
+
+@irad.rules.forward(_dropped, batched=True)
+def _dropped_forward(config, x, p):
+    mask = _mask(x.value.shape[0], p.value)
+    return _masked(x.value, mask, p.value), in_lanes(config, lambda lane: _masked(x.tangent[lane], mask, p.value))
