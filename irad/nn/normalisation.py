@@ -1,13 +1,13 @@
 """Layer, batch, group and instance normalisation.
 
-All are one kernel, which sees (outer, groups, inner): a group, whose mean becomes zero and whose variance one, has ``inner``
-neighbours in each of ``outer`` places.
+All are one kernel, which sees (outer, groups, inner): a group, whose mean becomes zero and whose variance one, has
+``inner`` neighbours in each of ``outer`` places.
 
     layer   (1, everything before, the last axes)      group   (1, batch · groups, channels of a group · space)
     batch   (batch, channels, space)
 
-Weights and biases lie like the elements that they belong to: element i of group g has number g · inner + i, modulo their
-count. So both kinds, for each channel and for each place, are the same for the kernel.
+Weights and biases lie like the elements that they belong to: element i of group g has number g · inner + i, modulo
+their count. So both kinds, for each channel and for each place, are the same for the kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba.extending import overload, register_jitable
 
 import irad
 from irad.nn.array import Array
-from irad.nn.vector_math import inner_product, sum_of
+from irad.nn.vector_math import sum_of
 from irad.rules import AugmentedReturn, is_active
 
 
@@ -113,8 +113,8 @@ def batchnorm(
 
     Args:
         x: (batch, channels, …).
-        running_mean: (channels,): takes the place of the mean unless in training, and moves towards it in training; such
-            moves carry no derivative. None for neither.
+        running_mean: (channels,): takes the place of the mean unless in training, and moves towards it in training;
+            such moves carry no derivative. None for neither.
         running_var: likewise, of the variance; moves towards the unbiased one.
         weight: (channels,), of the type of ``x``; or None.
         bias: likewise.
@@ -247,7 +247,7 @@ def _refuse_size(size, wanted):
 
 @njit
 def _scaled(x, factor, shift):
-    """x · factor + shift, of each channel."""
+    """Each channel times its factor plus its shift."""
     y = np.empty_like(x)
     for n in range(x.shape[0]):
         for c in range(x.shape[1]):

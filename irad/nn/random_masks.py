@@ -15,8 +15,8 @@ from irad.rules import AugmentedReturn, in_lanes, is_active
 def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False) -> Array:
     """Zero with probability p, and otherwise the element divided by 1 − p.
 
-    Random numbers are those of ``np.random`` in compiled code, so ``np.random.seed``, called in compiled code, makes them
-    the same again. There is no derivative with respect to ``p``, on which the expected value does not depend.
+    Random numbers are those of ``np.random`` in compiled code, so ``np.random.seed``, called in compiled code, makes
+    them the same again. There is no derivative with respect to ``p``, on which the expected value does not depend.
 
     Args:
         x: float32 or float64, any number of axes.

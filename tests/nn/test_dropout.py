@@ -62,7 +62,9 @@ def test_several_directions_have_one_mask():
     directions = np.ones_like(_X), _X.copy()
     found = irad.autodiff(irad.Forward, _loss, irad.BatchDuplicated(_X, directions), irad.Const(0.4), irad.Const(3))
     gradient = irad.grad(_loss)(_X, 0.4, 3)
-    np.testing.assert_allclose(found[1] if isinstance(found[1], tuple) else found, [(gradient * d).sum() for d in directions])
+    np.testing.assert_allclose(
+        found[1] if isinstance(found[1], tuple) else found, [(gradient * d).sum() for d in directions]
+    )
 
 
 def test_shares_and_limits():
