@@ -18,7 +18,6 @@ import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
 from irad.driver import Signature
-from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
 from irad.frontend.numba import code_libraries, kernels, samplers
@@ -100,18 +99,12 @@ class Linkable:
 
         Its functions have other names than those that the derivative of that program is going to have.
         """
-        for name, reason in (library.is_final for library in self.libraries if library.is_final is not None):
-            raise UnsupportedError(
-                f"a derivative of {name} is differentiated",
-                "differentiate it once, and take finite differences of the gradient for second derivatives",
-                reason,
-                SourceLocation.here(),
-            )
         text = samplers.undefine_draws(self._text)
         module = self._with(resident.program_text(resident.named_in(text)), text)
         for function in module.functions:
-            is_called = function.name in (*self.symbols.values(), *IN_PYTHON)
-            if not (function.is_declaration or is_called):
+            if function.name in self.symbols.values():
+                function.linkage = "weak_odr"  # a pullback is called by what is linked later
+            elif not (function.is_declaration or function.name in IN_PYTHON):
                 function.name += _INNER
                 function.linkage = "internal"
         return module

@@ -82,7 +82,6 @@ def _solution(solver: Any, residual: Any, tolerance: float) -> Any:
         augmented_primal=augmented,
         reverse=back,
         forward=_forward_of(core, residual, slope, tolerance),
-        is_final="its second derivative would be taken of the code of the solver, which need not have one",
     )
 
     @njit

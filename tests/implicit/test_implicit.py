@@ -38,12 +38,17 @@ def test_a_solver_without_a_derivative_of_its_own():
     assert irad.jvp(cube_of_root, (1.0, 4.0), (5.0, 2.0))[1] == pytest.approx(6.0, rel=1e-12)
 
 
-def test_second_derivatives_are_refused():
-    """They would be those of the solver's code: zero here."""
-    with pytest.raises(irad.UnsupportedError, match="is differentiated"):
-        irad.grad(irad.grad(cube_of_root, 1), 1)(1.0, 4.0)
-    with pytest.raises(irad.UnsupportedError, match="is differentiated"):
-        irad.grad(lambda a: irad.jvp(cube_of_root, (1.0, a), (None, 1.0))[1])(4.0)
+slope = irad.grad(cube_of_root, 1)
+
+
+def test_second_derivatives_are_those_of_the_solution():
+    """Those of the solver's code would be zero here: the rule calls the solver through its rule."""
+    second = 0.75 * 4.0**-0.5
+    assert irad.grad(slope, 1)(1.0, 4.0) == pytest.approx(second, rel=1e-12)
+    assert irad.jvp(slope, (1.0, 4.0), (None, 1.0))[1] == pytest.approx(second, rel=1e-12)
+    assert irad.grad(lambda a: irad.jvp(cube_of_root, (1.0, a), (None, 1.0))[1])(4.0) == pytest.approx(
+        second, rel=1e-12
+    )
 
 
 @njit
@@ -80,6 +85,15 @@ def test_a_system():
     assert not by_guess.any()
     tangent = irad.jvp(weighted, (guess, a, b), (None, np.array([0.5, -1.0]), 2.0))[1]
     assert tangent == pytest.approx(np.dot(expected, [0.5, -1.0, 2.0]), rel=1e-10)
+
+
+def test_second_derivatives_of_a_system():
+    a, b, guess, direction = np.array([1.0, 2.0]), 3.0, np.ones(2), np.array([0.5, -1.0])
+    by_b = irad.jvp(irad.grad(weighted, argnums=2), (guess, a, b), (None, direction, 2.0))[1]
+    step, h = 1e-30j, 1e-5
+    found = [np.array(closed(*(a + e * direction), b + e * 2.0 + step)) for e in (h, -h)]
+    slopes = [(x[0] + 2.0 * x[1]).imag / 1e-30 for x in found]
+    assert by_b == pytest.approx((slopes[0] - slopes[1]) / (2.0 * h), rel=1e-8)
 
 
 def test_what_is_no_solution_has_no_derivative():

@@ -39,7 +39,6 @@ def attach(
     augmented_primal: Callable[..., Any] | None = None,
     reverse: Callable[..., Any] | None = None,
     forward: Callable[..., Any] | None = None,
-    is_final: str | None = None,
 ) -> _Function:
     """Gives a rule to a function that was just made, which may be while Numba compiles what is going to call it.
 
@@ -50,8 +49,6 @@ def attach(
         augmented_primal: as for `irad.rules.augmented_primal`.
         reverse: as for `irad.rules.reverse`.
         forward: as for `irad.rules.forward`.
-        is_final: why derivatives of its derivatives have to be refused, where the code of the rule must not be
-            differentiated; None if it may.
 
     Returns:
         The function.
@@ -81,7 +78,7 @@ def attach(
             catalogue.place_of(target),
         )
     given = {kind: part for kind, part in parts.items() if part is not None}
-    catalogue.declare_new(target, given, is_final=is_final)
+    catalogue.declare_new(target, given)
     return f
 
 

@@ -50,7 +50,6 @@ class CustomRule:
         forward_from_body: forward mode differentiates the body if there is no rule for it.
         batched: functions that take all directions at once, by the kind that they were registered as.
         is_checkpoint: the reverse is that of the body, with less memory.
-        is_final: why its derivative cannot be differentiated again, or None.
         repeats: the function does the same in each run and changes nothing, whatever its body seems to do.
         version: changes with each registration.
     """
@@ -70,7 +69,6 @@ class CustomRule:
     forward_from_body: bool = False
     batched: dict[str, Callable[..., Any]] = field(default_factory=dict)
     is_checkpoint: bool = False
-    is_final: str | None = None
     repeats: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 
@@ -335,14 +333,13 @@ def declare_new(
     parts: dict[str, Callable[..., Any]],
     *,
     is_checkpoint: bool = False,
-    is_final: str | None = None,
     repeats: bool = False,
 ) -> None:
     """Gives a rule to a function that nothing has called yet; of a checkpoint, forward mode takes the body.
 
     There is nothing to compile again then. It may be while Numba types what is going to call it.
     """
-    rule = CustomRule(target, parts=parts, is_checkpoint=is_checkpoint, is_final=is_final, repeats=repeats)
+    rule = CustomRule(target, parts=parts, is_checkpoint=is_checkpoint, repeats=repeats)
     rule.forward_from_body = is_checkpoint
     _RULES[target] = {ANY: rule}
 

@@ -63,11 +63,7 @@ def compile_rule(
         RuleError: the rule cannot be compiled, or returns something else than it must.
     """
     is_active = wanted.variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW
-    made = _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA, options, is_primal)
-    if rule.is_final is not None:
-        for library in made.libraries:
-            library.is_final = rule.name, rule.is_final
-    return made
+    return _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA, options, is_primal)
 
 
 def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions, options: Options, is_primal: bool) -> CompiledRule:

@@ -24,11 +24,9 @@ class LinkedLibrary(codegen.JITCodeLibrary):
 
     Attributes:
         environments: objects behind its environment globals; whoever has linked it sets them.
-        is_final: of a rule whose code must not be differentiated, for what and why.
     """
 
     environments: tuple[Any, ...] = ()
-    is_final: tuple[str, str] | None = None
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Numba's hook after lowering: a derivative that calls this code may be differentiated itself."""

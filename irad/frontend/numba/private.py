@@ -161,15 +161,6 @@ class Shadow:
         finally:
             self._in_ruled, self._unchanged = before
 
-    @contextmanager
-    def lowering_rule(self) -> Iterator[None]:
-        """While functions of a rule are lowered, which may make pullbacks like the body that they replace."""
-        before, self._in_ruled = self._in_ruled, True
-        try:
-            yield
-        finally:
-            self._in_ruled = before
-
     @property
     def refuses_pullbacks(self) -> bool:
         """Whether code that is compiled now is to be differentiated, so that it must not make a pullback.
@@ -367,9 +358,10 @@ def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Type, ...]) -> Com
 def to_differentiate() -> Iterator[None]:
     """While functions of a rule are compiled for a derivative that is differentiated itself.
 
-    They are lowered like the rest of its program, so that the rules of what they call apply.
+    They are lowered like the rest of its program, so that the rules of what they call apply, and pullbacks run their
+    function again.
     """
-    with _SHADOW.active(Form(plain=True)), _SHADOW.lowering_rule():
+    with _SHADOW.active(Form(plain=True)):
         yield
 
 

@@ -80,7 +80,6 @@ class RawLibrary(codegen.JITCodeLibrary):
     lowered: Lowered | None = None
     environments: tuple[Any, ...] = ()
     """Of functions of a rule: the objects behind the environment globals of it and what it calls."""
-    is_final: tuple[str, str] | None = None
     pullback: str | None = None
     """The function of which the code makes a pullback, so that it cannot be differentiated itself."""
 

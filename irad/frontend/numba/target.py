@@ -59,4 +59,4 @@ def new_machine() -> llvm.TargetMachine:
 
 def engine() -> llvm.ExecutionEngine:
     """The engine that holds the machine code of all that Numba compiled."""
-    return target_context().codegen()._engine
+    return real_context().codegen()._engine
