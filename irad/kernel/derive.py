@@ -19,7 +19,7 @@ from irad.ir.text.printer import print_module
 from irad.kernel.convention import KERNEL
 from irad.kernel.half import define_rounding
 from irad.kernel.operations import give_bodies, restore_atomics
-from irad.kernel.program import ENTRY, KernelProgram, load
+from irad.kernel.program import ENTRY, KernelProgram, forget_promises, load, promise_apart
 from irad.kernel.refusals import check_communication, check_tape
 from irad.kernel.toolchain import NVPTX
 from irad.kernel.wrapper import add_wrapper
@@ -92,7 +92,7 @@ def derive_kernel(
     check_communication(program.text)
     registry = _registry() if rules is None else rules.over(_registry())
     derivative = derive(
-        _promise_apart(program.text, kinds) if apart else program.text,
+        _with_promises(program.text, kinds) if apart else program.text,
         _request(program, kinds, memory, options, mode, axes),
         registry,
         check=options.verify,
@@ -101,6 +101,7 @@ def derive_kernel(
     )
     check_tape(derivative)
     module = parse_module(derivative.text)
+    forget_promises(module)
     name = f"{kernel.name}.{mode.functions[-1].name}"
     add_wrapper(module, name, program, kinds, mode, derivative, axes)
     restore_atomics(module)
@@ -143,12 +144,11 @@ def _request(
     )
 
 
-def _promise_apart(text: str, kinds: Sequence[ParameterKind]) -> str:
-    """The text with a promise at each pointer that has a shadow: its memory is reached through it alone."""
+def _with_promises(text: str, kinds: Sequence[ParameterKind]) -> str:
+    """The text with a promise at each pointer that has a shadow."""
     module = parse_module(text)
-    for param, kind in zip(module.functions[ENTRY].params[1:], kinds, strict=False):
-        if kind is ParameterKind.SHADOW and "noalias" not in param.attributes:
-            param.attributes = (*param.attributes, "noalias")
+    params = zip(module.functions[ENTRY].params[1:], kinds, strict=False)
+    promise_apart(param for param, kind in params if kind is ParameterKind.SHADOW)
     return print_module(module)
 
 

@@ -10,6 +10,7 @@ Method  everything the kernel calls is inlined, shared arrays become arguments, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +29,7 @@ from irad.ir.text.printer import print_module
 from irad.ir.values import Parameter, const_int
 from irad.kernel.half import widen_halves
 from irad.kernel.operations import call_atomics, drop_bodies
-from irad.kernel.shared_memory import SharedArray, pass_shared, shared_arrays
+from irad.kernel.shared_memory import SPACE, SharedArray, pass_shared, shared_arrays
 from irad.kernel.toolchain import NVPTX
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.masked import expand_masked
@@ -37,6 +38,7 @@ from irad.raw.normal_form.vectors import split_vectors
 ENTRY: Final = "irad.entry"
 DYNAMIC_SIZE: Final = "irad.cuda.dynamic_shared_size"
 _OBSTACLES: Final = frozenset({"noinline", "optnone"})
+_APART: Final = "noalias"
 _NO_IDIOMS: Final = '"no-builtins"'  # loops stay loops: the cotangents of a copied array are added one by one
 
 
@@ -74,7 +76,25 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     if any(changed):
         made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
         restore_types(made)
+    promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
     return KernelProgram(print_module(made), parameters, tuple(shared))
+
+
+def promise_apart(params: Iterable[Parameter]) -> None:
+    """Promises the engine that the memory of each pointer is reached through it alone.
+
+    LLVM must not see the promise: it would take a barrier for a call that leaves such memory as it is, and keep a
+    number in a register that other threads have overwritten.
+    """
+    for param in params:
+        param.attributes = tuple(dict.fromkeys((*param.attributes, _APART)))
+
+
+def forget_promises(module: Module) -> None:
+    """Removes what `promise_apart` added, before LLVM optimises a derivative."""
+    for function in module.defined_functions():
+        for param in function.params:
+            param.attributes = tuple(word for word in param.attributes if word != _APART)
 
 
 def _inlined(kernel: KernelModule) -> Module:
@@ -135,7 +155,7 @@ def _become_entry(module: Module, function: Function, shared: list[SharedArray])
     for call in _calls_of(function, DYNAMIC_SIZE):
         replace_uses(call, dynamic)
         call.erase()
-    function.params = [Parameter(types.PTR, "unused", attributes=("noalias",)), *function.params, dynamic]
+    function.params = [Parameter(types.PTR, "unused", attributes=(_APART,)), *function.params, dynamic]
     function.function_type = types.function_type(types.I32, [param.type for param in function.params])
     for inst in list(function.instructions()):
         if isinstance(inst, Ret):

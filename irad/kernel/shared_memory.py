@@ -82,7 +82,7 @@ def pass_shared(function: Function, arrays: list[SharedArray]) -> list[Parameter
     given: dict[Value, Value] = {}
     added: list[Parameter] = []
     for array in arrays:
-        param = Parameter(SPACE, array.name, attributes=("noalias", "nonnull"))
+        param = Parameter(SPACE, array.name, attributes=("nonnull",))
         given[module.globals.pop(array.name)] = param
         added.append(param)
     function.params = [*function.params, *added]

@@ -45,6 +45,32 @@ def checked(
     return add
 
 
+@checked(X, Y)
+def is_overwritten_in_shared_memory(x, y):
+    s = cuda.shared.array(32, float64)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    s[t] = x[i] * x[i]
+    cuda.syncthreads()
+    if t < 16:
+        s[t + 16] = x[i] * 3.0
+    cuda.syncthreads()
+    y[i] = s[t] * s[t]
+
+
+@checked(X, Y, grid=1, block=64)
+def is_overwritten_in_global_memory(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i] * x[i]
+    cuda.syncthreads()
+    if i < 32:
+        y[i + 32] = x[i] * 3.0
+    cuda.syncthreads()
+    v = y[i] * y[i]
+    cuda.syncthreads()
+    y[i] = v
+
+
 @checked(X, Y, 50)
 def leaves_early(x, y, n):
     s = cuda.shared.array(32, float64)
