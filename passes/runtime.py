@@ -39,10 +39,9 @@ TIE = "irad.tie_f64"
 LANES_WATCH = "irad.lanes_watch"
 TAPE_ALLOC = "irad.tape_alloc"
 TAPE_ALLOC_PRODUCT = "irad.tape_alloc_product"
-# Of a thread of a kernel: places of a warp's tapes alternate, so an address is not where it leads.
+# Of a thread of a kernel: words of a warp's tapes alternate.
 THREAD_ALLOC = "irad.thread_alloc"
 THREAD_ALLOC_PRODUCT = "irad.thread_alloc_product"
-THREAD_PLACE = "irad.thread_place"
 
 _PLACE = [PTR, PTR, types.I64]
 _TYPES: Mapping[str, FunctionType] = {
@@ -70,7 +69,6 @@ _TYPES: Mapping[str, FunctionType] = {
     TAPE_ALLOC: function_type(PTR, [PTR, types.I64, types.I64, types.I64]),
     THREAD_ALLOC: function_type(PTR, [PTR, types.I64]),
     THREAD_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
-    THREAD_PLACE: function_type(PTR, [PTR, PTR]),
     TAPE_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64, types.I64]),
 }
 

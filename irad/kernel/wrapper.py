@@ -39,7 +39,7 @@ TRAILING: Final = (("tape", PTR), ("slice", I64), ("report", PTR), ("dynamic", I
 WARP: Final = 32
 _FRAME_ALIGNMENT: Final = 64
 REPORT_WORDS: Final = 2
-_TAPE: Final = types.struct_type([PTR, PTR, I32, I64, PTR, I64])  # as in backend/cuda/tape.ll
+_TAPE: Final = types.struct_type([PTR, PTR, PTR, PTR, I32])  # as in backend/cuda/tape.ll
 _CONVERGENT: Final = ("convergent", "nounwind")
 
 
@@ -240,9 +240,9 @@ class _Wrapper:
         slice_ = self.trailing["slice"]
         warp = build.and_(number, const_int(I64, -WARP))
         lane = build.shl(build.and_(number, const_int(I64, WARP - 1)), const_int(I64, 3))
-        start = build.byte_offset(self.trailing["tape"], build.mul(warp, slice_))
-        end = build.byte_offset(start, slice_)
-        for index, value in enumerate((start, end, const_int(I32, 0), const_int(I64, 0), start, lane)):
+        start = build.byte_offset(build.byte_offset(self.trailing["tape"], build.mul(warp, slice_)), lane)
+        end = build.byte_offset(start, build.mul(slice_, const_int(I64, WARP)))
+        for index, value in enumerate((start, end, start, self.trailing["report"], const_int(I32, 0))):
             build.store(value, self.field(tape, index))
         if self.derivative.tape:
             units = build.byte_offset(self.trailing["report"], 8 * REPORT_WORDS)
@@ -259,19 +259,9 @@ class _Wrapper:
         return self.build.byte_offset(tape, types.field_offsets(_TAPE)[index])
 
     def report(self, tape: Value) -> None:
-        """Says how many bytes the thread wanted, and whether they did not fit; nothing where there is no report."""
-        build = self.build
-        wanted = build.load(I64, self.field(tape, 3))
-        some = build.icmp("ne", wanted, const_int(I64, 0))
-        asked = build.icmp("ne", self.trailing["report"], ConstantNull(PTR))
-        tell, rest = self.function.add_block("report"), self.function.add_block("run")
-        build.cond_br(build.and_(some, asked), tell, rest)
-        build = self.build = Builder(tell)
-        build.atomic("umax", wanted, self.trailing["report"])
-        failed = build.zext(build.load(I32, self.field(tape, 2)), I64)
-        build.atomic("umax", failed, build.byte_offset(self.trailing["report"], 8))
-        build.br(rest)
-        self.build = Builder(rest)
+        """Says how many bytes of its tape the thread has; where something does not fit, the allocation says so."""
+        report = self.module.declare("irad.thread_report", function_type(VOID, [PTR, I64, I64]), ("nounwind",))
+        self.build.call(report, [tape, const_int(I64, 0), const_int(I64, 0)])
 
     def leave_if(self, failed: Value) -> None:
         """Ends the thread."""

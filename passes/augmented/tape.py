@@ -10,13 +10,17 @@ saved value that lies in no loop. Values of a loop are saved once per iteration:
 
 Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any shape
 (ragged, data dependent) need nothing special.
+
+In a kernel the words of a thread's tape lie apart, between those of the other threads of its warp. A pointer leads to
+the first byte of a slab or record, and `apart` says how far behind it another byte lies. A slab has rows there: the
+values of an iteration are found by one address and constants. Records follow each other without links, if no inner loop
+allocates anything between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -25,8 +29,8 @@ from irad.ir.loops import Loop
 from irad.ir.types import ArrayType, IntType, Type
 from irad.ir.values import ConstantNull, Value, const_int
 
-Place: TypeAlias = Callable[[Builder, Value], Value]
-"""Where an address on the tape leads."""
+WORD: Final = 8
+_DISTANCE: Final = 32 * WORD  # from one word of a thread's tape to its next, where those of a warp alternate
 
 
 @dataclass(eq=False, slots=True)
@@ -63,6 +67,11 @@ def load_value(build: Builder, type_: Type, pointer: Value, name: str | None, sc
     return build.cast("trunc", loaded, type_)
 
 
+def apart(offset: int) -> int:
+    """How far a byte lies behind the first one, on a tape whose words alternate with those of other threads."""
+    return offset // WORD * _DISTANCE + offset % WORD
+
+
 def _align(type_: Type) -> int:
     return min(8, types.alignment_of(stored_type(type_)))
 
@@ -81,6 +90,7 @@ class Slab:
         last: number of its last iteration, a value at the preheader.
         values: saved values in the order of their arrays, wide ones first, so that every array is aligned.
         has_rows: whether the values of an iteration lie side by side.
+        alternates: whether words alternate with those of other threads; then it has rows.
         count, base: iterations and slab, made at the preheader.
     """
 
@@ -88,6 +98,7 @@ class Slab:
     last: Value
     values: list[Value]
     has_rows: bool = False
+    alternates: bool = False
     count: Value = field(init=False)
     base: Value = field(init=False)
 
@@ -105,18 +116,32 @@ class Slab:
         return not self.has_rows and self.prefix(value) > 0
 
     def bytes_per_iteration(self) -> int:
-        """Of all arrays, or of a row."""
+        """Of all arrays, or of a row; short rows of a kernel share words."""
         total = sum(size_in_memory(v.type) for v in self.values)
-        return -(-total // 8) * 8 if self.has_rows else total
+        if self.alternates and total < WORD:
+            return 1 << (total - 1).bit_length()
+        return -(-total // WORD) * WORD if self.has_rows else total
 
     def slot(self, build: Builder, base: Value, count: Value | None, value: Value, index: Value) -> Value:
         """Address of a value's slot for one iteration; ``count`` where `is_behind_others`."""
         prefix, size = self.prefix(value), size_in_memory(value.type)
+        if self.alternates:
+            return build.byte_offset(self.row(build, base, index), apart(prefix))
         if self.has_rows:
             row = build.gep(ArrayType(self.bytes_per_iteration(), types.I8), base, [index])
             return build.byte_offset(row, prefix)
         start = base if count is None else build.byte_offset(base, build.mul(count, const_int(types.I64, prefix)))
         return build.byte_offset(start, build.mul(index, const_int(types.I64, size)))
+
+    def row(self, build: Builder, base: Value, index: Value) -> Value:
+        """Address of a row, on a tape whose words alternate."""
+        size = self.bytes_per_iteration()
+        if size >= WORD:
+            return build.byte_offset(base, build.mul(index, const_int(types.I64, apart(size))))
+        offset = build.mul(index, const_int(types.I64, size))
+        inside = build.and_(offset, const_int(types.I64, WORD - 1))
+        words = build.mul(build.sub(offset, inside), const_int(types.I64, _DISTANCE // WORD))
+        return build.byte_offset(build.byte_offset(base, words), inside)
 
 
 @dataclass(eq=False, slots=True)
@@ -125,15 +150,31 @@ class Records:
 
     Attributes:
         loop: of the forward sweep.
-        offsets: of each saved value in a record; the link to the record before is at 0.
+        offsets: of each saved value in a record.
         layout: of a record.
+        has_links: whether a record starts with a link to the one before; without links, records follow each other.
+        alternates: whether words alternate with those of other threads.
         current: the record of the current iteration, made in the header.
     """
 
     loop: Loop
     offsets: dict[Value, int]
     layout: FrameLayout
+    has_links: bool = True
+    alternates: bool = False
     current: Value = field(init=False)
+
+    def slot(self, build: Builder, record: Value, value: Value) -> Value:
+        """Address of a value in a record."""
+        offset = self.offsets[value]
+        return build.byte_offset(record, apart(offset) if self.alternates else offset)
+
+    def before(self, build: Builder, record: Value) -> Value:
+        """The record of the iteration before."""
+        if self.has_links:
+            return build.load(types.PTR, record, align=8)
+        words = -(-self.layout.size // WORD)
+        return build.byte_offset(record, -(apart(words * WORD) if self.alternates else words * WORD))
 
 
 NULL = ConstantNull(types.PTR)
@@ -148,15 +189,16 @@ def make_slab(slab: Slab, allocate: Value, arena: Value) -> None:
     slab.base = build.call(allocate, [arena, slab.count, bytes_each], name="slab")
 
 
-def make_records(records: Records, allocate: Value, arena: Value, place: Place) -> None:
+def make_records(records: Records, allocate: Value, arena: Value) -> None:
     """Allocates a record at the start of each iteration and links it to the one before."""
     loop = records.loop
     assert loop.preheader is not None
     assert loop.latch is not None
-    before = Builder.at_start(loop.header).phi(types.PTR, name="record.before")
     build = Builder.at_start(loop.header)
     size = const_int(types.I64, records.layout.size)
     records.current = build.call(allocate, [arena, size], name="record")
-    build.store(before, place(build, records.current), align=8)
-    before.add_incoming(NULL, loop.preheader)
-    before.add_incoming(records.current, loop.latch)
+    if records.has_links:
+        before = Builder.at_start(loop.header).phi(types.PTR, name="record.before")
+        build.store(before, records.current, align=8)
+        before.add_incoming(NULL, loop.preheader)
+        before.add_incoming(records.current, loop.latch)

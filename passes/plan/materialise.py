@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import Final
 
 from irad.errors import PlanError
 from irad.ir import types
@@ -19,6 +18,7 @@ from irad.ir.values import Parameter, Value, const_int
 from irad.ir.worklist import Worklist
 from irad.passes.augmented.tape import (
     NULL,
+    WORD,
     FrameLayout,
     Records,
     Slab,
@@ -37,11 +37,8 @@ from irad.passes.runtime import (
     ARENA_ALLOC_PRODUCT,
     THREAD_ALLOC,
     THREAD_ALLOC_PRODUCT,
-    THREAD_PLACE,
     runtime_function,
 )
-
-_WORD: Final = 8
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +64,7 @@ class Materialiser:
         self.store_frame()
         for loop, storage in self.storages.items():
             if isinstance(storage, Records):
-                self.follow_records(loop)
+                self.follow_records(loop, storage)
         self.replace_placeholders()
 
     def replace_placeholders(self) -> None:
@@ -105,7 +102,8 @@ class Materialiser:
         """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration."""
         augmented, twin = self.sweep.augmented, self.loops.twins[loop]
         is_primal = augmented.program.request.is_primal
-        slab = Slab(twin, last, values, has_rows=is_primal and len({value.type for value in values}) > 1)
+        has_rows = self.alternates or (is_primal and len({value.type for value in values}) > 1)
+        slab = Slab(twin, last, values, has_rows=has_rows, alternates=self.alternates)
         allocate = THREAD_ALLOC_PRODUCT if self.alternates else ARENA_ALLOC_PRODUCT
         make_slab(slab, self.runtime(allocate), augmented.arena)
         counter = self.loops.counter(loop)
@@ -113,7 +111,7 @@ class Materialiser:
             build = self.after(value)
             count = slab.count if slab.is_behind_others(value) else None
             slot = slab.slot(build, slab.base, count, value, counter)
-            store_value(build, value, self.place(build, slot), augmented.scopes.tape())
+            store_value(build, value, slot, augmented.scopes.tape())
         self.storages[loop] = slab
         self.save(slab.base)
         if any(map(slab.is_behind_others, values)):
@@ -139,14 +137,15 @@ class Materialiser:
     def store_in_records(self, loop: Loop, values: list[Value]) -> None:
         """Save the values of any other loop: a record per iteration, each linked to the one before."""
         augmented, twin = self.sweep.augmented, self.loops.twins[loop]
-        layout = FrameLayout(8)
+        has_links = not self.alternates or any(map(loop.contains, self.storages))
+        layout = FrameLayout(WORD if has_links else 0)
         offsets = {v: layout.region(size_in_memory(v.type), min(8, size_in_memory(v.type))) for v in values}
-        records = Records(twin, offsets, layout)
+        records = Records(twin, offsets, layout, has_links, self.alternates)
         allocate = THREAD_ALLOC if self.alternates else ARENA_ALLOC
-        make_records(records, self.runtime(allocate), augmented.arena, self.place)
+        make_records(records, self.runtime(allocate), augmented.arena)
         for value in values:
             build = self.after(value, records.current)
-            slot = self.place(build, build.byte_offset(records.current, offsets[value]))
+            slot = records.slot(build, records.current, value)
             store_value(build, value, slot, augmented.scopes.tape())
         self.storages[loop] = records
         for _, exit_block in self.sweep.loops[loop].entries:
@@ -183,21 +182,13 @@ class Materialiser:
         """Whether places on the tape alternate with those of other threads."""
         return self.sweep.augmented.program.request.host.is_shared
 
-    def place(self, build: Builder, address: Value) -> Value:
-        """Where an address in a slab or a record leads."""
-        if not self.alternates:
-            return address
-        augmented = self.sweep.augmented
-        arena = augmented.arena if build.function is augmented.function else self.sweep.arena
-        return build.call(self.runtime(THREAD_PLACE), [arena, address])
-
     def runtime(self, name: str) -> Function:
         """A run-time function."""
         return runtime_function(self.sweep.augmented.program.module, name)
 
     # -------------------------------------------------------------------------------------------- reverse sweep
 
-    def follow_records(self, loop: Loop) -> None:
+    def follow_records(self, loop: Loop, records: Records) -> None:
         """Keeps the record of the iteration being reversed in a slot, set where the reversed loop is entered."""
         slot = self.sweep.new_slot(types.PTR, NULL)
         self.record_slots[loop] = slot
@@ -209,14 +200,13 @@ class Materialiser:
             build.store(last, slot)
         if state.back is not None:
             build = Builder.before(state.back.block.terminator)
-            link = self.place(build, build.load(types.PTR, slot))
-            build.store(build.load(types.PTR, link, align=8), slot)
+            build.store(records.before(build, build.load(types.PTR, slot)), slot)
 
 
 def _check_words(values: list[Value]) -> None:
     """Refuses what does not fit in one word of a tape whose words alternate with those of other threads."""
     for value in values:
-        if size_in_memory(value.type) > _WORD:
+        if size_in_memory(value.type) > WORD:
             error = PlanError(
                 f"a value of type {value.type} would have to be saved in a loop of a kernel",
                 "use its parts instead, numbers of at most eight bytes",
@@ -326,12 +316,11 @@ class _StoredHead(Head):
         storage = owner.storages[loop]
         if isinstance(storage, Records):
             record = self.build.load(types.PTR, owner.record_slots[loop])
-            slot = self.build.byte_offset(record, storage.offsets[value])
-            return self.load_from(owner.place(self.build, slot), value)
+            return self.load_from(storage.slot(self.build, record, value), value)
         base = self.get(storage.base)
         count = self.get(storage.count) if storage.is_behind_others(value) else None
         slot = storage.slot(self.build, base, count, value, self.iteration(loop))
-        return self.load_from(owner.place(self.build, slot), value)
+        return self.load_from(slot, value)
 
     def load_from(self, slot: Value, value: Value) -> Value:
         """Loads a saved value."""
