@@ -44,6 +44,9 @@ from irad.nn.normalisation import batchnorm, groupnorm, instancenorm, layernorm
 from irad.nn.pooling import lpnormpool, maxpool, meanpool
 from irad.nn.products import batched_mul
 from irad.nn.random_masks import dropout
+from irad.nn.resampling.folding import fold, pixel_shuffle, pixel_unshuffle, unfold
+from irad.nn.resampling.padding import pad_circular, pad_constant, pad_reflect, pad_repeat, pad_symmetric, pad_zeros
+from irad.nn.resampling.upsampling import upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear
 from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
 
 __all__ = [
@@ -57,6 +60,7 @@ __all__ = [
     "depthwiseconv",
     "dropout",
     "elu",
+    "fold",
     "gather",
     "gelu_erf",
     "gelu_sigmoid",
@@ -78,6 +82,14 @@ __all__ = [
     "maxpool",
     "meanpool",
     "mish",
+    "pad_circular",
+    "pad_constant",
+    "pad_reflect",
+    "pad_repeat",
+    "pad_symmetric",
+    "pad_zeros",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "relu",
     "relu6",
     "rrelu",
@@ -92,4 +104,9 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "trelu",
+    "unfold",
+    "upsample_bilinear",
+    "upsample_linear",
+    "upsample_nearest",
+    "upsample_trilinear",
 ]

@@ -1,0 +1,188 @@
+"""unfold and fold, each the other's transpose; pixel_shuffle and pixel_unshuffle, where windows lie side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from irad.nn.array import Array
+from irad.nn.convolution.columns import gather_columns, scatter_columns
+from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
+from irad.nn.convolution.public import Setting, shape_like, three, with_three
+from irad.nn.linear import register_linear
+from irad.nn.shapes import add_to
+
+
+@njit
+def unfold(
+    x: Array, k: Setting, stride: Setting = 1, pad: Setting = 0, dilation: Setting = 1, flipped: bool = True
+) -> Array:
+    """The windows of images, each as a column: what `conv` multiplies by its filters.
+
+    Args:
+        x: (batch, channels, …) with one, two or three axes of space.
+        k: size of the windows: an integer, or one for each axis of space.
+        stride: as of `conv`.
+        pad: likewise.
+        dilation: likewise.
+        flipped: whether windows stay as they are, as for cross-correlation, or are reversed.
+
+    Returns:
+        (batch, channels · elements of a window, windows).
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.unfold(np.array([[[1.0, 2.0, 3.0, 4.0]]]), 2)
+        array([[[1., 2., 3.],
+                [2., 3., 4.]]])
+    """
+    axes = x.shape[2:]
+    settings = (triple(k, axes), triple(stride, axes), paddings(pad, axes), triple(dilation, axes), flipped)
+    out = sizes_of_output(three(x.shape), settings[0], settings[1], settings[2], settings[3])
+    columns = np.zeros((x.shape[0], x.shape[1] * _count(settings[0]), _count(out)), x.dtype)
+    _add_windows(columns, with_three(x), settings)
+    return columns
+
+
+@njit
+def fold(
+    y: Array,
+    shape: tuple[int, ...],
+    k: Setting,
+    stride: Setting = 1,
+    pad: Setting = 0,
+    dilation: Setting = 1,
+    flipped: bool = True,
+) -> Array:
+    """Images from their windows: the transpose of `unfold`. What several windows share is their sum.
+
+    Args:
+        y: (batch, channels · elements of a window, windows).
+        shape: that of the images: (batch, channels, …).
+        k: as of `unfold`.
+        stride: likewise.
+        pad: likewise.
+        dilation: likewise.
+        flipped: likewise.
+
+    Returns:
+        An array of that shape.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.fold(np.array([[[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]]), (1, 1, 4), 2)
+        array([[[1., 4., 6., 4.]]])
+    """
+    axes = shape[2:]
+    settings = (triple(k, axes), triple(stride, axes), paddings(pad, axes), triple(dilation, axes), flipped)
+    sizes = three(shape)
+    out = sizes_of_output(sizes, settings[0], settings[1], settings[2], settings[3])
+    rows, windows = shape[1] * _count(settings[0]), _count(out)
+    if y.shape != (shape[0], rows, windows):
+        _refuse_windows(y.shape[0], y.shape[1], y.shape[2], shape[0], rows, windows)
+    x = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), y.dtype)
+    _add_images(x, np.ascontiguousarray(y), settings)
+    return x.reshape(shape)
+
+
+@njit
+def pixel_shuffle(x: Array, r: int) -> Array:
+    """Images that are r times larger, made of r × r channels each.
+
+    Args:
+        x: (batch, channels · rᵈ, …) with one to three axes of space, d of them.
+        r: the factor.
+
+    Returns:
+        (batch, channels, …), each axis of space r times as long.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.pixel_shuffle(np.arange(4.0).reshape(1, 4, 1, 1), 2)
+        array([[[[0., 1.],
+                 [2., 3.]]]])
+    """
+    if r < 1:
+        _refuse_factor(r)
+    cells = r ** (x.ndim - 2)
+    if x.shape[1] % cells:
+        _refuse_channels(x.shape[1], cells)
+    sizes = three(x.shape)
+    shape = shape_like(x.shape, x.shape[0], x.shape[1] // cells, (sizes[0] * r, sizes[1] * r, sizes[2] * r))
+    return fold(np.ascontiguousarray(x).reshape(x.shape[0], x.shape[1], _count(sizes)), shape, r, r)
+
+
+@njit
+def pixel_unshuffle(x: Array, r: int) -> Array:
+    """The inverse of `pixel_shuffle`: images that are r times smaller, with more channels.
+
+    Args:
+        x: (batch, channels, …) with one to three axes of space, whose sizes are multiples of r.
+        r: the factor.
+
+    Returns:
+        (batch, channels · rᵈ, …), d the number of axes of space.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.pixel_unshuffle(np.arange(4.0).reshape(1, 1, 2, 2), 2).ravel()
+        array([0., 1., 2., 3.])
+    """
+    if r < 1:
+        _refuse_factor(r)
+    for d in range(2, x.ndim):
+        if x.shape[d] % r:
+            _refuse_size(x.shape[d], d, r)
+    sizes = three(x.shape)
+    cells = r ** (x.ndim - 2)
+    shape = shape_like(x.shape, x.shape[0], x.shape[1] * cells, (sizes[0] // r, sizes[1] // r, sizes[2] // r))
+    return unfold(x, r, r).reshape(shape)
+
+
+@njit
+def _count(sizes):
+    return sizes[0] * sizes[1] * sizes[2]
+
+
+@njit
+def _refuse_windows(found_samples, found_rows, found_windows, samples, rows, windows):
+    found = f"fold: an array of shape ({found_samples}, {found_rows}, {found_windows})"
+    raise ValueError(found + f"; for these settings it must be ({samples}, {rows}, {windows})")
+
+
+@njit
+def _refuse_factor(r):
+    raise ValueError(f"pixel_shuffle: the factor is {r}; it must be positive")
+
+
+@njit
+def _refuse_channels(channels, cells):
+    raise ValueError(f"pixel_shuffle: {channels} channels are not a multiple of {cells}")
+
+
+@njit
+def _refuse_size(size, axis, r):
+    raise ValueError(f"pixel_unshuffle: size {size} of axis {axis} is not a multiple of {r}")
+
+
+@njit(error_model="numpy")
+def _add_windows(columns, x, settings):
+    """``columns`` += windows of x; x with three axes of space, settings (k, stride, pad, dilation, flipped)."""
+    taps, stride, pad, dilation, flipped = settings
+    out = sizes_of_output(x.shape[2:], taps, stride, pad, dilation)
+    windows = np.empty(columns.shape[1:], columns.dtype)
+    for n in range(x.shape[0]):
+        gather_columns(windows, x[n], taps, out, stride, pad, dilation, flipped)
+        add_to(columns[n], windows)
+
+
+@njit(error_model="numpy")
+def _add_images(x, columns, settings):
+    """The transpose: adds windows to the images that they are of."""
+    taps, stride, pad, dilation, flipped = settings
+    out = sizes_of_output(x.shape[2:], taps, stride, pad, dilation)
+    for n in range(x.shape[0]):
+        scatter_columns(x[n], columns[n], taps, out, stride, pad, dilation, flipped)
+
+
+register_linear(_add_windows, _add_images)

@@ -1,0 +1,204 @@
+"""Upsampling of images, axis by axis: to the nearest element, or linearly between two."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.core.errors import NumbaTypeError
+from numba.extending import overload
+
+from irad.nn.array import Array
+from irad.nn.resampling.along import LINEAR, LINEAR_CORNERS, NEAREST, add_along
+from irad.nn.shapes import around, with_size
+
+
+@njit
+def upsample_nearest(
+    x: Array,
+    scale: float | tuple[float, ...] | None = None,
+    size: int | tuple[int, ...] | None = None,
+) -> Array:
+    """Images of another size, each element that of the old image which lies there.
+
+    Args:
+        x: (batch, channels, …) with any number of axes of space.
+        scale: how much larger: a number, or one for each axis of space. Sizes are rounded down.
+        size: or the new size: an integer, or one for each axis of space.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.upsample_nearest(np.array([[[1.0, 2.0]]]), 2)
+        array([[[1., 1., 2., 2.]]])
+    """
+    return _upsample(x, scale, size, NEAREST)
+
+
+@njit
+def upsample_linear(
+    x: Array,
+    scale: float | tuple[float, ...] | None = None,
+    size: int | tuple[int, ...] | None = None,
+    align_corners: bool = True,
+) -> Array:
+    """Images of another size, linear between the elements of the old one.
+
+    Ratios are those of sizes, also where ``scale`` times a size is not an integer, as in PyTorch with
+    ``recompute_scale_factor``.
+
+    Args:
+        x: (batch, channels, …) with any number of axes of space.
+        scale: as of `upsample_nearest`.
+        size: likewise.
+        align_corners: whether the first and last elements stay in their places. Otherwise elements are cells, and
+            images are constant beyond the middles of the first and last (PyTorch's default).
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> x = np.array([[[0.0, 2.0]]])
+        >>> irad.nn.upsample_linear(x, size=5)
+        array([[[0. , 0.5, 1. , 1.5, 2. ]]])
+        >>> irad.nn.upsample_linear(x, 2, align_corners=False)
+        array([[[0. , 0.5, 1.5, 2. ]]])
+    """
+    return _upsample(x, scale, size, LINEAR_CORNERS if align_corners else LINEAR)
+
+
+@njit
+def upsample_bilinear(
+    x: Array,
+    scale: float | tuple[float, ...] | None = None,
+    size: int | tuple[int, ...] | None = None,
+    align_corners: bool = True,
+) -> Array:
+    """`upsample_linear` of images with two axes of space.
+
+    Args:
+        x: (batch, channels, height, width).
+        scale: as of `upsample_nearest`.
+        size: likewise.
+        align_corners: as of `upsample_linear`.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.upsample_bilinear(np.array([[[[0.0, 2.0], [2.0, 4.0]]]]), size=3)[0, 0]
+        array([[0., 1., 2.],
+               [1., 2., 3.],
+               [2., 3., 4.]])
+    """
+    _check_axes("upsample_bilinear", x.ndim, 2)
+    return upsample_linear(x, scale, size, align_corners)
+
+
+@njit
+def upsample_trilinear(
+    x: Array,
+    scale: float | tuple[float, ...] | None = None,
+    size: int | tuple[int, ...] | None = None,
+    align_corners: bool = True,
+) -> Array:
+    """`upsample_linear` of images with three axes of space.
+
+    Args:
+        x: (batch, channels, depth, height, width).
+        scale: as of `upsample_nearest`.
+        size: likewise.
+        align_corners: as of `upsample_linear`.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.upsample_trilinear(np.arange(8.0).reshape(1, 1, 2, 2, 2), size=(1, 3, 2))[0, 0, 0]
+        array([[0., 1.],
+               [1., 2.],
+               [2., 3.]])
+    """
+    _check_axes("upsample_trilinear", x.ndim, 3)
+    return upsample_linear(x, scale, size, align_corners)
+
+
+@njit
+def _check_axes(name, axes, space):
+    if axes != space + 2:
+        _refuse_axes(name, axes, space)
+
+
+@njit
+def _refuse_axes(name, axes, space):
+    raise ValueError(f"{name}: an array with {axes} axes; batch, channels and {space} axes of space are {space + 2}")
+
+
+def _new_sizes(scale, size, shape):
+    """The new sizes of the axes of space."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_new_sizes)
+def _compiled_new_sizes(scale, size, shape):
+    is_left_out = [isinstance(each, types.NoneType | types.Omitted) for each in (scale, size)]
+    if is_left_out[0] == is_left_out[1]:
+        raise NumbaTypeError("upsampling: give either a scale or a size")
+    axes = len(shape) - 2
+    if is_left_out[0]:
+        _check_setting("size", size, types.Integer, axes)
+        return _SIZES[axes - 1] if isinstance(size, types.Integer) else lambda scale, size, shape: size
+    _check_setting("scale", scale, types.Number, axes)
+    return (_SCALED_ALIKE if isinstance(scale, types.Number) else _SCALED)[axes - 1]
+
+
+_SIZES = (
+    lambda scale, size, shape: (size,),
+    lambda scale, size, shape: (size, size),
+    lambda scale, size, shape: (size, size, size),
+)
+_SCALED = (
+    lambda scale, size, shape: (_scaled(shape[2], scale[0]),),
+    lambda scale, size, shape: (_scaled(shape[2], scale[0]), _scaled(shape[3], scale[1])),
+    lambda scale, size, shape: (
+        _scaled(shape[2], scale[0]),
+        _scaled(shape[3], scale[1]),
+        _scaled(shape[4], scale[2]),
+    ),
+)
+_SCALED_ALIKE = (
+    lambda scale, size, shape: (_scaled(shape[2], scale),),
+    lambda scale, size, shape: (_scaled(shape[2], scale), _scaled(shape[3], scale)),
+    lambda scale, size, shape: (_scaled(shape[2], scale), _scaled(shape[3], scale), _scaled(shape[4], scale)),
+)
+
+
+@njit
+def _scaled(size, scale):
+    return int(np.floor(size * scale))
+
+
+def _check_setting(word: str, value: types.Type, number: type[types.Type], axes: int) -> None:
+    each = [value] * axes if isinstance(value, number) else list(value) if isinstance(value, types.BaseTuple) else []
+    if not 1 <= axes <= 3 or len(each) != axes or not all(isinstance(one, number) for one in each):
+        raise NumbaTypeError(
+            f"upsampling: {word} is {value} for an array with {axes + 2} axes; batch and channels must be followed by "
+            "one to three axes of space, and there must be one number for all or for each of these"
+        )
+
+
+@njit
+def _upsample(x, scale, size, kind):
+    y, sizes = np.ascontiguousarray(x).copy(), _new_sizes(scale, size, x.shape)
+    for d in range(2, x.ndim):
+        new = sizes[d - 2]
+        if new < 1 or x.shape[d] < 1:
+            _refuse_size(d, x.shape[d], new)
+        if new != x.shape[d]:
+            y = _upsample_along(y, d, new, kind)
+    return y
+
+
+@njit
+def _upsample_along(x, axis, size, kind):
+    sizes = around(x.shape, axis)
+    y = np.zeros((sizes[0], size, sizes[2]), x.dtype)
+    add_along(y, x.reshape(sizes), (kind, size - size))
+    return y.reshape(with_size(x.shape, axis, size))
+
+
+@njit
+def _refuse_size(axis, size, new):
+    raise ValueError(f"upsampling: from size {size} to size {new} along axis {axis}; both must be positive")
