@@ -12,6 +12,7 @@ from numba.core import types
 from numba.core.errors import ForceLiteralArg
 
 from irad.api.functions import options_or_default, primal_of
+from irad.api.kernels import kernel_of, launched_of
 from irad.api.positions import check_positions, chosen
 from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.calls.problems import default_positions, problems_of
@@ -37,6 +38,8 @@ class CheckReport:
         arguments: name and Numba type of each parameter.
         positions: the arguments with respect to which it is differentiated.
         problems: every construct that irad cannot differentiate, each with its place and a remedy.
+        plan: of a CUDA kernel, how its derivative works: how it adds to shadows and why so, where threads wait for each
+            other, what is on the tape.
 
     Examples:
         >>> import irad
@@ -54,6 +57,7 @@ class CheckReport:
     arguments: tuple[tuple[str, str], ...]
     positions: tuple[int, ...]
     problems: tuple[IradError, ...] = field(default=())
+    plan: tuple[str, ...] = field(default=())
 
     @property
     def supported(self) -> bool:
@@ -64,7 +68,8 @@ class CheckReport:
         parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
         head = f"{self.function}({parameters})\n  at  {self.location.file}:{self.location.line}"
         if self.supported:
-            return f"{head}\nirad differentiates it with respect to {self._differentiated()}."
+            verdict = f"irad differentiates it with respect to {self._differentiated()}"
+            return f"{head}\n{verdict}." if not self.plan else "\n  - ".join((f"{head}\n{verdict}:", *self.plan))
         count = len(self.problems)
         verdict = f"irad does not differentiate it: {count} problem{'s' * (count > 1)}."
         return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
@@ -75,7 +80,7 @@ class CheckReport:
         place = f"{self.function}({parameters}), {self.location.file}:{self.location.line}"
         if self.supported:
             verdict = f"irad differentiates {self.function} with respect to {self._differentiated()}"
-            return notebook.result(verdict, "good", place)
+            return notebook.result(verdict, "good", place, remarks=self.plan)
         count = len(self.problems)
         verdict = f"irad does not differentiate {self.function}: {count} problem{'s' * (count > 1)}"
         return notebook.result(verdict, "bad", place, remarks=map(str, self.problems))
@@ -98,7 +103,8 @@ def check(
     """Reports everything that prevents a function from being differentiated, without running it.
 
     Args:
-        f: the function, as in `irad.grad`; it may return anything that `irad.vjp` takes, or write to its arrays.
+        f: the function, as in `irad.grad`; it may return anything that `irad.vjp` takes, or write to its arrays. Or a
+            kernel of ``numba.cuda.jit``, also with the configuration of a launch: ``kernel[blocks, threads]``.
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
         argnums: positions to differentiate with respect to; by default all arguments that hold floats.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
@@ -119,6 +125,16 @@ def check(
         >>> irad.check(square, 3.0).supported
         True
     """
+    launched = launched_of(f)
+    kernel = kernel_of(f) if launched is None else launched.kernel
+    if kernel is not None and not kernel.targetoptions.get("device"):
+        from irad.cuda.kernels import launch_of  # imports numba.cuda
+        from irad.cuda.reports.check import check_kernel
+
+        made = launched.options if launched is not None else getattr(f, "options", None)
+        launch = None if launched is None else launch_of(launched.configuration)
+        positions = chosen(kernel.py_func, argnums, argnames, None)
+        return check_kernel(kernel, args, positions, options or made or options_or_default(None), launch)
     primal, options = primal_of(f), options_or_default(options)
     argnums = chosen(f, argnums, argnames, None)
     given = None if argnums is None else check_positions(primal, argnums)

@@ -128,9 +128,10 @@ def _collector(
     positions: tuple[str | None, str | None],
     options: Options | None,
 ) -> AnyCollector:
+    from irad.api.kernels import kernel_of
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
     from irad.frontend.calls.dispatcher import DerivativeDispatcher
-    from irad.report.kernels.recognise import collector_of, kernel_of
+    from irad.report.kernels.recognise import collector_of
 
     function, module = load_function(target)
     args = arguments_of(function, module, expression, signature)

@@ -89,16 +89,15 @@ def derive_kernel(
             "give one for each parameter of the LLVM function",
             "a kind says what becomes of a parameter in the derivative",
         )
-    check_communication(program.text)
-    registry = _registry() if rules is None else rules.over(_registry())
-    derivative = derive(
-        _with_promises(program.text, kinds) if apart else program.text,
-        _request(program, kinds, memory, options, mode, axes),
-        registry,
-        check=options.verify,
-        observe=observe,
-        canonical_loops=NVPTX.canonical_loops,
-    )
+    with check_communication(program.text):
+        derivative = derive(
+            _with_promises(program.text, kinds) if apart else program.text,
+            _request(program, kinds, memory, options, mode, axes),
+            _registry() if rules is None else rules.over(_registry()),
+            check=options.verify,
+            observe=observe,
+            canonical_loops=NVPTX.canonical_loops,
+        )
     check_tape(derivative)
     module = parse_module(derivative.text)
     forget_promises(module)

@@ -6,6 +6,8 @@ reverse sweep, add to shadows that those have read already.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from irad.driver import Derivative, locate
@@ -19,12 +21,33 @@ _FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 _GRID: Final = ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGGetRank", "cudaCGGetSize")
 
 
-def check_communication(text: str) -> None:
-    """Refuses fences between blocks and synchronisation of the grid.
+@contextmanager
+def check_communication(text: str) -> Iterator[None]:
+    """Refuses fences between blocks and synchronisation of the grid, with all that is refused in a block of code.
 
     Raises:
         UnsupportedError: names the operation.
     """
+    errors = _communication(text)
+    try:
+        yield
+    except UnsupportedProgram as several:
+        errors += _elsewhere(several.errors, errors)
+    except IradError as error:
+        if not errors:
+            raise
+        errors += _elsewhere([error], errors)
+    if errors:
+        raise errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
+
+
+def _elsewhere(found: Sequence[IradError], known: Sequence[IradError]) -> list[IradError]:
+    """Errors at other places than those that are known."""
+    places = {error.location for error in known}
+    return [error for error in found if error.location is None or error.location not in places]
+
+
+def _communication(text: str) -> list[IradError]:
     module = parse_module(text)
     errors: list[IradError] = []
     for function in module.defined_functions():
@@ -36,10 +59,9 @@ def check_communication(text: str) -> None:
             if error is not None:
                 error.instruction = inst
                 errors.append(error)
-    if errors:
-        raised = errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
-        locate(raised, module, KERNEL)
-        raise raised
+    for error in errors:
+        locate(error, module, KERNEL)
+    return errors
 
 
 def check_tape(derivative: Derivative) -> None:

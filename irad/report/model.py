@@ -230,6 +230,23 @@ class KernelCode:
 
 
 @dataclass(frozen=True, slots=True)
+class Addition:
+    """How a kernel's derivative adds to one shadow, or to the derivative of one number.
+
+    Attributes:
+        memory: the array or number.
+        how: "plainly", "by atomic operations", or "by one atomic operation for each block".
+        why: so.
+        lines: that read it in the kernel.
+    """
+
+    memory: str
+    how: str
+    why: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A construct for which the function is not differentiated.
 
@@ -261,6 +278,7 @@ class Report:
         refusals: why the function is not differentiated; then there are no functions, and only the stages before the
             analyses.
         code: of a kernel, what its derivative needs of each GPU.
+        additions: of a kernel, how its derivative adds to shadows.
     """
 
     function: str
@@ -274,6 +292,7 @@ class Report:
     times: Times | None = None
     refusals: tuple[Refusal, ...] = ()
     code: tuple[KernelCode, ...] = ()
+    additions: tuple[Addition, ...] = ()
 
     @property
     def tape(self) -> Iterator[tuple[int, TapeEntry]]:

@@ -17,6 +17,7 @@ Limit   only contiguous arrays, accessed in this way everywhere; arithmetic of 3
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -52,6 +53,14 @@ Polynomial: TypeAlias = Mapping[Monomial, int]
 _REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
 _THREAD, _BLOCK, _THREADS, _BLOCKS = "tid.x", "ctaid.x", "ntid.x", "nctaid.x"
 _SHARED_MEMORY: Final = 3
+
+
+class Adding(enum.Enum):
+    """How a cotangent is added to the shadow of what was read."""
+
+    PLAIN = "plain"  # no other thread adds there at the same time
+    ATOMIC = "atomic"
+    SUMMED = "summed"  # threads that read the same element add up first
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from irad.passes.augmented.alias_scopes import AliasScopes
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.memory.objects import ObjectKind
 from irad.passes.mode import REVERSE
+from irad.passes.parallel.ownership import Adding
 from irad.passes.products import access_align
 from irad.passes.runtime import sum_function
 from irad.ruleset.guards import zero_of
@@ -290,7 +291,8 @@ class Sweep:
 
     def add_to_shadow(self, pointer: Value, amount: Value) -> None:
         """Adds to the shadow of what a primal pointer points to."""
-        if not self.is_shared(pointer):
+        how = self.adding(pointer, amount.type)
+        if how is Adding.PLAIN:
             self.store_shadow(self.add(self.load_shadow(amount.type, pointer), amount), pointer)
             return
         if not isinstance(amount.type, FloatType):
@@ -300,12 +302,18 @@ class Sweep:
                 "cotangents are added to such memory by atomic operations, which take one number",
             )
         shadow = self.shadow(pointer)
-        is_common = pointer in self.augmented.unit.meetings.common and shadow.type is types.PTR
-        if is_common and amount.type is not types.HALF:
+        if how is Adding.SUMMED:
             self.build.call(sum_function(self.build.module, amount.type), [shadow, amount])
             return
         added = self.build.atomic("fadd", amount, shadow)
         added.metadata = {**added.metadata, **self.scopes_of(pointer)}
+
+    def adding(self, pointer: Value, type_: Type) -> Adding:
+        """How a number is added to the shadow of what a primal pointer points to."""
+        if not self.is_shared(pointer):
+            return Adding.PLAIN
+        is_common = pointer in self.augmented.unit.meetings.common and pointer.type is types.PTR
+        return Adding.SUMMED if is_common and type_ is not types.HALF else Adding.ATOMIC
 
     def is_shared(self, pointer: Value) -> bool:
         """Whether other threads may add to the shadow of what a primal pointer points to."""

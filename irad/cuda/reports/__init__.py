@@ -1,1 +1,1 @@
-"""What is found out about the derivative of a kernel: its tape, measured."""
+"""What is found out about the derivative of a kernel, for users who ask."""

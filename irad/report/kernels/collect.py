@@ -16,12 +16,13 @@ from irad.kernel.derive import KernelDerivative
 from irad.kernel.program import ENTRY, load
 from irad.passes.pipeline import COMPLETE
 from irad.report.collect import EARLY
+from irad.report.kernels.additions import additions_of
 from irad.report.kernels.code import code_of, optimized_stage, ptx_stage
 from irad.report.kernels.names import KernelNamer
 from irad.report.kernels.subject import KernelSubject
 from irad.report.lines import Variables, line_facts, refusals
 from irad.report.llvm_text import lines_of_functions, lines_of_text
-from irad.report.model import KernelCode, Report, Stage, StageText, TextLine
+from irad.report.model import Addition, KernelCode, Report, Stage, StageText, TextLine
 from irad.report.names import Namer
 from irad.report.observed import Observed
 from irad.report.source import UserSource
@@ -40,6 +41,7 @@ class KernelCollector:
     subject: KernelSubject
     args: tuple[Any, ...] = ()
     stages: tuple[Stage, ...] = ALL
+    _additions: tuple[Addition, ...] = ()
 
     def report(self, stages: Collection[Stage], *, measures: bool = False) -> Report:
         """A report with the text of some stages, as `irad.report.collect.Collector` makes it of functions.
@@ -64,6 +66,7 @@ class KernelCollector:
             stages={stage: self.stage(stage, is_early) for stage in Stage if stage in stages},
             note=note,
             code=code,
+            additions=() if is_early else self.additions,
         )
 
     def refused(self, error: IradError) -> Report:
@@ -116,6 +119,7 @@ class KernelCollector:
             elif name == COMPLETE:
                 defined = {ENTRY: self.subject.primal.py_func}
                 found.read(record, (), defined, self.source, self.copies, self.namer)
+                self._additions = additions_of(record.pairs[0], found.functions[0], self.source)
 
         return self.subject.derive(observe), found
 
@@ -123,6 +127,11 @@ class KernelCollector:
     def observed(self) -> Observed:
         """What the engine finds."""
         return self.derived[1]
+
+    @property
+    def additions(self) -> tuple[Addition, ...]:
+        """How the derivative adds to shadows."""
+        return self._additions if self.derived else ()
 
     @cached_property
     def code(self) -> tuple[tuple[KernelCode, ...], str]:

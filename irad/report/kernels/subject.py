@@ -13,7 +13,7 @@ from numba.core import types
 
 from irad.api.kernels import is_kernel
 from irad.cuda.calls.compiled import memory_of
-from irad.cuda.calls.flatten import Primal
+from irad.cuda.calls.flatten import Primal, names_of
 from irad.driver import Observer
 from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.cuda.program import KernelProgram, load_kernel
@@ -22,6 +22,7 @@ from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.text.parser import parse_module
 from irad.ir.worklist import reachable
 from irad.kernel.derive import KernelDerivative, derive_kernel
+from irad.kernel.program import load
 from irad.options import Options
 from irad.passes.request import ParameterKind
 
@@ -35,12 +36,14 @@ class KernelSubject:
         argument_types: Numba types, one per parameter.
         positions: the arguments that are differentiated.
         options: how the derivative is made.
+        launched_axes: along how many axes it is launched, where that is known.
     """
 
     primal: Any
     argument_types: tuple[Any, ...]
     positions: tuple[int, ...]
     options: Options
+    launched_axes: int | None = None
 
     @property
     def signature(self) -> str:
@@ -60,8 +63,11 @@ class KernelSubject:
 
     @cached_property
     def axes(self) -> int:
-        """Along how many axes launches are looked at: as many as the kernel asks for."""
-        used = parse_module(self.program.module.text).functions
+        """Along how many axes launches are looked at: where that is not known, as many as the kernel asks for."""
+        if self.launched_axes is not None:
+            return self.launched_axes
+        functions = parse_module(load(self.program.module).text).functions
+        used = [symbol for symbol, function in functions.items() if function.users]
         axes = (number for number, axis in enumerate("xyz", 1) if any(_is_register(each, axis) for each in used))
         return max(axes, default=1)
 
@@ -96,16 +102,9 @@ def kernel_subject(
     Raises:
         SignatureError: the kernel does not take such arguments, or has no derivative with respect to them.
     """
-    code = kernel.py_func.__code__
-    names = code.co_varnames[: code.co_argcount]
+    check_count(kernel, args)
+    names = names_of(kernel)
     where = SourceLocation.of(kernel.py_func)
-    if len(args) != len(names):
-        raise SignatureError(
-            f"{kernel.py_func.__qualname__} takes {len(names)} arguments, and {len(args)} were given",
-            f"pass one for each of its parameters: {', '.join(names)}",
-            "kernels have no default arguments",
-            location=where,
-        )
     kinds = tuple(each if isinstance(each, types.Type) else numba.typeof(each) for each in args)
     able = tuple(number for number, kind in enumerate(kinds) if any(map(_is_active, leaves_of(kind))))
     wanted = able if positions is None else tuple(positions)
@@ -119,6 +118,22 @@ def kernel_subject(
             where,
         )
     return KernelSubject(kernel, kinds, wanted, options or Options.from_environment())
+
+
+def check_count(kernel: Any, args: Sequence[Any]) -> None:
+    """Refuses another number of arguments than a kernel has parameters.
+
+    Raises:
+        SignatureError: it is another one.
+    """
+    names = names_of(kernel)
+    if len(args) != len(names):
+        raise SignatureError(
+            f"{kernel.py_func.__qualname__} takes {len(names)} arguments, and {len(args)} were given",
+            f"pass one for each of its parameters: {', '.join(names)}",
+            "kernels have no default arguments",
+            location=SourceLocation.of(kernel.py_func),
+        )
 
 
 def _named(function: Callable[..., Any]) -> list[Any]:

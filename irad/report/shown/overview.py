@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from irad.report.model import KernelCode, LineFacts, Report, Storage, TapeEntry
+from irad.report.model import Addition, KernelCode, LineFacts, Report, Storage, TapeEntry
 from irad.report.shown.amounts import format_bytes, short_signature, wrapped_code
 from irad.report.tape.totals import formula, tape_total, weight
 from irad.report.words import in_loops
@@ -35,10 +35,18 @@ def _head(report: Report, width: int) -> Iterator[str]:
     if report.functions:
         size = f"{format_bytes(total)} in this call" if total is not None else " + ".join(formula(report)) or "empty"
         yield from _wrapped(f"  tape  {size}", width, "", "        ")
+    for each in report.additions:
+        yield from _wrapped(f"  adds  {addition_words(each)}", width, "", "        ")
     for code in report.code:
         yield from _wrapped(f"  {code.arch:8}{code_words(code)}", width, "", "        ")
     if report.note:
         yield from _wrapped(f"  note  {report.note}", width, "", "        ")
+
+
+def addition_words(addition: Addition) -> str:
+    """How a kernel's derivative adds to one shadow."""
+    lines = f" (line{'s' * (len(addition.lines) > 1)} {', '.join(map(str, addition.lines))})" if addition.lines else ""
+    return f"to the derivative of {addition.memory} {addition.how}, since {addition.why}{lines}"
 
 
 def code_words(code: KernelCode) -> str:
