@@ -13,6 +13,7 @@ from numba import cuda
 from numba.cuda import dispatcher
 from numba.cuda.cudadrv import devicearray
 
+from irad.cuda.arrays import numpy_library
 from irad.cuda.devices import standins
 from irad.cuda.devices.current import emulated
 from irad.cuda.kernels import launch_of, run_kernel
@@ -52,6 +53,8 @@ def install() -> None:
     _replace(dispatcher.ForAll, "__call__", _launch_for_all, _on_executor_or_tape)
     for arrays in (standins.DeviceArray, devicearray.DeviceNDArray):
         _record_copies(arrays)
+    _refuse_assignments(devicearray.DeviceNDArray)
+    numpy_library.install()
     for name in _STANDINS:
         if hasattr(cuda, name):
             _replace(cuda, name, getattr(standins, name))
@@ -77,7 +80,7 @@ def _replace(owner: Any, name: str, other: Callable[..., Any], when: Callable[[]
 
 def _record_copies(owner: Any) -> None:
     """Makes the copies of a class of arrays known to a tape that records."""
-    to_device, to_host, assign = owner.copy_to_device, owner.copy_to_host, getattr(owner, "__setitem__", None)
+    to_device, to_host = owner.copy_to_device, owner.copy_to_host
 
     @functools.wraps(to_device)
     def copy_to_device(self: Any, ary: Any, stream: Any = 0) -> Any:
@@ -90,18 +93,25 @@ def _record_copies(owner: Any) -> None:
             with recorded_copy(ary, self, stream):
                 return to_host(self, ary, stream)
         made = to_host(self, stream=stream)
+        if current_record() is None:
+            return made
+        made = made.view(standins.HostArray)
         with recorded_copy(made, self, stream):
             return made
 
-    @functools.wraps(assign or to_device)
+    owner.copy_to_device, owner.copy_to_host = copy_to_device, copy_to_host
+
+
+def _refuse_assignments(owner: Any) -> None:
+    """Numba's assignments to elements of its arrays: kernels that the tape does not see."""
+    assign = owner.__setitem__
+
+    @functools.wraps(assign)
     def setitem(self: Any, key: Any, value: Any) -> None:
         refuse_assignment()
-        assert assign is not None
         assign(self, key, value)
 
-    owner.copy_to_device, owner.copy_to_host = copy_to_device, copy_to_host
-    if assign is not None:
-        owner.__setitem__ = setitem
+    owner.__setitem__ = setitem
 
 
 def _launch_configured(configured: Any, *arguments: Any) -> None:

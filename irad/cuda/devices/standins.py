@@ -21,12 +21,12 @@ class DeviceArray(np.ndarray[Any, Any]):
         """A copy, or ``ary`` with the content copied to it."""
         if ary is None:
             return np.array(self, subok=False, order="K")
-        np.copyto(ary, self)
+        np.copyto(_plain(ary), _plain(self))
         return ary
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Copies from an array of the host or of the device."""
-        np.copyto(self, ary)
+        np.copyto(_plain(self), _plain(ary))
 
     @property
     def alloc_size(self) -> int:
@@ -40,6 +40,14 @@ class DeviceArray(np.ndarray[Any, Any]):
     def is_f_contiguous(self) -> bool:
         """Whether it is, in the order of Fortran."""
         return bool(self.flags.f_contiguous)
+
+
+class HostArray(np.ndarray[Any, Any]):
+    """An array of the host to which a tape has recorded a copy from the device."""
+
+
+def _plain(array: Any) -> Any:
+    return np.asarray(array)
 
 
 class Stream:
@@ -155,8 +163,8 @@ def managed_array(
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> Any:
-    """The array itself."""
-    return obj
+    """An array of the device in the same memory."""
+    return obj.view(DeviceArray) if isinstance(obj, np.ndarray) else obj
 
 
 def is_cuda_array(obj: Any) -> bool:

@@ -13,7 +13,7 @@ from irad.api.annotate import Const
 from irad.api.modes import Reverse
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart
 from irad.cuda.calls.compiled import accesses_of
-from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, primal_of
+from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, part_of, primal_of
 from irad.cuda.calls.overlap import check_constants
 from irad.cuda.derivatives import derivative_kernel
 from irad.cuda.devices.current import RECORDING
@@ -22,6 +22,7 @@ from irad.cuda.kernels import run_kernel
 from irad.cuda.recording.operations import LaunchOperation, Operation, copied
 from irad.cuda.recording.regions import Regions
 from irad.cuda.recording.undo import UndoLog
+from irad.cuda.recording.unseen import Unseen
 from irad.errors import ChangedBufferError, SignatureError, UnsupportedError
 from irad.frontend.values.tree import LeafKind
 from irad.message import with_article
@@ -40,9 +41,25 @@ class Record:
     streams: list[Any] = field(default_factory=list)
     log: UndoLog = field(init=False)
     regions: Regions | None = None
+    unseen: Unseen | None = None
 
     def __post_init__(self) -> None:
         self.log = UndoLog(self.device)
+
+    def check_seen(self, name: str, array: Any, view: ArrayView) -> None:
+        """Refuses an array that something unseen has made while the tape records, which would be a constant to it.
+
+        Raises:
+            UnsupportedError: it is such an array.
+        """
+        origin = self.unseen.origin(array, view) if self.unseen is not None and view.size else None
+        if origin is not None and not self.log.is_touched(view):
+            raise UnsupportedError(
+                f"{name} was made while the tape records, by something that it does not see{origin}",
+                "(a) compute it with functions of arrays of the device that have a rule, or in kernels, or (b) "
+                "irad.Const(array), for a constant, or (c) make it before the tape's block",
+                "it would be a constant to the tape, whatever it was computed from",
+            )
 
     def clear(self) -> None:
         """Gives all buffers back."""
@@ -78,12 +95,18 @@ def record_launch(record: Record, kernel: Any, launch: Launch, arguments: tuple[
         check_constants(call.arrays)
         operation.compile()
     views = [part.view for part in call.arrays]
+    for argument in primal.arguments:
+        for leaf in argument.leaves:
+            if leaf.has_memory and argument.position not in constant and leaf.data_index in found.read:
+                value = values[argument.position]
+                view = array_of(device, argument, leaf, value)
+                record.check_seen(name_of(argument, leaf), part_of(value, leaf), view)
     for part in call.arrays:
         check_unchanged(record, part.name, [part.view])
     changes = [(part.view, part.index in found.read) for part in call.arrays if part.index in found.written]
     operation.saved = record.log.save(changes, launch.stream)
     run_kernel(device, kernel, launch, values)
-    _append(record, operation, views, launch.stream)
+    append(record, operation, views, launch.stream)
 
 
 @contextmanager
@@ -99,20 +122,22 @@ def recorded_copy(to: Any, source: Any, stream: Any) -> Iterator[None]:
     handle = handle_of(stream)
     operation.saved = record.log.save([(views[0], False)], handle)
     yield
-    _append(record, operation, views, handle)
+    append(record, operation, views, handle)
 
 
 def refuse_assignment() -> None:
-    """Refuses an assignment to elements of an array of the device while a tape records."""
+    """Refuses an assignment to elements of an array of Numba's while a tape records."""
     if current_record() is not None:
         raise UnsupportedError(
-            "an assignment to elements of an array of the device is not recorded by a tape",
-            "(a) assign in a kernel, or (b) array.copy_to_device(values), or (c) assign before the tape's block",
+            "an assignment to elements of an array of Numba's is not recorded by a tape",
+            "(a) assign in a kernel, or (b) array.copy_to_device(values), or (c) to the CuPy array of the same memory, "
+            "cupy.asarray(array), or (d) before the tape's block",
             "the operations before it would be reversed with other values than they computed with",
         )
 
 
-def _append(record: Record, operation: Operation, views: Sequence[ArrayView], stream: Any) -> None:
+def append(record: Record, operation: Operation, views: Sequence[ArrayView], stream: Any) -> None:
+    """Adds an operation that has run, and notes which memory it has used."""
     record.operations.append(operation)
     record.streams.append(stream)
     record.log.touch(views)

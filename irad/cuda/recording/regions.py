@@ -41,6 +41,7 @@ class Regions:
         self._device, self._stream = device, stream
         self._regions = [self._region(low, high) for low, high in merged([v.extent for v in views if v.size])]
         self._lows = [region.low for region in self._regions]
+        self._joined: list[Buffer] = []
 
     def _region(self, low: int, high: int) -> Region:
         buffer = self._device.pool.take(high - low + ALIGNMENT, self._stream)
@@ -59,8 +60,28 @@ class Regions:
         address = view.address if region is None else region.shadow + view.address - region.low
         return replace(view, address=address, readonly=False, owner=region)
 
+    def derivative(self, view: ArrayView) -> ArrayView | None:
+        """The derivative with respect to an array, None if no part of it is in a region.
+
+        Where only parts of it are, they are copied, and the others are zeros.
+        """
+        low, high = view.extent
+        parts = [each for each in self._regions if each.low < high and low < each.high]
+        if self.of(view) is not None or not view.size:
+            return self.shadow(view)
+        if not parts:
+            return None
+        buffer = self._device.pool.take(high - low, self._stream)
+        self._joined.append(buffer)
+        self._device.clear(buffer.address, high - low, self._stream)
+        for each in parts:
+            start, end = max(low, each.low), min(high, each.high)
+            shadow = each.shadow + start - each.low
+            self._device.copy(buffer.address + start - low, shadow, end - start, self._stream)
+        return replace(view, address=buffer.address + view.address - low, readonly=False, owner=buffer)
+
     def release(self) -> None:
         """Gives the memory back."""
-        for region in self._regions:
-            self._device.pool.give(region.buffer, self._stream)
-        self._regions, self._lows = [], []
+        for buffer in [*(region.buffer for region in self._regions), *self._joined]:
+            self._device.pool.give(buffer, self._stream)
+        self._regions, self._lows, self._joined = [], [], []

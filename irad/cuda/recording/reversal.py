@@ -71,6 +71,8 @@ def _seed(device: Device, output: Any) -> tuple[ArrayView, Any]:
         )
     if cotangent is None:
         return view, np.ones(view.shape, view.dtype)
+    if isinstance(cotangent, np.ndarray) and cotangent.shape == view.shape and view.strides and is_contiguous(view):
+        cotangent = _in_order_of(view, cotangent)
     given = view_of(device, cotangent)
     alike = [(each.shape, each.dtype, each.relevant_strides, is_contiguous(each)) for each in (view, given)]
     if alike[0] != alike[1] or not is_contiguous(view):
@@ -80,6 +82,13 @@ def _seed(device: Device, output: Any) -> tuple[ArrayView, Any]:
             "the cotangent holds a number for each element of the output",
         )
     return view, cotangent
+
+
+def _in_order_of(view: ArrayView, array: Any) -> Any:
+    """An array of the host with its elements in the order of another array."""
+    order = sorted(range(array.ndim), key=lambda axis: -abs(view.strides[axis]))
+    back = sorted(range(array.ndim), key=lambda axis: order[axis])
+    return np.ascontiguousarray(np.asarray(array).transpose(order)).transpose(back)
 
 
 def _put(device: Device, shadow: ArrayView, cotangent: Any) -> None:
@@ -103,11 +112,11 @@ def gradient(record: Record, array: Any, keeps: Any) -> Any:
             "call tape.backward(loss) first",
             "they are computed by the reverse sweep",
         )
-    view = view_of(record.device, array)
-    if view.size and record.regions.of(view) is None:
+    found = record.regions.derivative(view_of(record.device, array))
+    if found is None:
         raise SignatureError(
             "the tape has not seen this array",
             "pass an array that a recorded kernel took, and not as irad.Const, or a part of one",
             "derivatives are with respect to what was recorded",
         )
-    return record.device.array(record.regions.shadow(view), keeps=keeps)
+    return record.device.array(found, keeps=keeps)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import ExitStack
 from contextvars import Token
 from types import TracebackType
 from typing import Any
 
+from irad.cuda.arrays.watching import watched
 from irad.cuda.devices.current import RECORDING, current_device
 from irad.cuda.recording.record import Record
 from irad.cuda.recording.reversal import gradient, reverse
@@ -57,6 +59,7 @@ class Tape:
         self._finalizer = weakref.finalize(self, self._record.clear)
         self._finalizer.atexit = False
         self._token: Token[Any] | None = None
+        self._watch = ExitStack()
 
     def __len__(self) -> int:
         """How many operations it has recorded."""
@@ -73,6 +76,7 @@ class Tape:
         assert self._token is not None
         RECORDING.reset(self._token)
         self._token = None
+        self._watch.close()
 
     def reset(self) -> None:
         """Forgets everything. Arrays that `gradient` gave are no longer valid; their memory is used again."""
@@ -117,6 +121,7 @@ def _enter(tape: Tape) -> None:
             "leave its block first; one tape can record several blocks, one after the other",
             "what is recorded on two tapes would be reversed twice",
         )
+    tape._watch.enter_context(watched(tape._record))
     tape._token = RECORDING.set(tape._record)
 
 

@@ -1,0 +1,1 @@
+"""What array libraries compute while a tape records."""

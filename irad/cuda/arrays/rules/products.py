@@ -1,0 +1,140 @@
+"""Products of vectors, matrices and tensors (on a GPU: cuBLAS).
+
+Source: Giles 2008, "Collected matrix derivative results", 2.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from irad.cuda.arrays.ruleset import ArrayCall, Rule
+
+
+def _adjoint(call: ArrayCall, matrix: Any) -> Any:
+    return call.xp.conj(call.xp.swapaxes(matrix, -1, -2))
+
+
+def _reverse_matmul(call: ArrayCall, cotangent: Any, a: Any, b: Any, dtype: Any = None) -> tuple[Any, ...]:
+    m = call.xp
+    left = a[None, :] if a.ndim == 1 else a
+    right = b[:, None] if b.ndim == 1 else b
+    if b.ndim == 1:
+        cotangent = cotangent[..., None]
+    if a.ndim == 1:
+        cotangent = cotangent[..., None, :]
+    to_a = call.like(m.matmul(cotangent, _adjoint(call, right)), left) if call.is_active(a) else None
+    to_b = call.like(m.matmul(_adjoint(call, left), cotangent), right) if call.is_active(b) else None
+    return to_a if to_a is None else to_a.reshape(a.shape), to_b if to_b is None else to_b.reshape(b.shape)
+
+
+def _reverse_tensordot(call: ArrayCall, cotangent: Any, a: Any, b: Any, axes: Any = 2) -> tuple[Any, ...]:
+    m = call.xp
+    if isinstance(axes, int):
+        of_a, of_b = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    else:
+        of_a, of_b = ([each] if isinstance(each, int) else list(each) for each in axes)
+    of_a, of_b = [i % a.ndim for i in of_a], [i % b.ndim for i in of_b]
+    free_a, free_b = ([i for i in range(x.ndim) if i not in used] for x, used in ((a, of_a), (b, of_b)))
+    order_a, order_b = free_a + of_a, of_b + free_b
+    moved_a, moved_b = m.transpose(a, order_a), m.transpose(b, order_b)
+    rows = _size([a.shape[i] for i in free_a])
+    columns = _size([b.shape[i] for i in free_b])
+    inner = _size([a.shape[i] for i in of_a])
+    left, right = moved_a.reshape(rows, inner), moved_b.reshape(inner, columns)
+    cotangent = cotangent.reshape(rows, columns)
+    to_a = m.matmul(cotangent, _adjoint(call, right)).reshape(moved_a.shape) if call.is_active(a) else None
+    to_b = m.matmul(_adjoint(call, left), cotangent).reshape(moved_b.shape) if call.is_active(b) else None
+    return _back(call, to_a, order_a), _back(call, to_b, order_b)
+
+
+def _size(lengths: list[int]) -> int:
+    found = 1
+    for each in lengths:
+        found *= each
+    return found
+
+
+def _back(call: ArrayCall, moved: Any, order: list[int]) -> Any:
+    """Undoes a transposition."""
+    return None if moved is None else call.xp.transpose(moved, sorted(range(len(order)), key=lambda i: order[i]))
+
+
+def _reverse_dot(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    m = call.xp
+    if m.ndim(a) == 0 or m.ndim(b) == 0:
+        to_a = call.like(cotangent * m.conj(b), a) if call.is_active(a) else None
+        return to_a, call.like(cotangent * m.conj(a), b) if call.is_active(b) else None
+    return _reverse_tensordot(call, cotangent, a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
+
+
+def _reverse_inner(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    if call.xp.ndim(a) == 0 or call.xp.ndim(b) == 0:
+        return _reverse_dot(call, cotangent, a, b)
+    return _reverse_tensordot(call, cotangent, a, b, ([a.ndim - 1], [b.ndim - 1]))
+
+
+def _reverse_outer(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    m = call.xp
+    to_a = m.matmul(cotangent, m.conj(b.reshape(-1))).reshape(a.shape) if call.is_active(a) else None
+    to_b = m.matmul(m.conj(a.reshape(-1)), cotangent).reshape(b.shape) if call.is_active(b) else None
+    return to_a, to_b
+
+
+def _reverse_vdot(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    """The first factor is conjugated."""
+    to_a = call.xp.conj(cotangent) * b.reshape(a.shape) if call.is_active(a) else None
+    return to_a, cotangent * a.reshape(b.shape) if call.is_active(b) else None
+
+
+def _einsum_terms(subscripts: str, count: int) -> tuple[list[str], str]:
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if not arrow:
+        letters = "".join(terms)
+        output = "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
+    assert len(terms) == count
+    return terms, output
+
+
+def _einsum_is_plain(subscripts: Any, *operands: Any, optimize: Any = False) -> str | None:
+    if not isinstance(subscripts, str):
+        return "it has a rule for subscripts as text only"
+    if "." in subscripts:
+        return "it has no rule for an ellipsis"
+    terms, _ = _einsum_terms(subscripts, len(operands))
+    if any(len(set(term)) < len(term) for term in terms):
+        return "it has no rule for a letter that an operand has twice"
+    return None
+
+
+def _reverse_einsum(
+    call: ArrayCall, cotangent: Any, subscripts: str, *operands: Any, optimize: Any = False
+) -> tuple[Any, ...]:
+    m = call.xp
+    terms, output = _einsum_terms(subscripts, len(operands))
+
+    def to(position: int) -> Any:
+        operand, term = operands[position], terms[position]
+        if not call.is_active(operand):
+            return None
+        others = [(terms[i], m.conj(each)) for i, each in enumerate(operands) if i != position]
+        known = set(output).union(*(each for each, _ in others))
+        others += [  # letters that are summed up in this operand alone
+            (letter, m.ones(operand.shape[i], cotangent.dtype)) for i, letter in enumerate(term) if letter not in known
+        ]
+        given = ",".join([output, *(each for each, _ in others)])
+        found = m.einsum(f"{given}->{term}", cotangent, *(each for _, each in others))
+        return call.like(m.broadcast_to(found, m.broadcast_shapes(found.shape, operand.shape)), operand)
+
+    return None, *(to(position) for position in range(len(operands)))
+
+
+RULES: Final = (
+    Rule("matmul", _reverse_matmul, arrays=2),
+    Rule("dot", _reverse_dot, arrays=2),
+    Rule("inner", _reverse_inner, arrays=2),
+    Rule("outer", _reverse_outer, arrays=2),
+    Rule("vdot", _reverse_vdot, arrays=2),
+    Rule("tensordot", _reverse_tensordot, arrays=2),
+    Rule("einsum", _reverse_einsum, arrays=None, check=_einsum_is_plain),
+)

@@ -1,0 +1,147 @@
+"""What a rule for a function of an array library is, and what it is given.
+
+A rule is written once for NumPy and CuPy: the library is `ArrayCall.xp`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from irad.cuda.arrays.structure import gathered
+from irad.errors import RuleError
+
+_MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a function is reversed.
+
+    Attributes:
+        name: of the function, as NumPy calls it, with its submodule: ``add``, ``linalg.inv``. Methods that differ from
+            the function of their name, and those that there is no function for, are ``ndarray.sort``.
+        reverse: ``reverse(call, cotangent, *args, **kwargs)`` has those parameters of the function that it can
+            handle, and gives the cotangents of the leading ones: a tuple, or one. For a list of arrays it gives a list.
+        arrays: how many of the leading parameters may be arrays with a derivative; None for all.
+        changes: position of the argument that the function changes in place.
+        is_whole: ``reverse(call, cotangent)`` gives cotangents for `ArrayCall.leaves` instead.
+        is_real: whether it holds for real numbers only.
+        check: says what it does not hold for, before the function runs.
+    """
+
+    name: str
+    reverse: Callable[..., Any]
+    arrays: int | None = 1
+    changes: int | None = None
+    is_whole: bool = False
+    is_real: bool = False
+    check: Callable[..., str | None] | None = None
+
+    def objection(self, args: Sequence[Any], kwargs: dict[str, Any], is_active: Callable[[Any], bool]) -> str | None:
+        """What it does not hold for, if anything.
+
+        Args:
+            args: of the call.
+            kwargs: of the call, without ``out``.
+            is_active: whether an array has a derivative.
+        """
+        if self.check is not None and (found := self.check(*args, **kwargs)):
+            return found
+        if self.is_whole:
+            return None
+        try:
+            bound = inspect.signature(self.reverse).bind(None, None, *args, **kwargs)
+        except TypeError as error:
+            return str(error)
+        given = list(bound.arguments.items())[2:]
+        for name, value in given[self.arrays :] if self.arrays is not None else ():
+            if gathered(value, is_active):
+                return f"{name} is an array with a derivative"
+        return None
+
+
+@dataclass(eq=False)
+class ArrayCall:
+    """A call that is reversed, with memory as it was before it.
+
+    Attributes:
+        xp: the array library, NumPy or CuPy.
+        function: what was called; it is not recorded.
+        args, kwargs: its arguments, without ``out``.
+        leaves: the arrays among them that have a derivative.
+        changes: position of the argument that it changes in place.
+        known: the result, if it is still in memory.
+    """
+
+    xp: Any
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    leaves: list[Any]
+    changes: int | None = None
+    known: Any = None
+    _index: dict[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._index = {id(leaf): i for i, leaf in enumerate(self.leaves)}
+
+    @cached_property
+    def result(self) -> Any:
+        """What the function gave; it is computed again if it was overwritten."""
+        return self.known if self.known is not None else self.xp.asarray(self.function(*self.args, **self.kwargs))
+
+    def index(self, value: Any) -> int | None:
+        """Which of the leaves a value is."""
+        return self._index.get(id(value))
+
+    def is_active(self, value: Any) -> bool:
+        """Whether a value is one of the leaves."""
+        return id(value) in self._index
+
+    def times(self, cotangent: Any, partial: Any) -> Any:
+        """The cotangent through a partial derivative: zero times anything is zero."""
+        return self.xp.where(cotangent == 0, 0, cotangent * self.xp.conj(partial))
+
+    def like(self, cotangent: Any, value: Any) -> Any:
+        """Sums a cotangent over the axes along which a value was broadcast."""
+        shape = self.xp.shape(value)
+        if cotangent.shape == shape:
+            return cotangent
+        cotangent = cotangent.sum(axis=tuple(range(cotangent.ndim - len(shape))))
+        stretched = tuple(i for i, length in enumerate(shape) if length == 1 and cotangent.shape[i] != 1)
+        return cotangent.sum(axis=stretched, keepdims=True) if stretched else cotangent
+
+
+def contributions(rule: Rule, call: ArrayCall, cotangent: Any) -> list[Any]:
+    """The cotangents of the leaves of a call; None where there is none."""
+    if rule.is_whole:
+        return list(rule.reverse(call, cotangent))
+    given = rule.reverse(call, cotangent, *call.args, **call.kwargs)
+    bound = inspect.signature(rule.reverse).bind(call, cotangent, *call.args, **call.kwargs)
+    values: list[Any] = []
+    for name, value in list(bound.arguments.items())[2:]:
+        is_variadic = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+        values.extend(value if is_variadic else [value])
+    found: list[Any] = [_MISSING] * len(call.leaves)
+    _pair(call, values, given if isinstance(given, tuple) else (given,), found)
+    for leaf, each in zip(call.leaves, found, strict=True):
+        if each is _MISSING or (each is not None and call.xp.shape(each) != leaf.shape):
+            gives = "none" if each is _MISSING else f"one of shape {call.xp.shape(each)}"
+            raise RuleError(
+                f"the rule of {rule.name} gives {gives} for an argument of shape {leaf.shape}",
+                "return a tuple with the cotangent of each argument, of its shape, or None where there is none",
+                "the cotangent of an argument holds a number for each of its elements",
+            )
+    return found
+
+
+def _pair(call: ArrayCall, values: Any, given: Any, found: list[Any]) -> None:
+    for value, cotangent in zip(values, given, strict=False):
+        if (index := call.index(value)) is not None:
+            found[index] = cotangent
+        elif isinstance(value, list | tuple):
+            _pair(call, value, [None] * len(value) if cotangent is None else cotangent, found)
