@@ -6,6 +6,7 @@ lists the words of all versions, `irad.frontend.numba.fixups` brings what Numba 
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import warnings
@@ -110,6 +111,14 @@ def cuda_code_helpers() -> Any:
         return import_module("numba.cuda.cgutils")
     except ModuleNotFoundError:
         return import_module("numba.core.cgutils")
+
+
+def cuda_compiles_one_argument() -> bool:
+    """Whether `numba.cuda` compiles functions of any number of arguments, as `max` is from Numba 0.66 on, for one."""
+    origin = str(import_module("numba.cuda").__file__)
+    return origin.startswith(os.path.dirname(numba.__file__) + os.sep) and hasattr(
+        import_module("numba.cpython.builtins"), "ol_max"
+    )
 
 
 def cuda_kernel(compiler: Any, compiled: Any, function: Any, debug: bool) -> tuple[Any, str]:

@@ -29,7 +29,7 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend import compat
-from irad.frontend.cuda import rules, warp_functions
+from irad.frontend.cuda import extremes, rules, warp_functions
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -90,7 +90,7 @@ class _TypingContext(target.CUDATypingContext):
     def __init__(self) -> None:
         self._twins: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._are_twins: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._replaced = {id(function): (function, own) for function, own in warp_functions.REPLACEMENTS}
+        self._replaced = {id(f): (f, own) for f, own in (*warp_functions.REPLACEMENTS, *extremes.REPLACEMENTS)}
         super().__init__()
 
     def resolve_value_type(self, val: Any) -> Any:
