@@ -1,4 +1,4 @@
-"""What kernels compute with beside numbers and arrays: vector types, tuples, records; and options of `numba.cuda.jit`."""
+"""What kernels compute with beside numbers and arrays: vector types, tuples, records; options of `numba.cuda.jit`."""
 
 from __future__ import annotations
 

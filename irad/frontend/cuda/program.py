@@ -12,6 +12,7 @@ from irad.backend.cuda.kernel import KernelModule
 from irad.compiling import step
 from irad.errors import SourceLocation
 from irad.frontend.cuda import numba_cuda
+from irad.frontend.cuda.counters import restart_counters
 from irad.frontend.cuda.dialect import to_dialect
 from irad.frontend.custom import catalogue
 
@@ -101,11 +102,12 @@ def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.Kern
     with step(f"compiling {source.function} with Numba"):
         lowered = numba_cuda.lower(function, argument_types, options)
         text, names = to_dialect(lowered, options)
+        text, symbol = restart_counters(text, lowered.symbol)
     rest = iter(names)
     parameters = (
         KernelParameter(name, type_, tuple(islice(rest, count)))
         for (name, type_), count in zip(lowered.arguments, lowered.counts, strict=True)
     )
     return KernelProgram(
-        KernelModule(text, lowered.symbol, options.fastmath, contract=True), KernelSignature(tuple(parameters)), source
+        KernelModule(text, symbol, options.fastmath, contract=True), KernelSignature(tuple(parameters)), source
     )

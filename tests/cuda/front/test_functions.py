@@ -308,3 +308,20 @@ def test_plain_functions_are_kernels():
     program = load_kernel(raising, (F8, F8))
     assert program is load_kernel(raising, (F8, F8))
     assert program.source.function == "raising"
+
+
+def test_the_text_does_not_tell_how_often_something_was_compiled():
+    def kernel(x, y):
+        i = cuda.grid(1)
+        shared = cuda.shared.array(32, types.float64)
+        shared[cuda.threadIdx.x] = square(x[i])
+        cuda.syncthreads()
+        y[i] = square(shared[0])
+
+    before = load_kernel(kernel, (F8, F8))
+    irad.rules.inactive(f"unrelated_{id(kernel)}")  # what has no rule is compiled again, too
+    after = load_kernel(kernel, (F8, F8))
+    assert after is not before
+    assert after.module == before.module
+    names = {str(function.name) for function in parse_module(after.module.text).defined_functions()}
+    assert after.module.name in names
