@@ -1,7 +1,9 @@
 """Names that do not tell how often something was compiled: a kernel's derivatives are found by its text.
 
-_ZN8__main__6kernelB3v17B106cw51c…   the 17th function that Numba compiled        →    B2v1
-@_cudapy_smem_4                      the fourth array in shared memory            →    @_cudapy_smem_1
+    _ZN8__main__6kernelB3v17B106cw51c…   the 17th function that Numba compiled        →    B2v1
+    @_cudapy_smem_4                      the fourth array in shared memory            →    @_cudapy_smem_1
+
+Numbers start anew, in the order of the text.
 """
 
 from __future__ import annotations
