@@ -1,7 +1,7 @@
 """`max` and `min` of numbers in kernels, for versions of Numba whose CUDA target cannot compile its own.
 
-From Numba 0.66 on they are functions of any number of arguments, which its CUDA target compiles as if they had one; that
-of numba-cuda does not. Numbers are compared as Numba does: the first one stays where others are not larger (smaller).
+From Numba 0.66 on they are functions of any number of arguments, which its CUDA target compiles as if they had one;
+that of numba-cuda does not. Numbers are compared as Numba does: the first stays where others are not larger (smaller).
 """
 
 from __future__ import annotations
