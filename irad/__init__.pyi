@@ -7,6 +7,7 @@ from irad import (
     integrate as integrate,
     interpolate as interpolate,
     nn as nn,
+    ode as ode,
     rules as rules,
     sparse_linalg as sparse_linalg,
     testing as testing,

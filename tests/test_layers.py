@@ -43,6 +43,7 @@ LAYERS = (
         "irad.implicit",
         "irad.integrate",
         "irad.interpolate",
+        "irad.ode",
         "irad.sparse_linalg",
         "irad.__main__",
     ),

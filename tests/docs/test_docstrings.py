@@ -21,13 +21,14 @@ import irad.implicit
 import irad.integrate
 import irad.interpolate
 import irad.nn
+import irad.ode
 import irad.rules
 import irad.sparse_linalg
 import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-MODULES = ("cuda", "data", "implicit", "integrate", "interpolate", "nn", "rules", "sparse_linalg", "testing")
+MODULES = ("cuda", "data", "implicit", "integrate", "interpolate", "nn", "ode", "rules", "sparse_linalg", "testing")
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES)
 

@@ -120,6 +120,7 @@ LIBRARIES = {
     "irad.integrate.": "tests/integrate",
     "irad.sparse_linalg.": "tests/sparse_linalg",
     "irad.implicit.": "tests/implicit",
+    "irad.ode.": "tests/ode",
 }
 """Libraries with rules of the other kind, and where these are compared with differences and forward mode."""
 

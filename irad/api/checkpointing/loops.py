@@ -21,7 +21,8 @@ from irad.api.checkpointing.values import copied
 
 
 @register_jitable
-def _snapshot(step, state, arguments):  # type: ignore[no-untyped-def]
+def snapshot(step, state, arguments):  # type: ignore[no-untyped-def]
+    """The state before a step, with that of the random generators."""
     return copied(state), random_state(step, (state, *arguments))
 
 
@@ -38,8 +39,8 @@ def _take(snapshots, used, places, free, place, taken):  # type: ignore[no-untyp
 
 
 @register_jitable
-def _begun(first):  # type: ignore[no-untyped-def]
-    """The lists, with a snapshot of the initial state."""
+def begun(first):  # type: ignore[no-untyped-def]
+    """The lists, with a snapshot of the initial state: ``(snapshots, used, places, free)``."""
     free = [0]
     free.pop()
     return [first], [0], [0], free
@@ -50,12 +51,12 @@ def counted_sweep(most: int) -> Callable[..., Any]:
 
     @register_jitable
     def sweep(config, step, steps, state, arguments, held):  # type: ignore[no-untyped-def]
-        snapshots, used, places, free = _begun(_snapshot(step, state, arguments))
+        snapshots, used, places, free = begun(snapshot(step, state, arguments))
         ahead = steps + 1  # what comes behind the loop is like a step, and the first to be reversed
         following = distance(ahead, most) if most > 1 else steps
         for i in range(steps):
             if i == following:
-                _take(snapshots, used, places, free, i, _snapshot(step, state, arguments))
+                _take(snapshots, used, places, free, i, snapshot(step, state, arguments))
                 room = most - len(used) + 1
                 following = i + distance(ahead - i, room) if room > 1 else steps
             state = advanced(step, state, arguments)
@@ -71,7 +72,7 @@ def growing_sweep(most: int) -> Callable[..., Any]:
 
     @register_jitable
     def sweep(config, step, condition, state, arguments, held):  # type: ignore[no-untyped-def]
-        snapshots, used, places, free = _begun(_snapshot(step, state, arguments))
+        snapshots, used, places, free = begun(snapshot(step, state, arguments))
         levels, steps = [0], 0
         while condition(state, *arguments):
             if steps > 0 and most > 1:
@@ -82,7 +83,7 @@ def growing_sweep(most: int) -> Callable[..., Any]:
                     free.append(used.pop(old))
                     places.pop(old)
                     levels.pop(old)
-                _take(snapshots, used, places, free, steps, _snapshot(step, state, arguments))
+                _take(snapshots, used, places, free, steps, snapshot(step, state, arguments))
                 levels.append(level)
             state = advanced(step, state, arguments)
             are_kept(config, step, held, arguments)
@@ -113,7 +114,7 @@ def recovering(most: int) -> Callable[..., Any]:
                 state = advanced(step, state, arguments)
             at += count
             if at < index:
-                _take(snapshots, used, places, free, at, _snapshot(step, state, arguments))
+                _take(snapshots, used, places, free, at, snapshot(step, state, arguments))
         return copied(state)  # two of its arrays may be one, or one of the arguments
 
     found: Callable[..., Any] = recovered

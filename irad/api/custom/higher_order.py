@@ -39,6 +39,7 @@ def attach(
     augmented_primal: Callable[..., Any] | None = None,
     reverse: Callable[..., Any] | None = None,
     forward: Callable[..., Any] | None = None,
+    body_otherwise: bool = False,
 ) -> _Function:
     """Gives a rule to a function that was just made, which may be while Numba compiles what is going to call it.
 
@@ -49,6 +50,8 @@ def attach(
         augmented_primal: as for `irad.rules.augmented_primal`.
         reverse: as for `irad.rules.reverse`.
         forward: as for `irad.rules.forward`.
+        body_otherwise: the rule, for reverse mode, is the derivative of the function's body in less memory or time.
+            Forward mode and derivatives of derivatives take the body.
 
     Returns:
         The function.
@@ -78,7 +81,7 @@ def attach(
             catalogue.place_of(target),
         )
     given = {kind: part for kind, part in parts.items() if part is not None}
-    catalogue.declare_new(target, given)
+    catalogue.declare_new(target, given, is_checkpoint=body_otherwise)
     return f
 
 

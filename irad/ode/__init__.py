@@ -1,0 +1,7 @@
+"""Initial value problems in compiled code, with derivatives."""
+
+from __future__ import annotations
+
+from irad.ode.solve import Solution, solve
+
+__all__ = ["Solution", "solve"]

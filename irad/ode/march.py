@@ -1,0 +1,207 @@
+"""The integration from one end to the other, and one step of it for the reverse sweep.
+
+Places are shares of the whole length, 0 to 1, and constant to the derivative. A change of an end stretches all steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+from irad.ode.control import error_size, factor, first_share, shrinking
+from irad.ode.dense import crossing, put, put_between, refining
+from irad.ode.explicit import classical, dormand_prince
+from irad.ode.rosenbrock import rodas
+
+
+class Method(NamedTuple):
+    """How steps are made.
+
+    Attributes:
+        step_of: makes the step of a right-hand side.
+        order: of the error estimate, and 1; 0 if steps are of one size.
+        calls: of the right-hand side in a step.
+    """
+
+    step_of: Any
+    order: int
+    calls: int
+
+
+METHODS = {"rk4": Method(classical, 0, 4), "dopri5": Method(dormand_prince, 5, 6), "rodas": Method(rodas, 4, 6)}
+
+
+class Course(NamedTuple):
+    """What an integration leaves.
+
+    Attributes:
+        rows: the state at each of the times that were asked for.
+        last: the state at the end of the last step.
+        times: of the events.
+        states: at the events.
+        counts: of rows, events, steps, rejected steps; and whether an event ended it.
+        places: where steps end, the first is 0; empty if all are of one size.
+        row_steps: the step of each row.
+        event_steps: the step of each event.
+        shares: where in its step an event is.
+    """
+
+    rows: Any
+    last: Any
+    times: Any
+    states: Any
+    counts: Any
+    places: Any
+    row_steps: Any
+    event_steps: Any
+    shares: Any
+
+
+class Settings(NamedTuple):
+    """Numbers that have no derivative.
+
+    Attributes:
+        rtol: relative tolerance.
+        atol: absolute tolerance.
+        first: the first step; 0 to choose it.
+        steps: the most steps, or their number if they are of one size.
+        direction: of the event: rising, falling (-1), both (0).
+        terminal: which event is the last; 0 if none is.
+    """
+
+    rtol: float
+    atol: float
+    first: float
+    steps: int
+    direction: int
+    terminal: int
+
+
+@register_jitable
+def _grown(array, count):  # type: ignore[no-untyped-def]
+    """An array with room for one more."""
+    if count < array.shape[0]:
+        return array
+    more = np.zeros(2 * count + 8, array.dtype)
+    for i in range(count):
+        more[i] = array[i]
+    return more
+
+
+@register_jitable
+def _with_row(rows, count):  # type: ignore[no-untyped-def]
+    """The same for rows."""
+    if count < rows.shape[0]:
+        return rows
+    more = np.zeros((2 * count + 8, rows.shape[1]))
+    for i in range(count):
+        put(more[i], rows[i])
+    return more
+
+
+@register_jitable
+def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
+    """Where a step is to end; a short rest is not left over."""
+    if steps >= most:
+        raise RuntimeError("a differential equation takes more steps than max_steps")
+    following = 1.0 if place + 1.01 * size >= 1.0 else place + size
+    if following <= place:
+        raise RuntimeError("the steps of a differential equation become too small: is it stiff, or singular?")
+    return following
+
+
+def marching(f: Any, event: Any, method: Method) -> Any:
+    """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
+    step, find, refine = method.step_of(f), crossing(event), refining(event)
+    valued = event if event is not None else register_jitable(lambda t, y: 0.0)
+    has_event, order = event is not None, method.order
+
+    @njit
+    def march(y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
+        rtol, atol, first, most, direction, terminal = settings
+        length, n = t1 - t0, y0.size
+        y, slope = y0, np.empty(n)
+        put(slope, f(t0, y0, *args))
+        rows, row_steps = np.zeros((wanted.size, n)), np.zeros(wanted.size, np.int64)
+        times, states = np.zeros(0), np.zeros((0, n))
+        event_steps, shares = np.zeros(0, np.int64), np.zeros(0)
+        places = np.zeros(0 if order == 0 else 16)
+        place, size = 0.0, 1.0 / most
+        if order > 0:
+            size = first_share(y, slope, length, rtol, atol, first)
+        row = events = steps = rejected = ended = 0
+        error_before, was_rejected = 1e-4, False
+        before = valued(t0, y0, *args) if has_event else 0.0
+        while place < 1.0 and ended == 0:
+            following = _following(place, size, steps + rejected, most) if order > 0 else (steps + 1) / most
+            t, h = t0 + place * length, (following - place) * length
+            y1, slope1, error, dense = step(t, h, y, slope, args)
+            if order > 0:
+                wrong = error_size(error, y, y1, rtol, atol)
+                if not wrong <= 1.0:
+                    rejected += 1
+                    was_rejected = True
+                    size = min(size, following - place) * shrinking(wrong, order)  # the difference may round up
+                    continue
+                longer = factor(wrong, error_before, order)
+                size = (following - place) * (min(longer, 1.0) if was_rejected else longer)
+                error_before, was_rejected = max(wrong, 1e-4), False
+                places = _grown(places, steps + 1)
+                places[steps + 1] = following
+            reached = t0 + following * length
+            if has_event:
+                after = valued(reached, y1, *args)
+                share = find(t, h, y, y1, dense, before, after, direction, args)
+                if share >= 0.0:
+                    times, states = _grown(times, events), _with_row(states, events)
+                    event_steps, shares = _grown(event_steps, events), _grown(shares, events)
+                    times[events], state = refine(share, t, h, y, y1, dense, args)
+                    put(states[events], state)
+                    event_steps[events], shares[events] = steps, share
+                    events += 1
+                    if events == terminal:
+                        ended = 1
+                        reached = times[events - 1]
+                before = after
+            while row < wanted.size and ((following == 1.0 and ended == 0) or (wanted[row] - reached) * length <= 0.0):
+                put_between(rows[row], y, y1, dense, (wanted[row] - t) / h)
+                row_steps[row] = steps
+                row += 1
+            y, slope, place = y1, slope1, following
+            steps += 1
+        counts = np.array([row, events, steps, rejected, ended])
+        return Course(
+            rows, y, times[:events], states[:events], counts, places[: steps + 1], row_steps, event_steps, shares
+        )
+
+    return march
+
+
+def unit_of(f: Any, event: Any, method: Method) -> Any:
+    """One accepted step and what is read from it: ``(z, ends, place, following, wanted, share, *args)``.
+
+    ``z`` has the state and its slope as rows. What is given are the same at the end of the step, the state at each time
+    that is wanted, and the time and the state of an event, if its share of the step is not negative.
+    """
+    step, refine = method.step_of(f), refining(event)
+    has_event = event is not None
+
+    @njit
+    def unit(z, ends, place, following, wanted, share, *args):  # type: ignore[no-untyped-def]
+        length = ends[1] - ends[0]
+        t, h = ends[0] + place * length, (following - place) * length
+        y1, slope1, _, dense = step(t, h, z[0], z[1], args)
+        z1, rows, time, state = np.empty(z.shape), np.empty((wanted.size, y1.size)), 0.0, np.zeros(y1.size)
+        put(z1[0], y1)
+        put(z1[1], slope1)
+        for i in range(wanted.size):
+            put_between(rows[i], z[0], y1, dense, (wanted[i] - t) / h)
+        if has_event and share >= 0.0:
+            time, found = refine(share, t, h, z[0], y1, dense, args)
+            put(state, found)
+        return z1, rows, time, state
+
+    return unit

@@ -1,0 +1,321 @@
+"""`solve`: an initial value problem in Python and in compiled code, with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.core import types
+from numba.extending import overload, register_jitable
+
+from irad.api.custom.declarations import inactive
+from irad.api.functions import primal_of, remembered
+from irad.api.nopython import function_behind, literal
+from irad.errors import SignatureError, SourceLocation
+from irad.frontend.calls.raising import public
+from irad.frontend.numba.messages import described
+from irad.integrate.quad import as_points
+from irad.ode.continuous import continuous
+from irad.ode.discrete import discrete
+from irad.ode.march import METHODS, Settings
+
+_RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
+
+
+class Solution(NamedTuple):
+    """What `solve` returns.
+
+    Attributes:
+        t: the times of ``t_eval`` up to the end; without it the end: the second of ``t_span``, or a last event.
+        y: the states at these times, one a row.
+        t_events: the times of events.
+        y_events: the states at events, one a row.
+        ended: whether an event ended the integration.
+        steps: how many steps were taken.
+        rejected: how many more were tried.
+        calls: of the right-hand side, other than for its derivative.
+
+    Counts and ``ended`` have no derivative.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad.ode import Solution, solve
+        >>> from numba import njit
+        >>> @njit
+        ... def fall(t, y):
+        ...     return np.array([y[1], -9.81])
+        >>> found = solve(fall, np.array([0.0, 1.0]), (0.0, 1.0), method="rk4", steps=2)
+        >>> isinstance(found, Solution), found.y.round(3), found.calls
+        (True, array([[-3.905, -8.81 ]]), 9)
+    """
+
+    t: Any
+    y: Any
+    t_events: Any
+    y_events: Any
+    ended: Any
+    steps: Any
+    rejected: Any
+    calls: Any
+
+
+@public
+def solve(
+    f: Callable[..., Any],
+    y0: Any,
+    t_span: Any,
+    args: Any = (),
+    t_eval: Any = None,
+    method: str = "dopri5",
+    rtol: float = _RTOL,
+    atol: float = _ATOL,
+    steps: int = _STEPS,
+    max_steps: int = _MAX_STEPS,
+    first_step: float = 0.0,
+    event: Callable[..., Any] | None = None,
+    direction: int = 0,
+    terminal: int = 1,
+    adjoint: str = "discrete",
+    snapshots: int = _SNAPSHOTS,
+) -> Solution:
+    """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives by everything that is a float.
+
+    It can be called from Python and in compiled code. The derivative is that of the steps that were taken; their sizes
+    count as constant shares of the time from the first to the second of ``t_span``. Reverse mode saves where steps end,
+    8 bytes a step (nothing with "rk4"), and holds at most ``snapshots`` states.
+
+    Args:
+        f: takes the time, the state and ``args``, and returns the state's derivative in a new array.
+        y0: the state at the beginning, an array of real numbers with one axis.
+        t_span: where to begin and to end; the end may be before the beginning.
+        args: a tuple of further arguments of ``f`` and ``event``: numbers, arrays and tuples of these.
+        t_eval: the times at which the state is wanted, an array or a tuple, in the order in which they are reached.
+        method: "dopri5", Dormand and Prince's of order 5; "rk4", the classical one of order 4 with equal steps; or
+            "rodas", a Rosenbrock method of order 4 for stiff systems, which takes the derivative of ``f`` by forward
+            mode. A literal in compiled code.
+        rtol: the error that is tolerated in a step, relative to the state.
+        atol: the same, absolute; the sum of both counts.
+        steps: how many steps "rk4" takes.
+        max_steps: the most steps that other methods try.
+        first_step: what to try first; 0 to choose it.
+        event: takes what ``f`` takes, and returns a float; where it changes its sign is an event.
+        direction: 1 for events where it rises, -1 where it falls, 0 for both.
+        terminal: which event ends the integration; 0 if none does.
+        adjoint: "discrete", or "continuous": reverse mode integrates the adjoint equation backwards, in memory that
+            does not grow with the steps, and precise to the tolerances only. Not with events and "rodas". A literal.
+        snapshots: the most states that reverse mode holds. The others are computed again. A literal.
+
+    Returns:
+        The solution; see `Solution`.
+
+    Raises:
+        SignatureError: ``f`` or ``event`` is not a function that Numba compiles; the state is not such an array; there
+            is no such method or adjoint, or they do not go together.
+        ValueError: a tolerance or a number of steps is not positive; times are out of order.
+        RuntimeError: it takes more than ``max_steps``, or steps become too small for the time to change.
+
+    When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
+
+    Source:
+        Hairer, Nørsett, Wanner: Solving Ordinary Differential Equations I and II, Springer.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.ode import solve
+        >>> from numba import njit
+        >>> @njit
+        ... def decay(t, y, rate):
+        ...     return -rate * y
+        >>> @njit
+        ... def left(rate):
+        ...     return solve(decay, np.array([1.0]), (0.0, 1.0), (rate,), rtol=1e-9).y[-1, 0]
+        >>> round(left(2.0), 6), round(irad.grad(left)(2.0), 6)  # exp(-2), -exp(-2)
+        (0.135335, -0.135335)
+    """
+    given = args if isinstance(args, tuple) else (args,)
+    watched = None if event is None else primal_of(event)
+    state = np.ascontiguousarray(y0)
+    _check_state(state.ndim == 1 and state.dtype.kind in "iuf", f"an array of {state.dtype} with {state.ndim} axes")
+    solver = _solver(primal_of(f), watched, _Choice(method, adjoint, snapshots, t_eval is not None))
+    times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
+    most = steps if method == "rk4" else max_steps
+    numbers = float(rtol), float(atol), float(first_step), int(most), int(direction), int(terminal)
+    found = solver(state.astype(np.float64), float(t_span[0]), float(t_span[1]), given, times, *numbers)
+    return Solution(*found)
+
+
+class _Choice(NamedTuple):
+    """What is known when a solver is compiled."""
+
+    method: str
+    adjoint: str
+    snapshots: int
+    has_times: bool
+
+
+def _check_state(is_state: bool, found: str) -> None:
+    if not is_state:
+        raise SignatureError(
+            f"the state of a differential equation is {found}",
+            "pass an array of real numbers with one axis",
+            "the methods are written for such states",
+            SourceLocation.here(),
+        )
+
+
+def _refused(problem: str, remedy: str, reason: str) -> SignatureError:
+    return SignatureError(problem, remedy, reason, SourceLocation.here())
+
+
+def _check(choice: _Choice, event: Any) -> None:
+    if choice.method not in METHODS:
+        raise _refused(
+            f"method={choice.method!r} is not a method of irad.ode",
+            f"pass one of {', '.join(map(repr, METHODS))}",
+            "each is compiled into the solver",
+        )
+    if choice.adjoint not in ("discrete", "continuous"):
+        raise _refused(
+            f"adjoint={choice.adjoint!r} is not an adjoint of irad.ode",
+            "(a) pass 'discrete' or (b) pass 'continuous'",
+            "it says what reverse mode differentiates",
+        )
+    if choice.adjoint == "continuous" and (event is not None or choice.method == "rodas"):
+        raise _refused(
+            f"the continuous adjoint is asked for with {'an event' if event is not None else 'the method rodas'}",
+            "leave out adjoint='continuous'",
+            "the adjoint equation is integrated by an explicit method, between times that are known",
+        )
+    if isinstance(choice.snapshots, bool) or not isinstance(choice.snapshots, int) or choice.snapshots < 1:
+        raise _refused(
+            f"snapshots={choice.snapshots!r} is not a positive int",
+            "pass how many states reverse mode may hold at the same time, the first among them",
+            "the reverse sweep computes the other states again from these",
+        )
+
+
+def _solver(f: Any, event: Any, choice: _Choice) -> Any:
+    _check(choice, event)
+    return remembered(f, (solve, event, choice), lambda: _compiled(f, event, choice))
+
+
+def _integration(f: Any, event: Any, choice: _Choice) -> Any:
+    method = METHODS[choice.method]
+    if choice.adjoint == "continuous":
+        key: Any = (continuous, choice.method)
+        return remembered(f, key, lambda: continuous(f, method))
+    key = (discrete, event, choice.method, choice.snapshots)
+    return remembered(f, key, lambda: discrete(f, event, method, choice.snapshots))
+
+
+@inactive
+@njit
+def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
+    """The numbers that have no derivative, after they were checked."""
+    if not (rtol >= 0.0 and atol >= 0.0 and rtol + atol > 0.0):
+        raise ValueError("rtol and atol of a differential equation are negative, or both are zero")
+    if most < 1:
+        raise ValueError("the number of steps of a differential equation is not positive")
+    if not (np.isfinite(t0) and np.isfinite(t1)):
+        raise ValueError("t_span of a differential equation is not finite")
+    sign = 1.0 if t1 >= t0 else -1.0
+    before = t0
+    for t in wanted:
+        if t0 == t1 or not (sign * before <= sign * t <= sign * t1):
+            raise ValueError("t_eval of a differential equation is not in order within t_span")
+        before = t
+    return Settings(rtol, atol, first, most, direction, terminal)
+
+
+def _compiled(f: Any, event: Any, choice: _Choice) -> Any:
+    """The solver of a right-hand side."""
+    march, has_times, calls = _integration(f, event, choice), choice.has_times, METHODS[choice.method].calls
+
+    @njit
+    def solver(y0, t0, t1, args, wanted, rtol, atol, first, most, direction, terminal):  # type: ignore[no-untyped-def]
+        settings = _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal)
+        course = march(y0, t0, t1, args, wanted, settings)
+        row, events, steps, rejected, ended = course.counts
+        counts = ended == 1, steps, rejected, 1 + calls * (steps + rejected)
+        if has_times:
+            return Solution(wanted[:row], course.rows[:row], course.times, course.states, *counts)
+        t, y = np.empty(1), np.empty((1, y0.size))
+        t[0] = course.times[events - 1] if ended == 1 else t1
+        for j in range(y0.size):
+            y[0, j] = course.states[events - 1, j] if ended == 1 else course.last[j]
+        return Solution(t, y, course.times, course.states, *counts)
+
+    return solver
+
+
+@register_jitable
+def _no_times(t_eval):  # type: ignore[no-untyped-def]
+    return np.zeros(0)
+
+
+@overload(solve, prefer_literal=True, strict=False)
+def _solve_typed(
+    f: Any,
+    y0: Any,
+    t_span: Any,
+    args: Any = (),
+    t_eval: Any = None,
+    method: Any = "dopri5",
+    rtol: Any = _RTOL,
+    atol: Any = _ATOL,
+    steps: Any = _STEPS,
+    max_steps: Any = _MAX_STEPS,
+    first_step: Any = 0.0,
+    event: Any = None,
+    direction: Any = 0,
+    terminal: Any = 1,
+    adjoint: Any = "discrete",
+    snapshots: Any = _SNAPSHOTS,
+) -> Any:
+    is_state = isinstance(y0, types.Array) and y0.ndim == 1 and isinstance(y0.dtype, types.Integer | types.Float)
+    _check_state(is_state, described(y0))
+    absent = types.none, types.Omitted(None), None
+    has_times, watched = t_eval not in absent, None if event in absent else function_behind(event)
+    chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
+    solver = _solver(function_behind(f), watched, _Choice(*chosen, has_times))
+    is_tuple = isinstance(args, types.BaseTuple) or args == ()
+    is_fixed, times_of = chosen[0] == "rk4", as_points if has_times else _no_times
+
+    def solve(  # type: ignore[no-untyped-def]
+        f,
+        y0,
+        t_span,
+        args=(),
+        t_eval=None,
+        method="dopri5",
+        rtol=_RTOL,
+        atol=_ATOL,
+        steps=_STEPS,
+        max_steps=_MAX_STEPS,
+        first_step=0.0,
+        event=None,
+        direction=0,
+        terminal=1,
+        adjoint="discrete",
+        snapshots=_SNAPSHOTS,
+    ):
+        given = args if is_tuple else (args,)
+        most = steps if is_fixed else max_steps
+        return solver(
+            y0.astype(np.float64),
+            np.float64(t_span[0]),
+            np.float64(t_span[1]),
+            given,
+            times_of(t_eval),
+            float(rtol),
+            float(atol),
+            float(first_step),
+            int(most),
+            int(direction),
+            int(terminal),
+        )
+
+    return solve
