@@ -17,8 +17,9 @@ from irad.cuda.calls.running import Run
 from irad.cuda.calls.slices import TapeUse
 from irad.cuda.devices.current import RECORDING, current_device
 from irad.cuda.devices.device import Device, Launch
+from irad.cuda.devices.emulated import EmulatedDevice
 from irad.cuda.kernels import dispatcher_of, launch_of
-from irad.errors import SignatureError
+from irad.errors import SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.calls.raising import public
 from irad.kernel.derive import KernelDerivative
 from irad.options import Options
@@ -94,6 +95,13 @@ class DerivativeKernel:
 
     def run(self, device: Device, launch: Launch, call: AnnotatedCall, *, apart: bool) -> tuple[Any, ...]:
         """Launches it."""
+        if self.options.debug and not isinstance(device, EmulatedDevice):
+            raise UnsupportedError(
+                f"the derivative of {self.kernel.py_func.__qualname__} is launched on a GPU in debug mode",
+                "(a) launch it in irad.cuda.executor(), with NumPy arrays, or (b) leave debug=True out",
+                "in debug mode threads tell Python what they find, which those of a GPU cannot",
+                SourceLocation.of(self.kernel.py_func),
+            )
         derivative = self.compiled(call, launch, apart=apart)
         tape = self._tapes.setdefault(derivative.module, TapeUse())
         limit = self.options.max_tape_bytes

@@ -14,7 +14,7 @@ import itertools
 import math
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -98,6 +98,7 @@ class Event:
         loops: iteration numbers of the loops around it, outermost first.
         callers: the calls that led there, innermost first.
         mark: what a NaN carries that began here.
+        where: whose it is, where many run the same code.
     """
 
     watched: Watched
@@ -107,6 +108,7 @@ class Event:
     loops: Loops
     callers: tuple[Caller, ...]
     mark: int = 0
+    where: str = ""
 
     @property
     def place(self) -> WatchedPlace:
@@ -128,12 +130,14 @@ class Record:
         inputs: what is NaN or infinite in arguments before the call, by name.
         events: in the order of time.
         told: how many NaNs, infinities and ties each place reported.
+        where: says of the address of an arena whose it is, where many run the same code.
     """
 
     watched: Watched | None
     inputs: dict[str, Found] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     told: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    where: Callable[[int], str] | None = None
 
     def of_kind(self, *kinds: MarkKind) -> Iterator[Event]:
         """Events at places of some kinds."""
@@ -226,7 +230,8 @@ def _told(arena: int, table: int, number: int, result: float, a: float, b: float
     mark = next(_marks) % (_MARKS - 1) + 1
     activation = _word(arena + ARENA.offset("activation"))
     callers = tuple(_callers(activation, place.in_lane))
-    record.events.append(Event(watched, number, result, (a, b, c), _loops(place, activation), callers, mark))
+    where = record.where(arena) if record.where is not None else ""
+    record.events.append(Event(watched, number, result, (a, b, c), _loops(place, activation), callers, mark, where))
     return mark
 
 

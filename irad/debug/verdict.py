@@ -204,7 +204,8 @@ def detail_of(event: Event) -> str | None:
     """Iterations and callers, a line for each."""
     if event.operands is None:
         return f"after many others: debug mode keeps the details of only the first {MOST_EVENTS}"
-    parts = [str(turn) for turn in event.loops]
+    parts = [event.where] if event.where else []
+    parts += [str(turn) for turn in event.loops]
     for caller in event.callers:
         words = ([] if caller.is_launch else [f"a call at {caller.location}"]) + [str(turn) for turn in caller.loops]
         if words:

@@ -20,7 +20,7 @@ from irad.kernel.convention import KERNEL
 from irad.kernel.half import define_rounding
 from irad.kernel.operations import give_bodies, restore_atomics
 from irad.kernel.program import ENTRY, KernelProgram, forget_promises, load, promise_apart
-from irad.kernel.refusals import check_communication, check_tape
+from irad.kernel.refusals import check_communication, check_options, check_tape
 from irad.kernel.toolchain import NVPTX
 from irad.kernel.wrapper import add_wrapper
 from irad.options import Options
@@ -82,6 +82,7 @@ def derive_kernel(
     Raises:
         IradError: the kernel cannot be differentiated; with the place in the user's source.
     """
+    check_options(options)
     program = load(kernel, axes)
     if len(kinds) != len(program.parameters):
         raise SignatureError(
@@ -137,6 +138,7 @@ def _request(
         plan=options.plan,
         strict=options.strict,
         zero_wins=options.zero_times_infinity == "zero",
+        watches=options.debug,
         meters=options.measure_tape and not mode.is_forward,
         axes=axes,
         unneeded=frozenset(range(first, first + len(shared))),

@@ -16,9 +16,24 @@ from irad.ir.instructions import CallSite, Fence
 from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
 from irad.kernel.convention import KERNEL
+from irad.options import Options
 
 _FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 _GRID: Final = ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGGetRank", "cudaCGGetSize")
+
+
+def check_options(options: Options) -> None:
+    """Refuses what derivatives of kernels cannot be asked for.
+
+    Raises:
+        UnsupportedError: names the option.
+    """
+    if options.boundscheck:
+        raise UnsupportedError(
+            "derivatives of kernels do not check indices: boundscheck=True",
+            "run with irad.cuda.executor(races=True), which reports accesses outside of the arrays of a launch",
+            "a thread of a GPU cannot raise an exception where an index is wrong",
+        )
 
 
 @contextmanager

@@ -8,8 +8,9 @@ Output  the kernel, added to the module.
 Method  the threads of a block clear the shadows of shared arrays together and wait; then each runs the sweeps, with its
         frame in local memory. What a thread finds out about its tape goes to the report (i64s, cleared before): the
         most bytes that a thread wanted, until something did not fit, and whether that happened; where the tape is
-        metered, behind these for each place the units that all threads asked for. The tape has a slice, of whole words,
-        for each thread of each warp. Cotangents of numbers are added up over all threads.
+        metered, behind these for each place the units that all threads asked for. In debug mode the last word is the
+        number of the watched call, and the tape's head says which block and thread it is of. The tape has a slice, of
+        whole words, for each thread of each warp. Cotangents of numbers are added up over all threads.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ from irad.runtime_layouts import ARENA
 CONVENTION: Final = "ptx_kernel"
 TRAILING: Final = (("tape", PTR), ("slice", I64), ("report", PTR), ("dynamic", I32))
 WARP: Final = 32
+BLOCK_NUMBER: Final = ARENA.size
+THREAD_NUMBER: Final = ARENA.size + 8
+"""In debug mode, where in the tape's head they are."""
 _FRAME_ALIGNMENT: Final = 64
 REPORT_WORDS: Final = 2
 _TAPE: Final = types.struct_type([PTR, PTR, PTR, PTR, I32])  # as in backend/cuda/tape.ll
@@ -64,6 +68,11 @@ def add_wrapper(
         axes: along how many the kernel is launched.
     """
     _Wrapper(module, name, program, tuple(kinds), mode, derivative, axes).emit()
+
+
+def report_words(derivative: Derivative) -> int:
+    """How many words the report of a launch has."""
+    return REPORT_WORDS + len(derivative.tape) + (derivative.table is not None)
 
 
 @dataclass(eq=False, slots=True)
@@ -247,12 +256,20 @@ class _Wrapper:
         if self.derivative.tape:
             units = build.byte_offset(self.trailing["report"], 8 * REPORT_WORDS)
             build.store(units, build.byte_offset(tape, ARENA.offset("meter")))
+        if self.derivative.table is not None:
+            number = report_words(self.derivative) - 1
+            call = build.load(I64, build.byte_offset(self.trailing["report"], 8 * number))
+            build.store(call, build.byte_offset(tape, ARENA.offset("watched_call")))
+            build.store(ConstantNull(PTR), build.byte_offset(tape, ARENA.offset("activation")))
+            for offset, value in ((BLOCK_NUMBER, block), (THREAD_NUMBER, thread)):
+                build.store(value, build.byte_offset(tape, offset))
         return tape
 
     @property
     def head_type(self) -> Type:
-        """Of the tape's head: where something is counted, with the fields for that where arenas have them."""
-        return types.array_type(ARENA.size, types.I8) if self.derivative.tape else _TAPE
+        """Of the tape's head; where something is counted or watched, with fields for that where arenas have them."""
+        is_plain = not self.derivative.tape and self.derivative.table is None
+        return _TAPE if is_plain else types.array_type(ARENA.size + 16, types.I8)
 
     def field(self, tape: Value, index: int) -> Value:
         """Where a field of the tape's head is."""

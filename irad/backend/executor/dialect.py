@@ -115,4 +115,7 @@ NO_OPERATION: Final = frozenset(
 )
 LANES: Final = 32
 
+WATCHES: Final = frozenset({"irad.check_f64", "irad.check_f32", "irad.tie_f64"})
+"""What derivatives in debug mode call, with a table that the process has."""
+TABLES: Final = "irad.places."
 OPERATIONS: Final = frozenset({*WAITS, *IN_THREAD, *IN_LAUNCH, WARP_SIZE, LANE, LANES_BELOW, *NO_OPERATION})

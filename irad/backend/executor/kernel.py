@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.arguments import pack
 from irad.backend.executor.code import host_machine, loaded, optimise
+from irad.backend.executor.dialect import WATCHES
 from irad.backend.executor.launch import Extent, LaunchState
 from irad.backend.executor.outcome import raise_for
 from irad.backend.executor.rewriting.libdevice import libdevice_text, needs_libdevice
@@ -24,6 +25,7 @@ from irad.backend.executor.rewriting.thread import START
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.backend.executor.scheduler import scheduler
 from irad.backend.executor.trace import Counts, Trace
+from irad.backend.runtime.support import TYPES, file_text
 from irad.errors import SignatureError
 from irad.ir.types import Type
 
@@ -133,9 +135,17 @@ def _code(lowered: Lowered) -> tuple[Any, int]:
     module.verify()
     if needs_libdevice(function.name for function in module.functions):
         module.link_in(llvm.parse_assembly(libdevice_text()))
+    if WATCHES & {function.name for function in module.functions}:
+        module.link_in(llvm.parse_assembly(watch_text()))
     optimise(module, machine)
     engine = loaded(module, machine)
     return engine, engine.get_function_address(START)
+
+
+@cache
+def watch_text() -> str:
+    """The checks of debug mode, which tell Python what they find."""
+    return f"{TYPES}\n{file_text('watch')}"
 
 
 def _check_launch(name: str, grid: Sequence[int], block: Sequence[int], dynamic_shared: int) -> None:

@@ -15,13 +15,23 @@ from typing import Any, Final
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
 from irad.cuda.calls.compiled import accesses_of
+from irad.cuda.calls.flatten import name_of, part_of
 from irad.cuda.calls.slices import TapedLaunch, TapeUse
+from irad.cuda.calls.watching import WatchedLaunch
 from irad.cuda.devices.device import ArrayView, Device, Launch
 from irad.cuda.devices.pool import Buffer
 from irad.errors import SignatureError
 from irad.kernel.derive import KernelDerivative
+from irad.kernel.wrapper import report_words
 
 _WORD: Final = 8
+_SHADOWS: Final = {
+    (False, False): "the memory given for the derivative with respect to",
+    (False, True): "the derivative with respect to",
+    (True, False): "the tangent of",
+    (True, True): "the tangent of",
+}
+"""What shadows hold, by whether the mode is forward, and whether the launch is done."""
 _SHADOW_ALIGNMENT: Final = 8
 
 
@@ -65,11 +75,15 @@ class Run:
                 if part.is_workspace:
                     self.made[part.name] = tuple(self.scratch(stack, part) for _ in range(self.call.width))
             beside = self.beside(sums, forward=forward)
-            self.execute(stack, [*self.call.flat, *beside], sums)
-            if sums is None:
-                return (None,) * len(self.call.annotations)
-            found = self.device.download(sums.address, _WORD * self.words, self.launch.stream)
-        return self.returned(found)
+            watched = self.watched(forward=forward)
+            self.execute(stack, [*self.call.flat, *beside], sums, watched)
+            returned: tuple[Any, ...] = (None,) * len(self.call.annotations)
+            if sums is not None:
+                returned = self.returned(self.device.download(sums.address, _WORD * self.words, self.launch.stream))
+            if watched is not None:
+                watched.close()
+                watched.conclude(self.looked_at(after=True, forward=forward, returned=returned))
+        return returned
 
     def lend(self, stack: ExitStack, size: int) -> Buffer:
         """A buffer until the launch is done."""
@@ -150,7 +164,30 @@ class Run:
 
     # --- the launch ---------------------------------------------------------------------------------------------------
 
-    def execute(self, stack: ExitStack, arguments: list[int | float], sums: Buffer | None) -> None:
+    def watched(self, *, forward: bool) -> WatchedLaunch | None:
+        """What debug mode needs, where the derivative is watched."""
+        if self.derivative.derivative.table is None:
+            return None
+        before = self.looked_at(after=False, forward=forward)
+        return WatchedLaunch(self.call.primal.name, self.derivative, self.launch, before)
+
+    def looked_at(self, *, after: bool, forward: bool, returned: Sequence[Any] = ()) -> list[tuple[str, Any]]:
+        """What debug mode looks at, before or after the launch: arguments, shadows, returned derivatives."""
+        when, word = " after the call" if after else "", _SHADOWS[forward, after]
+        arrays = [(f"the argument {part.name}{when}", part.view) for part in self.call.arrays]
+        arrays += [(f"{word} {part.name}", each) for part in self.call.arrays for each in part.shadows]
+        found = [(name, self.device.array(view)) for name, view in arrays]
+        if after:
+            names = (argument.name for argument in self.call.primal.arguments)
+            return [*found, *((f"{word} {name}", each) for name, each in zip(names, returned, strict=True))]
+        for argument, annotation in zip(self.call.primal.arguments, self.call.annotations, strict=True):
+            numbers = (leaf for leaf in argument.leaves if not leaf.has_memory)
+            found += [(f"the argument {name_of(argument, each)}", part_of(annotation.value, each)) for each in numbers]
+        return [*found, *((f"{word} {number.name}", number.tangents) for number in self.call.numbers)]
+
+    def execute(
+        self, stack: ExitStack, arguments: list[int | float], sums: Buffer | None, watched: WatchedLaunch | None
+    ) -> None:
         """Launches the kernel, with a tape where it needs one."""
         shared = self.launch.shared
         if self.derivative.shared_copies > 1 and shared % _SHADOW_ALIGNMENT:
@@ -162,7 +199,8 @@ class Run:
         launch = replace(self.launch, shared=shared * self.derivative.shared_copies)
         memory = self.memory(sums)
         if not self.derivative.uses_tape:
-            self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, 0, shared], memory)
+            report = self.told_to(stack, watched, memory)
+            self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, report, shared], memory)
             return
         TapedLaunch(
             self.derivative,
@@ -177,7 +215,19 @@ class Run:
             partial(self.lend, stack),
             self.tape,
             self.limit,
+            watched,
         ).run()
+
+    def told_to(self, stack: ExitStack, watched: WatchedLaunch | None, memory: list[Extent]) -> int:
+        """The address of the report of a launch without a tape: 0, but in debug mode, where it names the call."""
+        if watched is None:
+            return 0
+        length = _WORD * report_words(self.derivative.derivative)
+        report = self.lend(stack, length)
+        memory.append(Extent(report.address, length, "the report", _WORD))
+        words = [0] * (length // _WORD - 1) + [watched.opened()]
+        self.device.upload(report.address, struct.pack(f"<{len(words)}q", *words), self.launch.stream)
+        return report.address
 
     def memory(self, sums: Buffer | None) -> list[Extent]:
         """All that the kernel may touch but the tape."""

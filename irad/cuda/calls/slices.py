@@ -14,12 +14,13 @@ from typing import Final
 import numpy as np
 
 from irad.backend.executor.launch import Extent
+from irad.cuda.calls.watching import WatchedLaunch
 from irad.cuda.devices.device import Device, Launch
 from irad.cuda.devices.pool import Buffer
 from irad.debug.tape import ALLOW_MORE, Measurement, largest_named, shown
 from irad.errors import SourceLocation, TapeLimitError
 from irad.kernel.derive import KernelDerivative
-from irad.kernel.wrapper import REPORT_WORDS, WARP
+from irad.kernel.wrapper import WARP, report_words
 
 _WORD: Final = 8
 _SLICE: Final = 64
@@ -61,6 +62,7 @@ class TapedLaunch:
         lend: gives a buffer of a size for the time of the launch.
         tape: of this derivative.
         limit: the most bytes of the tape, None where there is no limit.
+        watched: in debug mode, what is told.
     """
 
     derivative: KernelDerivative
@@ -75,6 +77,7 @@ class TapedLaunch:
     lend: Callable[[int], Buffer]
     tape: TapeUse
     limit: int | None
+    watched: WatchedLaunch | None = None
 
     def run(self) -> None:
         """Launches the kernel, as often as it takes until the slices are large enough.
@@ -86,6 +89,7 @@ class TapedLaunch:
         while True:
             tried = min(self.tape.slice, most)
             wanted, failed, *units = self.launched(self.derivative, tried)
+            units = units[: len(self.derivative.derivative.tape)]
             if not failed:
                 self.tape.wanted, self.tape.threads = wanted, self.launch.threads
                 self.tape.measured = self.measurement(self.derivative, units) if units else None
@@ -109,9 +113,12 @@ class TapedLaunch:
     def launched(self, derivative: KernelDerivative, slice_: int) -> tuple[int, ...]:
         """Launches a derivative, with slices of a size; gives the words of the report."""
         stream, size = self.launch.stream, self.padded_threads * slice_
-        length = _WORD * (REPORT_WORDS + len(derivative.derivative.tape))
+        length = _WORD * report_words(derivative.derivative)
         buffer, report = self.device.pool.tape(size, stream), self.lend(length)
         self.device.clear(report.address, length, stream)
+        if derivative.derivative.table is not None and self.watched is not None:
+            number = self.watched.opened().to_bytes(_WORD, "little")
+            self.device.upload(report.address + length - _WORD, number, stream)
         trailing = (buffer.address, slice_, report.address, self.shared)
         within = (Extent(buffer.address, size, "the tape"), Extent(report.address, length, "the report", _WORD))
         self.device.launch(derivative.module, self.launch, [*self.arguments, *trailing], [*self.memory, *within])
@@ -130,6 +137,7 @@ class TapedLaunch:
         """What to raise: a thread wanted so many bytes, and had not done."""
         metered = self.metered()
         _, _, *units = self.launched(metered, self.largest_slice)
+        units = units[: len(metered.derivative.tape)]
         self.put_back()
         uses = [use for use in self.measurement(metered, units).uses() if use.storage != "frame"]
         function, threads = self.source.function, self.launch.threads

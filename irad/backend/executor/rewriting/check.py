@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
-from irad.backend.executor.dialect import OPERATIONS
+from irad.backend.executor.dialect import OPERATIONS, TABLES, WATCHES
 from irad.backend.executor.rewriting.libdevice import is_known
 from irad.errors import UnsupportedError, UnsupportedProgram
 from irad.ir import instructions as ir
@@ -44,7 +44,8 @@ def _problems(module: Module, debug: DebugInfo) -> Iterator[UnsupportedError]:
 
 def _is_undefined(variable: GlobalVariable) -> bool:
     is_declaration = variable.initializer is None
-    return is_declaration and variable.name != DYNAMIC_SHARED and "addrspace(3)" not in variable.prefix
+    is_known = variable.name == DYNAMIC_SHARED or str(variable.name).startswith(TABLES)
+    return is_declaration and not is_known and "addrspace(3)" not in variable.prefix
 
 
 def _problem(call: ir.CallSite) -> str | None:
@@ -55,7 +56,7 @@ def _problem(call: ir.CallSite) -> str | None:
     if not isinstance(callee, Function):
         return "the executor does not know calls through pointers"
     name = callee.name or ""
-    if not callee.is_declaration or name in OPERATIONS or is_known(name):
+    if not callee.is_declaration or name in OPERATIONS | WATCHES or is_known(name):
         return None
     if name.startswith("llvm.") and name.split(".")[1] not in _TARGETS:
         return None
