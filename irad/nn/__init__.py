@@ -45,8 +45,10 @@ from irad.nn.pooling import lpnormpool, maxpool, meanpool
 from irad.nn.products import batched_mul
 from irad.nn.random_masks import dropout
 from irad.nn.resampling.folding import fold, pixel_shuffle, pixel_unshuffle, unfold
+from irad.nn.resampling.grids import grid_sample, imrotate
 from irad.nn.resampling.padding import pad_circular, pad_constant, pad_reflect, pad_repeat, pad_symmetric, pad_zeros
 from irad.nn.resampling.upsampling import upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear
+from irad.nn.sequences.ctc import ctc_loss
 from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
 
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "conv",
     "conv_data",
     "conv_filter",
+    "ctc_loss",
     "depthwiseconv",
     "dropout",
     "elu",
@@ -66,10 +69,12 @@ __all__ = [
     "gelu_sigmoid",
     "gelu_tanh",
     "glu",
+    "grid_sample",
     "groupnorm",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "imrotate",
     "instancenorm",
     "layernorm",
     "leakyrelu",

@@ -1,0 +1,157 @@
+"""grid_sample and imrotate: images read at given points, and turned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+import irad
+from irad.nn.array import Array
+from irad.nn.convolution.public import shape_like, with_three
+from irad.nn.resampling.sampling import add_samples
+
+_SLACK = 1e-9  # a quarter turn leaves the first row in the image, in spite of rounding
+
+
+@njit
+def grid_sample(
+    x: Array, grid: Array, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = True
+) -> Array:
+    """Images at given points, linear between their elements.
+
+    Args:
+        x: (batch, channels, height, width), or (batch, channels, depth, height, width).
+        grid: (batch, …, 2) or (batch, …, 3), with as many axes as ``x``: points (x, y) or (x, y, z), x along the
+            width; −1 and 1 are the ends of the image. NaN lies outside.
+        mode: ``"bilinear"``, or ``"nearest"`` for the nearest element, which has no derivative by the grid.
+        padding_mode: beyond the ends, ``"zeros"``; or ``"border"``, the elements there, with no derivative by the grid.
+        align_corners: whether the ends are the middles of the first and last elements, or their outer edges
+            (PyTorch's default).
+
+    Returns:
+        (batch, channels, …) with the shape of the grid in space.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> x = np.array([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> irad.nn.grid_sample(x, np.array([[[[0.0, -1.0], [0.0, 0.0], [1.0, 1.0]]]]))
+        array([[[[1.5, 2.5, 4. ]]]])
+    """
+    space = x.ndim - 2
+    if space < 2 or grid.shape[-1] != space:
+        _refuse_points(x.ndim, grid.shape[-1])
+    if grid.shape[0] != x.shape[0]:
+        _refuse_batch(x.shape[0], grid.shape[0])
+    is_nearest, is_border = (
+        _choice("mode", mode, "bilinear", "nearest"),
+        _choice("padding_mode", padding_mode, "zeros", "border"),
+    )
+    each, count = with_three(x), 1
+    for d in range(1, grid.ndim - 1):
+        count *= grid.shape[d]
+    given = np.ascontiguousarray(grid).reshape(x.shape[0], count, space)
+    points = _places(given, each.shape[2:], is_nearest, is_border, align_corners)
+    y = np.zeros((x.shape[0], x.shape[1], count), x.dtype)
+    add_samples(y, each, points, space == 2)
+    sizes = (grid.shape[1] if space == 3 else 1, grid.shape[-3], grid.shape[-2])
+    return y.reshape(shape_like(x.shape, x.shape[0], x.shape[1], sizes))
+
+
+@njit
+def imrotate(
+    x: Array, theta: float, method: str = "bilinear", rotation_center: tuple[float, float] | None = None
+) -> Array:
+    """Images turned clockwise by an angle.
+
+    Args:
+        x: (batch, channels, height, width).
+        theta: the angle in radians; it may have a derivative, too.
+        method: ``"bilinear"`` or ``"nearest"``.
+        rotation_center: row and column that stay in their place; the middle, or the element after it, unless given.
+
+    Returns:
+        Images of the same shape. As in NNlib, what comes from outside is zero, or from between two elements of which
+        one is outside.
+
+    Examples:
+        >>> import irad, math, numpy as np
+        >>> x = np.zeros((1, 1, 3, 3))
+        >>> x[0, 0, 0, 1] = 1.0
+        >>> irad.nn.imrotate(x, math.radians(45)).round(3)[0, 0]
+        array([[0.   , 0.207, 0.   ],
+               [0.   , 0.   , 0.207],
+               [0.   , 0.   , 0.   ]])
+    """
+    if x.ndim != 4:
+        _refuse_images(x.ndim)
+    center = (float(x.shape[2] // 2), float(x.shape[3] // 2)) if rotation_center is None else rotation_center
+    points = np.zeros((1, x.shape[2] * x.shape[3], 3), x.dtype)
+    _turn(points, x.shape[2:], theta, center, _choice("method", method, "bilinear", "nearest"))
+    y = np.zeros((x.shape[0], x.shape[1], x.shape[2] * x.shape[3]), x.dtype)
+    add_samples(y, with_three(x), points, True)
+    return y.reshape(x.shape)
+
+
+@irad.rules.inactive
+@njit
+def _choice(name, given, first, second):
+    """Whether the second of two words is given."""
+    if given != first and given != second:
+        raise ValueError(f"{name}: {given} is neither {first} nor {second}")
+    return given == second
+
+
+@njit
+def _places(grid, sizes, is_nearest, is_border, align_corners):
+    """Points of a grid in elements, in the order of the axes; the first is zero where there are two."""
+    points = np.zeros((grid.shape[0], grid.shape[1], 3), grid.dtype)
+    for n in range(grid.shape[0]):
+        for p in range(grid.shape[1]):
+            for d in range(grid.shape[2]):
+                size = grid.dtype.type(sizes[2 - d])
+                place = grid[n, p, d] + grid.dtype.type(1.0)
+                place = place * (size - 1) / 2 if align_corners else (place * size - 1) / 2
+                if is_border and place < 0:
+                    place = grid.dtype.type(0.0)
+                elif is_border and place > size - 1:
+                    place = size - 1
+                points[n, p, 2 - d] = np.rint(place) if is_nearest else place
+    return points
+
+
+@njit
+def _turn(points, sizes, theta, center, is_nearest):
+    """Where the elements of the turned image lie in the old one."""
+    sine, cosine = math.sin(theta), math.cos(theta)
+    for p in range(points.shape[1]):
+        row, column = p // sizes[1] - center[0], p % sizes[1] - center[1]
+        points[0, p, 1] = _inside(cosine * row - sine * column + center[0], sizes[0], is_nearest)
+        points[0, p, 2] = _inside(sine * row + cosine * column + center[1], sizes[1], is_nearest)
+
+
+@njit
+def _inside(place, size, is_nearest):
+    """A place, rounded if so wished; −1, where nothing is read, unless it lies between the first and last elements."""
+    if is_nearest:
+        return math.floor(place + 0.5) if place >= 0.0 else math.ceil(place - 0.5)
+    return place if -_SLACK < place < size - 1 + _SLACK else -1.0
+
+
+@njit
+def _refuse_points(axes, coordinates):
+    raise ValueError(
+        f"grid_sample: points with {coordinates} coordinates for an array with {axes} axes; after batch and channels "
+        "there must be two or three axes of space, and as many coordinates"
+    )
+
+
+@njit
+def _refuse_batch(samples, grids):
+    raise ValueError(f"grid_sample: {samples} images and {grids} grids")
+
+
+@njit
+def _refuse_images(axes):
+    raise ValueError(f"imrotate: an array with {axes} axes; it must be (batch, channels, height, width)")
