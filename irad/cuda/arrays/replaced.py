@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Mapping
 from threading import Lock
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from irad.cuda.arrays.library import Library
@@ -25,13 +25,16 @@ class ReplacedFunctions:
     Args:
         library: that they belong to.
         modules: names of modules, with the prefix of their functions in `Rule.name`.
-        is_function: what else than functions of Python is replaced.
+        special: what takes the place of some functions, made from the function, by name.
     """
 
     def __init__(
-        self, library: Library, modules: Mapping[str, str], is_function: Callable[[Any], bool] = callable
+        self,
+        library: Library,
+        modules: Mapping[str, str],
+        special: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
     ) -> None:
-        self._library, self._modules, self._is_function = library, modules, is_function
+        self._library, self._modules, self._special = library, modules, special
         self._originals: list[tuple[ModuleType, str, Any]] = []
         self._made: dict[int, tuple[Any, Any]] = {}
         self._users = 0
@@ -49,10 +52,12 @@ class ReplacedFunctions:
 
     def _replace(self, module: Any, name: str, prefix: str) -> None:
         original = getattr(module, name)
-        if isinstance(original, type | ModuleType) or not self._is_function(original):
+        if isinstance(original, type | ModuleType) or not callable(original):
             return
         if id(original) not in self._made:
-            self._made[id(original)] = original, _seen(self._library, prefix + name, original)
+            special = self._special.get(prefix + name)
+            seen = special(original) if special is not None else _seen(self._library, prefix + name, original)
+            self._made[id(original)] = original, seen
         self._originals.append((module, name, original))
         setattr(module, name, self._made[id(original)][1])
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from typing import Final, Protocol
 
+from irad.cuda.arrays.cupy_library import CUPY, FUNCTIONS, METHODS_OF_ARRAYS, NotLoaded, PoolMemory
 from irad.cuda.arrays.library import Library
 from irad.cuda.arrays.numpy_library import NUMPY
 from irad.cuda.arrays.replaced import ReplacedFunctions
 from irad.cuda.devices.emulated import EmulatedDevice
 from irad.cuda.recording.record import Record
-from irad.cuda.recording.unseen import HostMemory
+from irad.cuda.recording.unseen import HostMemory, Unseen
 
 _SCIPY: Final = ReplacedFunctions(
     NUMPY,
@@ -19,20 +21,35 @@ _SCIPY: Final = ReplacedFunctions(
 )
 
 
+class Watched(Protocol):
+    """Something that a tape sees from `start` to `stop`."""
+
+    def start(self) -> None:
+        """A tape records from now on."""
+        ...
+
+    def stop(self) -> None:
+        """It does not any more."""
+        ...
+
+
 def library_of(record: Record) -> Library:
     """The array library of the device that a tape records on."""
-    return NUMPY
+    return NUMPY if isinstance(record.device, EmulatedDevice) else CUPY
 
 
 @contextmanager
 def watched(record: Record) -> Iterator[None]:
     """Shows a tape what array libraries do, while the block lasts."""
-    is_emulated = isinstance(record.device, EmulatedDevice)
-    functions, unseen = (_SCIPY, HostMemory()) if is_emulated else (_SCIPY, None)
+    unseen: Unseen = HostMemory()
+    watched: list[Watched] = [_SCIPY]
+    if not isinstance(record.device, EmulatedDevice):
+        is_loaded = "cupy" in sys.modules
+        unseen = PoolMemory() if is_loaded else NotLoaded()
+        watched = [METHODS_OF_ARRAYS, FUNCTIONS] if is_loaded else []
     record.unseen = unseen
     with ExitStack() as stack:
-        for each in (functions, unseen):
-            if each is not None:
-                each.start()
-                stack.callback(each.stop)
+        for each in (*watched, unseen):
+            each.start()
+            stack.callback(each.stop)
         yield

@@ -12,8 +12,9 @@ from numba import cuda
 import irad
 import irad.cuda
 from irad import Active, Duplicated
-from irad.cuda.devices import current, driver, gpu
-from tests.cuda.host.fake_driver import FakeLibrary
+from irad.cuda.devices import current
+from tests.cuda.host import fake_gpu
+from tests.cuda.host.fake_gpu import Foreign
 
 
 @cuda.jit
@@ -26,31 +27,9 @@ def power(x, scale, y):
         y[i] = v
 
 
-class Foreign:
-    """An array of some library, of which only the interface is known; its memory is the host's."""
-
-    def __init__(self, array):
-        self.array = array
-
-    @property
-    def __cuda_array_interface__(self):
-        return {**self.array.__array_interface__, "version": 3}
-
-
 @pytest.fixture
 def library(monkeypatch):
-    found = FakeLibrary()
-    device = gpu.GpuDevice(driver.Driver(found))
-    compile_ptx = gpu.compile_ptx
-
-    def compiled(module, architecture):
-        assert architecture == "sm_80"
-        found.loaded = module
-        return compile_ptx(module, architecture)
-
-    monkeypatch.setattr(gpu, "compile_ptx", compiled)
-    monkeypatch.setattr(current, "gpu", lambda: device)
-    return found
+    return fake_gpu.install(monkeypatch)
 
 
 def arguments():
