@@ -12,8 +12,8 @@ import llvmlite.binding as llvm
 import irad.backend.cuda
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.runtime.support import TYPES
-from irad.driver import Derivative, Observer, derive
-from irad.errors import InternalError, SignatureError
+from irad.driver import Derivative, Observer, derive, locate
+from irad.errors import InternalError, IradError, SignatureError
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.kernel.convention import KERNEL
@@ -28,6 +28,7 @@ from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind, Request
 from irad.rules.builtin import ALL
 from irad.rules.cuda import KERNELS
+from irad.rules.cuda.ruled import settle
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 
@@ -92,7 +93,7 @@ def derive_kernel(
         )
     with check_communication(program.text):
         derivative = derive(
-            _with_promises(program.text, kinds) if apart else program.text,
+            _settled(program.text, kinds if apart else (), mode),
             _request(program, kinds, memory, options, mode, axes),
             _registry() if rules is None else rules.over(_registry()),
             check=options.verify,
@@ -107,7 +108,7 @@ def derive_kernel(
     restore_atomics(module)
     give_bodies(module)
     define_rounding(module)
-    linked = _linked(print_module(module), name)
+    linked = _linked(print_module(module), name, program.apart)
     has_dynamic = any(each.is_dynamic for each in program.shared)
     return KernelDerivative(
         KernelModule(linked, name, kernel.fastmath, kernel.contract),
@@ -145,19 +146,24 @@ def _request(
     )
 
 
-def _with_promises(text: str, kinds: Sequence[ParameterKind]) -> str:
-    """The text with a promise at each pointer that has a shadow."""
+def _settled(text: str, apart: Sequence[ParameterKind], mode: Mode) -> str:
+    """The text with a promise at each pointer that has a shadow, and without rules that do not hold in the mode."""
     module = parse_module(text)
-    params = zip(module.functions[ENTRY].params[1:], kinds, strict=False)
+    params = zip(module.functions[ENTRY].params[1:], apart, strict=False)
     promise_apart(param for param, kind in params if kind is ParameterKind.SHADOW)
+    try:
+        settle(module, is_forward=mode.is_forward)
+    except IradError as error:
+        locate(error, module, KERNEL)
+        raise
     return print_module(module)
 
 
-def _linked(text: str, name: str) -> str:
-    """The module with the run-time support; only the kernel is visible."""
+def _linked(text: str, name: str, apart: str) -> str:
+    """The module with the run-time support and the functions of rules; only the kernel is visible."""
     try:
         module = llvm.parse_assembly(text)
-        for each in _support():
+        for each in (*_support(), *([apart] if apart else [])):
             module.link_in(llvm.parse_assembly(each))
         for value in (*module.functions, *module.global_variables):
             if not value.is_declaration and value.name != name and not value.name.startswith("llvm."):

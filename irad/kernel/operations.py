@@ -4,7 +4,8 @@
     define double @irad.cuda.linear.1.f64(…) { ret %v }      declare double @irad.cuda.linear.1.f64(…)
 
 An atomic operation whose result is used stays as it is: the engine refuses it where it updates active memory. What
-device functions with a rule become (`irad.rules.cuda.linear`) has a body but in between.
+device functions with a rule become (`irad.rules.cuda.linear`, `ruled`) has a body but in between; the functions of
+their rules are set aside.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import AtomicRMW, CallSite
 from irad.ir.module import Function, Module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.types import VOID, function_type
 from irad.rules.cuda.atomics import ADD, SUBTRACT, is_subtraction
 from irad.rules.cuda.linear import LINEAR, STOP
+from irad.rules.cuda.ruled import PART, RULED
 
 _OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
 _SUFFIXES: Final[Mapping[types.Type, str]] = {types.FLOAT: "f32", types.DOUBLE: "f64"}
@@ -38,10 +42,7 @@ def drop_bodies(module: Module) -> None:
     """Makes declarations of the operations that stand for rules of users."""
     for function in module.defined_functions():
         if _stands_for_rule(function):
-            for inst in list(function.instructions()):
-                inst.set_operands(())
-            function.blocks.clear()
-            function.prefix, function.suffix = (), ()
+            _drop_body(function)
             function.attributes = _PURE
 
 
@@ -53,8 +54,37 @@ def give_bodies(module: Module) -> None:
             Builder(function.add_block("entry")).ret(function.params[0])
 
 
+def set_aside(module: Module) -> str:
+    """Leaves declarations of the functions of rules; gives a module that defines them, or nothing."""
+    if not any(is_part(function) for function in module.defined_functions()):
+        return ""
+    apart = parse_module(print_module(module))
+    for function in list(apart.defined_functions()):
+        function.prefix = ()
+        if not is_part(function):
+            _drop_body(function)
+            del apart.functions[str(function.name)]
+    for function in module.defined_functions():
+        if is_part(function):
+            _drop_body(function)
+            function.attributes = ("nounwind",)
+    return print_module(apart)
+
+
+def is_part(function: Function) -> bool:
+    """Whether it is a function of a rule."""
+    return str(function.name).startswith(PART)
+
+
+def _drop_body(function: Function) -> None:
+    for inst in list(function.instructions()):
+        inst.set_operands(())
+    function.blocks.clear()
+    function.prefix, function.suffix, function.convention, function.metadata = (), (), None, ()
+
+
 def _stands_for_rule(function: Function) -> bool:
-    return str(function.name).startswith((LINEAR, STOP))
+    return str(function.name).startswith((LINEAR, STOP, RULED))
 
 
 def _make_call(module: Module, inst: AtomicRMW) -> None:

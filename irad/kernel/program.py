@@ -28,7 +28,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import Parameter, const_int
 from irad.kernel.half import widen_halves
-from irad.kernel.operations import call_atomics, drop_bodies
+from irad.kernel.operations import call_atomics, drop_bodies, is_part, set_aside
 from irad.kernel.shared_memory import SPACE, SharedArray, pass_shared, shared_arrays
 from irad.kernel.toolchain import NVPTX
 from irad.raw.normal_form.bit_moves import restore_types
@@ -50,11 +50,13 @@ class KernelProgram:
         text: LLVM text in normal form.
         parameters: types and names of the kernel's own parameters.
         shared: its shared arrays, which the entry takes behind them.
+        apart: a module that defines the functions of rules, or nothing.
     """
 
     text: str
     parameters: tuple[Parameter, ...]
     shared: tuple[SharedArray, ...]
+    apart: str = ""
 
 
 def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
@@ -64,6 +66,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
         UnsupportedError: it holds what irad cannot follow.
     """
     module = _inlined(kernel)
+    apart = set_aside(module)
     function = module.functions[kernel.name]
     parameters = tuple(function.params)
     shared = shared_arrays(module)
@@ -77,7 +80,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
         made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
         restore_types(made)
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
-    return KernelProgram(print_module(made), parameters, tuple(shared))
+    return KernelProgram(print_module(made), parameters, tuple(shared), apart)
 
 
 def promise_apart(params: Iterable[Parameter]) -> None:
@@ -117,7 +120,7 @@ def _inlined(kernel: KernelModule) -> Module:
     pipeline.run(parsed, NVPTX.scalar_pass_builder())
     inlined = parse_module(str(parsed))
     for function in inlined.defined_functions():
-        if function.name != kernel.name:
+        if function.name != kernel.name and not is_part(function):
             raise _recursive(function, inlined.functions[kernel.name])
     return inlined
 

@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 from numba import cuda
 
 import irad
 import irad.cuda
 from irad import Duplicated
-from irad.errors import UnsupportedError
 
 X = np.linspace(0.5, 2.0, 8)
 
@@ -148,25 +146,3 @@ def test_a_slope_of_zero_wins_over_infinity():
         y[i] = root(x[i]) * 0.0
 
     np.testing.assert_array_equal(gradient(kernel, np.array([0.0, 1.0]))[1], [0.0, 0.0])
-
-
-def test_other_rules_are_refused_by_name():
-    @cuda.jit(device=True)
-    def kept(x):
-        return x * x
-
-    @irad.rules.augmented_primal(kept)
-    def augmented(config, x):
-        return irad.rules.AugmentedReturn(x.value * x.value, None, x.value)
-
-    @irad.rules.reverse(kept)
-    def reverse(config, cotangent, tape, x):
-        return (cotangent * 2.0 * tape,)
-
-    @cuda.jit
-    def kernel(x, y):
-        i = cuda.grid(1)
-        y[i] = kept(x[i])
-
-    with pytest.raises(UnsupportedError, match="kept has a rule that kernels cannot use"):
-        gradient(kernel)

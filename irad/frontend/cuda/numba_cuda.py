@@ -105,7 +105,7 @@ class _TypingContext(target.CUDATypingContext):
         """For a dispatcher one for the same function that compiles only here."""
         if not isinstance(val, (Dispatcher, CUDADispatcher)) or val in self._are_twins:
             return val
-        version, _ = rules.declared(val)
+        version = rules.declared(val)
         if val not in self._twins or self._twins[val][0] != version:
             self._twins[val] = version, rules.twin(val, self._new_twin)
         return self._twins[val][1]

@@ -4,8 +4,8 @@ Input   a device function, what `irad.rules` knows about it.
 Output  the dispatcher that kernels call in its place.
 Method  a function with an easy rule becomes one that computes its value and the partial derivatives, and says so by the
         operation `linear` of the dialect, which gives the value (`irad.rules.cuda.linear`). In a kernel that is not
-        differentiated LLVM drops the partials.
-Limit   numbers; other rules are refused, since what they keep between the sweeps has no place on a thread's tape.
+        differentiated LLVM drops the partials. Other rules: see `ruled`.
+Limit   numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.cuda.extending import intrinsic
 
-from irad.errors import UnsupportedError
+from irad.frontend.cuda.ruled import ruled
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.easy import slopes
 from irad.frontend.custom.patterns import ANY
@@ -30,25 +30,9 @@ _SUFFIXES: Final = {types.float32: "f32", types.float64: "f64"}
 _Maker = Callable[[Callable[..., Any], Mapping[str, Any]], Any]
 
 
-def declared(function: Any) -> tuple[int, catalogue.CustomRule | None]:
-    """What was declared for a device function, and a number that changes with it; 0 and None for nothing.
-
-    Raises:
-        UnsupportedError: it is nothing that holds in kernels.
-    """
-    entries = list(catalogue.entries_of(function))
-    if not entries:
-        return 0, None
-    rule = entries[0]
-    is_plain = len(entries) == 1 and rule.pattern == ANY
-    if not is_plain or not (rule.is_easy or rule.inactive is not None):
-        raise UnsupportedError(
-            f"the device function {rule.name} has a rule that kernels cannot use",
-            "give it an easy rule, for all types of arguments (irad.rules.easy_rule), or declare it inactive",
-            "in kernels a rule is the partial derivatives of a number with respect to numbers",
-            location=catalogue.place_of(rule.target),
-        )
-    return rule.version, rule
+def declared(function: Any) -> int:
+    """A number that changes with what was declared for a device function; 0 for nothing."""
+    return max((each.version for each in catalogue.entries_of(function)), default=0)
 
 
 def twin(function: Any, make: _Maker) -> Any:
@@ -58,11 +42,14 @@ def twin(function: Any, make: _Maker) -> Any:
         function: a dispatcher.
         make: of a Python function and options of `numba.cuda.jit` a dispatcher.
     """
-    _, rule = declared(function)
+    entries = list(catalogue.entries_of(function))
     plain = make(function.py_func, function.targetoptions)
-    if rule is None:
+    if not entries:
         return plain
-    arity = len(inspect.signature(function.py_func).parameters)
+    rule, names = entries[0], list(inspect.signature(function.py_func).parameters)
+    if len(entries) > 1 or rule.pattern != ANY or not (rule.is_easy or rule.inactive is not None):
+        return make(ruled(function, plain, make, names), function.targetoptions)
+    arity = len(names)
     given = slopes(function, rule.partials or (), lambda each: make(each, {}), arity)
     names = [f"x{i}" for i in range(arity)]
     listing = ", ".join(names)
@@ -71,8 +58,8 @@ def twin(function: Any, make: _Maker) -> Any:
     )
     source = f"def ruled({listing}):\n    value = f({listing})\n    return linear(value{terms})\n"
     scope = {"f": plain, "linear": _LINEAR[len(given)], **{f"partial{i}": each for i, each, _ in given}}
-    ruled = function_from("ruled", source, f"irad.rules of {rule.name}", scope)
-    return make(ruled, function.targetoptions)
+    made = function_from("ruled", source, f"irad.rules of {rule.name}", scope)
+    return make(made, function.targetoptions)
 
 
 def _linear(count: int) -> Any:
