@@ -27,10 +27,11 @@ Examples:
   irad check model.py:loss --args 'np.linspace(0.1, 2, 50), 3.0'
   irad check package.model:loss --sig 'float64[::1], float64' --points 10
   irad check model.py:loss --args 'np.ones(3), 0.5' --domain 'rate=0:1' --wrt x
+  irad check model.py:kernel --args 'np.ones(64), 0.5, np.zeros(64)' --launch '2, 32'
 
 \b
 Status:
-  0  the gradient is right
+  0  the gradient is right; of a kernel without --launch: it can be differentiated
   1  it is wrong, cannot be checked there, or the function cannot be differentiated
   2  the command line is wrong
 """
@@ -46,6 +47,9 @@ _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 @click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: the point to check.")
 @click.option(
     "--sig", "signature", metavar="TYPES", help="Their Numba types; values are made up, floats from 0.5 to 2."
+)
+@click.option(
+    "--launch", metavar="BLOCKS, THREADS", help="Of a CUDA kernel: how it is launched, on the executor, to be checked."
 )
 @click.option(
     "--points", default=3, show_default=True, type=click.IntRange(1), help="Points: this one and random ones."
@@ -65,6 +69,7 @@ def check(
     target: str,
     expression: str | None,
     signature: str | None,
+    launch: str | None,
     points: int,
     seed: int,
     wrt: str | None,
@@ -79,22 +84,28 @@ def check(
     First everything that irad cannot differentiate in the function is listed, without running it. Then the gradient
     is compared with finite differences and complex steps, which come from the function's values alone, at the given
     point and at random ones within 10 per cent. Then kinks close by, ends of the domain and overflow are looked for:
-    the function is called with its arguments scaled, up to very large and small numbers.
+    the function is called with its arguments scaled, up to very large and small numbers. Of a CUDA kernel it is said
+    how its derivative works; it is launched on the CPU, no GPU is needed.
     """
-    from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
+    from irad.api.kernels import kernel_of  # this and the next load Numba
+    from irad.cli.target import arguments_of, launch_of, load_function, positions_of
 
     if rtol is not None and not 0.0 <= rtol < inf:
         raise click.UsageError(f"--rtol {rtol}: give a number, 0 or more")
     function, module = load_function(target)
     given = arguments_of(function, module, expression, signature)
-    positions = positions_of(function, wrt, argnums)
-    session = _Session(function, given, positions, seed)
+    kernel = kernel_of(function)
+    positions = positions_of(function if kernel is None else kernel.py_func, wrt, argnums)
+    launched = launch_of(kernel, launch, module)
+    subject, kind = (function, _Session) if kernel is None else (launched, _KernelSession)
+    session = kind(subject, given, positions, seed)
     supported = session.supported()
-    if not supported.supported:
+    if not supported.supported or (kernel is not None and launch is None):
         _finish(as_json, supported, None, ())
     ranges = _ranges(function, domains)
     gradient = session.gradient(points, ranges, rtol)
-    weak = session.weak_points() if probe and not gradient.primal and not gradient.unsteady else ()
+    finds = probe and kernel is None and not gradient.primal and not gradient.unsteady
+    weak = session.weak_points() if finds else ()
     _finish(as_json, supported, gradient, weak)
 
 
@@ -102,11 +113,15 @@ class _Session:
     """The steps of a check, each with its sign of life on the terminal."""
 
     def __init__(self, function: Any, given: tuple[Any, ...], positions: tuple[int, ...] | None, seed: int) -> None:
-        from irad.api.functions import primal_of
         from irad.testing.samples import samples
 
-        self._primal, self._given, self._positions, self._seed = primal_of(function), given, positions, seed
+        self._primal, self._given, self._positions, self._seed = self._of(function), given, positions, seed
         self._values = samples(given, seed)
+
+    def _of(self, function: Any) -> Any:
+        from irad.api.functions import primal_of
+
+        return primal_of(function)
 
     def supported(self) -> CheckReport:
         """Everything that is not supported."""
@@ -159,6 +174,29 @@ class _Session:
             raise raised(self._primal, error, f"give --args with a point where it runs{hint}") from None
 
 
+class _KernelSession(_Session):
+    """The same of a kernel with the configuration of a launch; without one, only what is supported is asked for."""
+
+    def _of(self, function: Any) -> Any:
+        return function
+
+    def _run_once(self) -> None:
+        from irad.api.kernels import launched_of
+        from irad.cli.target import raised
+        from irad.data.copies import copied
+        from irad.testing.gradients.kernels import KernelProgram
+
+        launched = launched_of(self._primal)
+        assert launched is not None, "the gradient is checked of launches"
+        try:
+            with working("compiling"):
+                KernelProgram(launched)(*copied(self._values), finds_faults=True)
+        except IradError:
+            raise
+        except Exception as error:  # of Numba, which compiles the kernel: it is shown in a line
+            raise raised(launched.kernel, error, "give --args and --launch with which the kernel runs") from None
+
+
 def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
     from irad.cli.target import positions_of
 
@@ -181,7 +219,7 @@ def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
 
 def _finish(as_json: bool, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]) -> None:
     """Shows what was found, and ends the process with status 1 unless all is right."""
-    right = supported.supported and gradient is not None and gradient.right
+    right = supported.supported and (gradient.right if gradient is not None else bool(supported.plan))
     if as_json:
         click.echo(json.dumps(_as_dict(right, supported, gradient, weak), indent=2))
     else:
@@ -209,6 +247,7 @@ def _as_dict(
         "function": supported.function,
         "arguments": [{"name": name, "type": kind} for name, kind in supported.arguments],
         "unsupported": problems,
+        "plan": list(supported.plan),
         "gradient": None if gradient is None else gradient.to_dict(),
         "weak_points": [asdict(each) for each in weak],
     }
@@ -219,6 +258,8 @@ def _show(
 ) -> None:
     console.print(Text(str(supported)), soft_wrap=True)  # messages have lines of their own
     if gradient is None:
+        if supported.plan:
+            console.print(Text("\nGive --launch 'BLOCKS, THREADS' to have the gradient checked."))
         return
     console.print()
     console.print(_gradient_table(gradient))

@@ -146,6 +146,30 @@ def arguments_of(f: Any, module: ModuleType, expression: str | None, signature: 
     )
 
 
+def launch_of(kernel: Any, expression: str | None, module: ModuleType) -> Any:
+    """A kernel's derivative with the configuration of a launch; the kernel where none is given, None for a function.
+
+    Args:
+        kernel: the kernel; None where the target is a function.
+        expression: Python: blocks and threads, separated by a comma.
+        module: where names in the expression are looked up.
+
+    Raises:
+        click.UsageError: it is the configuration of no launch, or given for a function.
+    """
+    if expression is None:
+        return kernel
+    if kernel is None:
+        raise click.UsageError("--launch is for CUDA kernels, and the target is a function")
+    import irad.cuda  # imports numba.cuda
+
+    configuration = _evaluate(expression, dict(vars(module)), "--launch")
+    try:
+        return irad.cuda.grad(kernel)[configuration]
+    except SignatureError as error:
+        raise click.UsageError(f"--launch {expression}: {error.problem}; {error.remedy}") from None
+
+
 def _types(signature: str) -> tuple[Any, ...]:
     found = _evaluate(signature, dict(vars(numba.types)), "--sig")
     if hasattr(found, "args"):  # float64(float64[::1]): a signature with its result

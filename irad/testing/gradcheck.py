@@ -11,6 +11,7 @@ import numpy as np
 
 from irad.api.check import types_of
 from irad.api.functions import primal_of
+from irad.api.kernels import is_kernel, launched_of, no_configuration
 from irad.api.positions import check_positions, chosen
 from irad.data.floats import has_floats, read_floats, with_floats
 from irad.data.precision import in_types_of
@@ -83,7 +84,9 @@ def gradcheck(
     it is instead what the conventions of several operations add up to, the verdict is "not differentiable there".
 
     Args:
-        f: a Numba function, or a plain one, which is compiled.
+        f: a Numba function, or a plain one, which is compiled; or a CUDA kernel with the configuration of a launch,
+            ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]``, which runs on the executor, and
+            whose written arrays are checked. It has the modes "autodiff" and "jvp", and no complex steps.
         args: where to check; copied for every call.
         argnums: positions to differentiate with respect to; by default all that hold floats. The others are constants.
         argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
@@ -121,13 +124,22 @@ def gradcheck(
         >>> gradcheck(energy, np.array([0.3, 1.2])).verdict.value
         'right'
     """
-    check_modes(modes)
+    launched = launched_of(f)
+    kind: type[CheckedFunction] = CheckedFunction
+    if launched is not None:
+        from irad.testing.gradients.kernels import CheckedKernel  # imports numba.cuda
+
+        kind = CheckedKernel
+    elif is_kernel(f):
+        raise no_configuration(f, "irad.testing.gradcheck")
+    check_modes(modes, kind.modes)
     counts = {"points": points, "cotangents": cotangents, "directions": directions}
     check_settings(rtol, atol, {**counts, "max_partials": max_partials, "seed": seed})
     settings = Settings(
         tuple(modes), Tolerances(rtol, atol), points, cotangents, max_partials, directions, seed, complex_step, options
     )
-    subject = CheckedFunction(f, args, chosen(f, argnums, argnames, None), domain or {})
+    named = f if launched is None else launched.kernel.py_func
+    subject = kind(launched or f, args, chosen(named, argnums, argnames, None), domain or {})
     report = _Run(subject, settings, progress).report()
     if raises and not report.right:
         raise GradcheckError(report)
@@ -135,27 +147,40 @@ def gradcheck(
 
 
 class CheckedFunction:
-    """The function and its arguments, looked at."""
+    """The function and its arguments, looked at.
+
+    Attributes:
+        modes: ways in which its derivative can be made.
+        takes_complex: whether it may be compiled for complex numbers.
+    """
+
+    modes: Mapping[str, Callable[[Trial], Answer]] = MODES
+    takes_complex = True
 
     def __init__(
         self,
-        f: Callable[..., Any],
+        f: Any,
         args: tuple[Any, ...],
         argnums: int | Sequence[int] | None,
         domain: Mapping[int, Range],
     ) -> None:
-        self.primal, self.values = primal_of(f), (args := tuple(map(packed, args)))
+        self.primal: Any = primal_of(f)
+        self.values = args = tuple(map(packed, args))
         self.location = location_of(self.primal.py_func)
         types = types_of(self.primal, args)
         wanted = default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)
         self.names = tuple(self._name(i) for i in range(len(args)))
-        self.active = tuple(i in wanted and _can_be_varied(value) for i, value in enumerate(args))
+        self.active = tuple(i in wanted and can_be_varied(value) for i, value in enumerate(args))
         self.not_checked = tuple(
             f"{self.names[i]}, a {type(args[i]).__name__}: gradcheck cannot vary the numbers in it"
             for i in wanted
             if i < len(args) and not self.active[i]
         )
         self.bounds = {position: self._bounds(position, limits) for position, limits in domain.items()}
+
+    def trial(self, values: tuple[Any, ...], options: Options | None) -> Trial:
+        """A call at a point."""
+        return Trial(self.primal, values, self.active, options=options, unit=True, nudges=False)
 
     @property
     def name(self) -> str:
@@ -231,7 +256,7 @@ class _Run:
 
     def _point(self, number: int, values: tuple[Any, ...]) -> None:
         settings, subject = self._settings, self._subject
-        trial = Trial(subject.primal, values, subject.active, options=settings.options, unit=True, nudges=False)
+        trial = subject.trial(values, settings.options)
         if number:
             try:
                 unfit = "" if np.all(np.isfinite(read_floats(trial.plain[0]))) else "its value is infinite or NaN"
@@ -259,7 +284,7 @@ class _Run:
     def _compare(self, trial: Trial, mode: str, number: int) -> None:
         if not any(trial.active):
             return
-        answer = MODES[mode](trial)
+        answer = self._subject.modes[mode](trial)
         if not _alike(replace(trial).plain[0], trial.plain[0]):
             self._unsteady = (
                 "two plain calls with the same arguments return different values (random numbers, or state)"
@@ -267,8 +292,9 @@ class _Run:
         self._primal = self._wrong_primal(trial, answer)
         if self._unsteady or self._primal or answer.objective.is_constant:
             return
+        complex_step = self._settings.complex_step and self._subject.takes_complex
         reference = reference_for(
-            answer.objective, trial.active, self._subject.bounds, self._settings.seed, self._settings.complex_step
+            answer.objective, trial.active, self._subject.bounds, self._settings.seed, complex_step
         )
         generator = np.random.default_rng((self._settings.seed, number, trial.draw))
         for position, got in enumerate(answer.run.cotangents):
@@ -303,7 +329,7 @@ class _Run:
         return gradients_match(answer.run.cotangents, trial.values) or ""
 
 
-def _can_be_varied(value: Any) -> bool:
+def can_be_varied(value: Any) -> bool:
     """Whether there are floats in a value, and none in instances of compiled classes."""
     return has_floats(value) and not any(any(members(each)) for each in flattened(value))
 

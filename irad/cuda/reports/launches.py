@@ -19,13 +19,14 @@ def annotated_copies(values: tuple[Any, ...], positions: Collection[int]) -> lis
         values: arguments of a kernel; arrays of a GPU are copied to the host.
         positions: of those that have a derivative.
     """
-    on_host = copied(mapped(_on_host, values))
-    shadows = mapped(_cleared, copied(on_host))
-    pairs = enumerate(zip(on_host, shadows, strict=True))
+    copies = copied(mapped(on_host, values))
+    shadows = mapped(_cleared, copied(copies))
+    pairs = enumerate(zip(copies, shadows, strict=True))
     return [_annotated(*pair) if position in positions else Const(pair[0]) for position, pair in pairs]
 
 
-def _on_host(value: Any) -> Any:
+def on_host(value: Any) -> Any:
+    """An array of a GPU as one of NumPy; everything else as it is."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__cuda_array_interface__"):
         return value
     return value.copy_to_host() if hasattr(value, "copy_to_host") else value.get()

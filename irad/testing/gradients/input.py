@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from math import inf
 from typing import Any, Final
@@ -17,12 +17,12 @@ from irad.testing.gradients.reference import Bounds
 _LEAST: Final = {"points": 1, "cotangents": 1, "directions": 1, "max_partials": 0, "seed": 0}
 
 
-def check_modes(modes: Sequence[str]) -> None:
-    """Refuses modes that there are not."""
-    if not modes or any(mode not in MODES for mode in modes):
+def check_modes(modes: Sequence[str], known: Collection[str] = tuple(MODES)) -> None:
+    """Refuses modes that there are not, or not of what is checked."""
+    if not modes or any(mode not in known for mode in modes):
         raise SignatureError(
             f"modes={modes!r} names no mode of irad",
-            f"use some of {', '.join(map(repr, MODES))}",
+            f"use some of {', '.join(map(repr, known))}",
             "a mode is a way of irad to make the derivative that is checked",
             HERE,
         )
