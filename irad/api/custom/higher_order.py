@@ -129,7 +129,7 @@ def pull(config: Any, f: Any, leading: Any, shadows: Any, argument: Any, values:
     Args:
         config: that of the rule.
         f: the compiled function.
-        leading: a tuple of its first arguments: numbers and arrays.
+        leading: a tuple of its first arguments: numbers, arrays, and tuples of these.
         shadows: for each of these a shadow to add to, if it is an array, or None.
         argument: the argument of the rule, a tuple, that says which of its other arguments are active; None if all
             are to be constant.
@@ -240,7 +240,7 @@ def push(config: Any, f: Any, leading: Any, tangents: Any, argument: Any) -> Any
         config: that of the rule.
         f: the compiled function.
         leading: a tuple of its first arguments.
-        tangents: for each of these its tangent, or None.
+        tangents: for each of these its tangent, if it is no tuple, or None.
         argument: the argument of the rule, a tuple, with its other arguments.
 
     Raises:
@@ -295,7 +295,7 @@ def _pull_typed(
     active = [leaf for leaf in leaves_of(values, "values") if leaf.path in paths]
     at = {leaf: f"sums[{i}]" for i, leaf in enumerate(active)}
     firsts = [(each, leaves_of(each, f"leading[{i}]")) for i, each in enumerate(leading)]
-    written = {leaf: f"shadows[{i}]" for i, (_, (leaf,)) in enumerate(firsts) if shadows[i] != types.none}
+    written = {leaf: f"shadows[{i}]" for i, (_, parts) in enumerate(firsts) for leaf in parts if _has(shadows[i])}
     if not at and not written:
         return lambda config, f, leading, shadows, argument, values, cotangent, sums: sums
     rest = _parts(values, "values")
@@ -348,7 +348,7 @@ def _push_typed(config: Any, f: Any, leading: Any, tangents: Any, argument: Any)
     active = {leaf.path for leaf in _active(argument, "push")}
     firsts = [(each, leaves_of(each, f"leading[{i}]")) for i, each in enumerate(leading)]
     rest = _parts(argument.types[0], "argument.value")
-    given = [f"tangents[{i}]" if tangents[i] != types.none else "" for i in range(len(leading))]
+    given = [f"tangents[{i}]" if _has(tangents[i]) else "" for i, (_, parts) in enumerate(firsts) for _ in parts]
     leaves = [leaf for _, parts in [*firsts, *rest] for leaf in parts]
     for leaf in leaves[len(given) :]:
         given.append(leaf.of("argument.tangent") if leaf.path in active else "")
@@ -359,6 +359,10 @@ def _push_typed(config: Any, f: Any, leading: Any, tangents: Any, argument: Any)
     chosen = "".join(f"{each}, " for each in given if each)
     call = f"derivative(({chosen}), {values})" if wanted else f"flat({values}), None"
     return _function("push(config, f, leading, tangents, argument)", [f"return {call}"], scope)
+
+
+def _has(kind: Any) -> bool:
+    return bool(kind != types.none)
 
 
 def _parts(values: Any, root: str) -> list[tuple[Any, list[Leaf]]]:

@@ -1,0 +1,134 @@
+"""Krylov methods: conjugate gradients, GMRES with restarts, stabilised bi-conjugate gradients.
+
+Each is made for a compiled operator, as ``(settings, b, args) -> x``; the settings are those of `krylov_of`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+
+@register_jitable
+def _norm(v):  # type: ignore[no-untyped-def]
+    return np.sqrt(np.dot(v, v))
+
+
+def _cg(operator: Any) -> Any:
+    @njit
+    def conjugate_gradients(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, _ = settings
+        x = start.copy()
+        r = b - operator(x, *args)
+        p, square, small = r.copy(), np.dot(r, r), max(relative * _norm(b), absolute)
+        for _ in range(limit):
+            if np.sqrt(square) <= small:
+                return x
+            product = operator(p, *args)
+            curvature = np.dot(p, product)
+            if not curvature > 0.0:
+                raise ValueError("irad.implicit.cg is given an operator that is not positive definite")
+            x += square / curvature * p
+            r -= square / curvature * product
+            before, square = square, np.dot(r, r)
+            p = r + square / before * p
+        if np.sqrt(square) <= small:
+            return x
+        raise ValueError("irad.implicit.cg did not converge within maxiter products")
+
+    return conjugate_gradients
+
+
+@register_jitable
+def _rotate(column, rotations, rest, k):  # type: ignore[no-untyped-def]
+    """Makes a column of the Hessenberg matrix one of a triangular matrix, and the right side with it."""
+    for i in range(k):
+        c, s = rotations[i]
+        column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
+    length = np.hypot(column[k], column[k + 1])
+    c, s = (column[k] / length, column[k + 1] / length) if length > 0.0 else (1.0, 0.0)
+    rotations[k, 0], rotations[k, 1] = c, s
+    column[k] = length
+    rest[k], rest[k + 1] = c * rest[k], -s * rest[k]
+
+
+def _gmres(operator: Any) -> Any:
+    @njit
+    def minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, restart = settings
+        x, small, products = start.copy(), max(relative * _norm(b), absolute), 0
+        most = max(1, min(restart, b.size))
+        basis, triangle = np.zeros((most + 1, b.size)), np.zeros((most, most + 1))
+        rotations, rest = np.zeros((most, 2)), np.zeros(most + 1)
+        while True:
+            r = b - operator(x, *args)
+            size = _norm(r)
+            if size <= small:
+                return x
+            if products >= limit or not np.isfinite(size):
+                raise ValueError("irad.implicit.gmres did not converge within maxiter products")
+            basis[0], rest[0], count = r / size, size, 0
+            while count < most and products < limit and abs(rest[count]) > 0.5 * small:
+                w = operator(basis[count], *args).copy()
+                column = triangle[count]
+                before = _norm(w)
+                for i in range(count + 1):
+                    column[i] = np.dot(basis[i], w)
+                    w -= column[i] * basis[i]
+                length = _norm(w)
+                column[count + 1] = length if length > 1e-14 * before else 0.0
+                if column[count + 1] > 0.0:
+                    basis[count + 1] = w / length
+                _rotate(column, rotations, rest, count)
+                products, count = products + 1, count + 1
+                if column[count] == 0.0 or column[count - 1] == 0.0:
+                    break
+            if triangle[count - 1, count - 1] == 0.0:
+                raise ValueError("irad.implicit.gmres is given a singular operator")
+            for k in range(count - 1, -1, -1):
+                for i in range(k + 1, count):
+                    rest[k] -= triangle[i, k] * rest[i]
+                rest[k] /= triangle[k, k]
+                x += rest[k] * basis[k]
+
+    return minimal_residuals
+
+
+def _bicgstab(operator: Any) -> Any:
+    @njit
+    def stabilised(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, _ = settings
+        x = start.copy()
+        r = b - operator(x, *args)
+        shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
+        rho, alpha, omega, small = 1.0, 1.0, 1.0, max(relative * _norm(b), absolute)
+        for _ in range(limit):
+            if _norm(r) <= small:
+                return x
+            before, rho = rho, np.dot(shadow, r)
+            if rho == 0.0 or omega == 0.0:  # a breakdown: begin anew from here
+                shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
+                before, rho, alpha, omega = 1.0, np.dot(r, r), 1.0, 1.0
+            p = r + rho / before * alpha / omega * (p - omega * v)
+            v = operator(p, *args).copy()
+            along = np.dot(shadow, v)
+            if along == 0.0:
+                raise ValueError("irad.implicit.bicgstab broke down: use irad.implicit.gmres")
+            alpha = rho / along
+            s = r - alpha * v
+            t = operator(s, *args).copy()
+            square = np.dot(t, t)
+            omega = np.dot(t, s) / square if square > 0.0 else 0.0
+            x += alpha * p + omega * s
+            r = s - omega * t
+        if _norm(r) <= small:
+            return x
+        raise ValueError("irad.implicit.bicgstab did not converge within maxiter steps")
+
+    return stabilised
+
+
+METHODS: Final = {"cg": _cg, "gmres": _gmres, "bicgstab": _bicgstab}

@@ -1,0 +1,199 @@
+"""Roots: Newton's method with a line search, and Brent's in a bracket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from irad.api.functions import primal_of, remembered
+from irad.frontend.calls.raising import public
+from irad.implicit import systems
+from irad.implicit.offering import offer, tuple_of
+from irad.implicit.theorem import implicit
+from irad.implicit.unknowns import shaped, size_of, started, vector
+
+
+@public
+def newton(
+    func: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    tol: float = 1e-10,
+    maxiter: int = 50,
+    matrix_free: bool = False,
+) -> Any:
+    """The solution of ``func(x, *args) = 0`` by Newton's method with a line search, with its derivative.
+
+    It can be called from Python and in compiled code. The derivative by ``args`` is that of the solution: its cost does
+    not depend on the number of steps. The one by ``x0`` is zero.
+
+    Args:
+        func: returns what has the structure of ``x``; irad differentiates it by ``x``.
+        x0: where to begin: a number, an array of any shape, or a tuple of these.
+        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        tol: of the largest part of ``func``.
+        maxiter: the most steps.
+        matrix_free: takes steps and derivatives by GMRES, with products of the derivative and a vector in place of the
+            Jacobian: for many unknowns; a literal in compiled code.
+
+    Returns:
+        The solution, in new memory.
+
+    Raises:
+        SignatureError: ``func`` is not a function that Numba compiles.
+        ValueError: there is no solution within ``maxiter`` steps.
+
+    Where the derivative of ``func`` by ``x`` cannot be inverted, LinAlgError is raised (ZeroDivisionError for numbers).
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.implicit import newton
+        >>> from numba import njit
+        >>> @njit
+        ... def kepler(anomaly, eccentricity, mean):
+        ...     return anomaly - eccentricity * np.sin(anomaly) - mean
+        >>> @njit
+        ... def anomaly(mean):
+        ...     return newton(kepler, mean, (0.5, mean))
+        >>> round(irad.grad(anomaly)(0.0), 9)
+        2.0
+    """
+    return _newton(primal_of(func), matrix_free)((x0, float(tol), int(maxiter)), tuple_of(args))
+
+
+def _newton(residual: Any, matrix_free: bool) -> Any:
+    def make() -> Any:
+        if matrix_free:
+            steps = _newton_steps(residual, systems.steps_by_gmres(residual))
+            return implicit(steps, residual, systems.matrix_free(residual))
+        chosen = systems.dense(residual)
+        return implicit(_newton_steps(residual, chosen[0]), residual, chosen)
+
+    return remembered(residual, (newton, matrix_free), make)
+
+
+def _newton_steps(residual: Any, solved: Any) -> Any:
+    @njit
+    def steps(settings, *args):  # type: ignore[no-untyped-def]
+        x0, tolerance, limit = settings
+        x = started(x0)
+        value = vector(residual(x, *args), x)
+        for _ in range(limit):
+            size = size_of(value)
+            if size <= tolerance:
+                return x
+            step, length = solved(settings, x, args, value), 1.0
+            trial = shaped(vector(x, x) - step, x)
+            value = vector(residual(trial, *args), x)
+            while not size_of(value) < size and length > 1e-6:
+                length *= 0.5
+                trial = shaped(vector(x, x) - length * step, x)
+                value = vector(residual(trial, *args), x)
+            x = trial
+        if size_of(value) <= tolerance:
+            return x
+        raise ValueError("irad.implicit.newton found no solution within maxiter steps")
+
+    return steps
+
+
+offer(newton, _newton, "(x0, tol, maxiter), tuple_of(args)", literals=("matrix_free",))
+
+
+@public
+def brentq(
+    f: Callable[..., Any],
+    a: float,
+    b: float,
+    args: Any = (),
+    xtol: float = 2e-12,
+    rtol: float = 8.881784197001252e-16,
+    maxiter: int = 100,
+) -> float:
+    """A root of a function of a number in an interval by Brent's method, with its derivative by ``args``.
+
+    It can be called from Python and in compiled code.
+
+    Args:
+        f: takes a number, and ``args`` behind it, and returns a number.
+        a: an end of the interval, at which ``f`` has another sign than at the other end.
+        b: the other end.
+        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        xtol: of the root.
+        rtol: the same relative to the root.
+        maxiter: the most steps.
+
+    Returns:
+        The root.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles.
+        ValueError: ``f`` has the same sign at both ends, or there is no root within ``maxiter`` steps.
+
+    A derivative raises ZeroDivisionError where that of ``f`` by ``x`` is zero.
+
+    Source:
+        Brent: Algorithms for minimization without derivatives, Prentice-Hall 1973, chapter 4.
+
+    Examples:
+        >>> import irad
+        >>> from irad.implicit import brentq
+        >>> from numba import njit
+        >>> @njit
+        ... def cube(x, a):
+        ...     return x**3 - a
+        >>> round(irad.grad(lambda a: brentq(cube, 0.0, 10.0, (a,)))(8.0), 9)
+        0.083333333
+    """
+    settings = float(a), float(b), float(xtol), float(rtol), int(maxiter)
+    found: float = _brentq(primal_of(f))(settings, tuple_of(args))
+    return found
+
+
+def _brentq(f: Any) -> Any:
+    return remembered(f, (brentq,), lambda: implicit(_brent_steps(f), f, systems.dense(f)))
+
+
+def _brent_steps(f: Any) -> Any:
+    @njit
+    def steps(settings, *args):  # type: ignore[no-untyped-def]
+        low, high, absolute, relative, limit = settings
+        a, b = float(low), float(high)
+        at_a, at_b = f(a, *args), f(b, *args)
+        if not (min(at_a, at_b) <= 0.0 <= max(at_a, at_b)):
+            raise ValueError("irad.implicit.brentq is given an interval at whose ends f has the same sign")
+        c, at_c, step, before = a, at_a, b - a, b - a
+        for _ in range(limit):
+            if (at_b > 0.0) == (at_c > 0.0) and at_b != 0.0:
+                c, at_c, step, before = a, at_a, b - a, b - a
+            if abs(at_c) < abs(at_b):
+                a, at_a, b, at_b, c, at_c = b, at_b, c, at_c, b, at_b
+            small, half = 0.5 * (absolute + relative * abs(b)), 0.5 * (c - b)
+            if at_b == 0.0 or abs(half) <= small:
+                return b
+            is_taken = False
+            if abs(before) > small and abs(at_a) > abs(at_b):
+                s = at_b / at_a
+                p, q = 2.0 * half * s, 1.0 - s
+                if a != c:
+                    q, r = at_a / at_c, at_b / at_c
+                    p = s * (2.0 * half * q * (q - r) - (b - a) * (r - 1.0))
+                    q = (q - 1.0) * (r - 1.0) * (s - 1.0)
+                p, q = (p, -q) if p > 0.0 else (-p, q)
+                if 2.0 * p < min(3.0 * half * q - abs(small * q), abs(before * q)):
+                    before, step, is_taken = step, p / q, True
+            if not is_taken:
+                step, before = half, half
+            a, at_a = b, at_b
+            b += step if abs(step) > small else np.copysign(small, half)
+            at_b = f(b, *args)
+        raise ValueError("irad.implicit.brentq found no root within maxiter steps")
+
+    return steps
+
+
+offer(brentq, _brentq, "(a, b, xtol, rtol, maxiter), tuple_of(args)")

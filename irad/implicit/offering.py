@@ -1,0 +1,61 @@
+"""How compiled code calls the solvers of this folder: the function that is solved is known when a call is typed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba.core import types
+from numba.extending import overload
+
+from irad.api.nopython import function_behind, literal
+from irad.frontend.generated import function_from
+
+_FILE: Final = "irad.implicit"
+
+
+def offer(
+    function: Callable[..., Any],
+    make: Callable[..., Any],
+    call: str,
+    *,
+    literals: tuple[str, ...] = (),
+    **scope: Any,
+) -> None:
+    """Lets compiled code call a function of this folder.
+
+    Args:
+        function: what Python calls; its first argument is a function.
+        make: from the dispatcher of that, and the values of ``literals``, what is called.
+        call: its arguments, as an expression of the parameters.
+        literals: the parameters that have to be literals.
+        scope: what else the expression refers to.
+    """
+    parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
+    defaults = {f"default_{each.name}": each.default for each in parameters if each.default is not each.empty}
+    head = ", ".join(each.name + f"=default_{each.name}" * (f"default_{each.name}" in defaults) for each in parameters)
+    names = [each.name for each in parameters]
+    name = function.__name__
+
+    def typed(*given: Any) -> Any:
+        kinds = dict(zip(names, given, strict=True))
+        chosen = make(function_behind(given[0]), *(literal(kinds[each], each) for each in literals))
+        source = f"def {name}({head}):\n    return solve({call})\n"
+        return function_from(name, source, _FILE, {"solve": chosen, "tuple_of": tuple_of, **scope, **defaults})
+
+    source = f"def {name}({head}):\n    return typed({', '.join(names)})\n"
+    declared = function_from(name, source, _FILE, {"typed": typed, **defaults})
+    overload(function, prefer_literal=True, strict=False)(declared)
+
+
+def tuple_of(args: Any) -> Any:
+    """Further arguments as a tuple: one that is not in a tuple is the only one."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+@overload(tuple_of, strict=False)
+def _tuple_of_typed(args: Any) -> Any:
+    if isinstance(args, types.BaseTuple):
+        return lambda args: args
+    return lambda args: (args,)
