@@ -257,8 +257,8 @@ class _Wrapper:
             units = build.byte_offset(self.trailing["report"], 8 * REPORT_WORDS)
             build.store(units, build.byte_offset(tape, ARENA.offset("meter")))
         if self.derivative.table is not None:
-            number = report_words(self.derivative) - 1
-            call = build.load(I64, build.byte_offset(self.trailing["report"], 8 * number))
+            last = report_words(self.derivative) - 1
+            call = build.load(I64, build.byte_offset(self.trailing["report"], 8 * last))
             build.store(call, build.byte_offset(tape, ARENA.offset("watched_call")))
             build.store(ConstantNull(PTR), build.byte_offset(tape, ARENA.offset("activation")))
             for offset, value in ((BLOCK_NUMBER, block), (THREAD_NUMBER, thread)):

@@ -11,14 +11,14 @@ differentiated. The functions, null where there is none, are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir.builder import Builder
 from irad.ir.instructions import Call, CallSite, replace_uses
 from irad.ir.module import Function, Module
-from irad.ir.types import DOUBLE, FLOAT, function_type
+from irad.ir.types import DOUBLE, FLOAT, Type, function_type
 from irad.ir.values import Value
 from irad.rules.cuda.linear import STOP
 from irad.ruleset.interface import PURE, CallRule, ReverseContext, Rule, TangentContext
@@ -28,7 +28,7 @@ PART: Final = "irad.cuda.rule_part."
 """How the symbols of a rule's functions begin."""
 FROM_BODY: Final = "from_body"
 """A word in the symbol: forward mode may differentiate the body of the function."""
-_FLOATS: Final = {FLOAT: "f32", DOUBLE: "f64"}
+_FLOATS: Final[Mapping[Type, str]] = {FLOAT: "f32", DOUBLE: "f64"}
 _GIVEN: Final = 4  # where the arguments of the function begin
 
 

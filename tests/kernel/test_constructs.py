@@ -71,6 +71,23 @@ def is_overwritten_in_global_memory(x, y):
     y[i] = v
 
 
+@checked(X, np.zeros(2))
+def largest_of_a_block(x, y):
+    """What the refusal of atomic maxima recommends."""
+    part = cuda.shared.array(32, float64)
+    t = cuda.threadIdx.x
+    part[t] = x[cuda.grid(1)] ** 2
+    cuda.syncthreads()
+    half = 16
+    while half > 0:
+        if t < half:
+            part[t] = max(part[t], part[t + half])
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        y[cuda.blockIdx.x] = part[0]
+
+
 @checked(X, Y, 50)
 def leaves_early(x, y, n):
     s = cuda.shared.array(32, float64)

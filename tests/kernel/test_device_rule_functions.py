@@ -57,7 +57,7 @@ def product_augmented(config, x, n, a):
 
 def product_reverse(config, cotangent, tape, x, n, a):
     """Marked by factors: ten times the derivative by a, twenty times that of x·x for x."""
-    if is_active(a) and not config.overwritten[0]:
+    if is_active(a) and not config.overwritten[0] and config.has_cotangent and cotangent is not None:
         by_a = 10.0 * cotangent * tape[0] ** 2 * n.value
     else:
         by_a = a.shadow
@@ -65,7 +65,7 @@ def product_reverse(config, cotangent, tape, x, n, a):
 
 
 def product_forward(config, x, n, a):
-    change = 40.0 * x.value * x.tangent * n.value * a.value
+    change = 40.0 * x.value * x.tangent * n.value * a.value if config.needs_shadow else None
     if is_active(a):
         change += a.tangent * x.value**2
     return product(x.value, n.value, a.value), change
@@ -200,6 +200,10 @@ def uses_a_shadow(config, x, n, a):
     return AugmentedReturn(x.shadow, None, None)
 
 
+def forgets_a_cotangent(config, cotangent, tape, x, n, a):
+    return None, None, cotangent
+
+
 def returns_a_number(config, x, n, a):
     return 1.0
 
@@ -218,6 +222,13 @@ def test_refusals(augmented: Callable[..., Any], named: str, ruled: Callable[...
     irad.rules.augmented_primal(product)(augmented)
     ruled(product_reverse)
     with pytest.raises(UnsupportedError, match=named):
+        gradient(once)
+
+
+def test_a_cotangent_that_is_missing_is_refused(ruled: Callable[..., None]):
+    ruled(product_augmented)
+    irad.rules.reverse(product)(forgets_a_cotangent)
+    with pytest.raises(UnsupportedError, match="returns none in the place of a number"):
         gradient(once)
 
 

@@ -52,8 +52,7 @@ def plain_function(
     if len(names) != before + len(active) or definition.args.vararg or definition.args.kwonlyargs:
         raise source.refused(definition, "takes other arguments than (config, " + "…, " * (before > 1) + "arguments…)")
     arguments = dict(zip(names[before:], active, strict=True))
-    known = RuleConfig(True, False, kind == "reverse", *[(False,) * (len(active) + 1)] * 3, True, options=Options())
-    body = _Plain(source, arguments, names[0], names[1] if before > 1 else None, known)
+    body = _Plain(source, arguments, names[0], names[1] if before > 1 else None, _configuration(kind, len(active)))
     taken = [*names[1:], *(_TANGENT.format(each) for each, on in arguments.items() if on and kind == "forward")]
     definition.body = body.statements(definition.body)
     definition.args = ast.arguments([], [ast.arg(each) for each in taken], None, [], [], None, [])
@@ -63,6 +62,22 @@ def plain_function(
     exec(code, scope)  # the user's own text, less what is decided
     made: Callable[..., Any] = scope[definition.name]
     return made
+
+
+def _configuration(kind: str, count: int) -> RuleConfig:
+    """Of a rule in a kernel, which takes part wherever it may."""
+    none, is_forward = (False,) * count, kind == "forward"
+    return RuleConfig(
+        needs_primal=True,
+        needs_shadow=is_forward,
+        has_cotangent=not is_forward,
+        overwritten=(*none, False),
+        written=none,
+        returned=none,
+        is_seen=True,
+        width=1,
+        options=Options(),
+    )
 
 
 @dataclass(frozen=True)
@@ -174,12 +189,14 @@ class _Plain(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
-        if isinstance(node.value, ast.Constant) and isinstance(node.slice, ast.Constant):
-            return ast.copy_location(ast.Constant(node.value.value[node.slice.value]), node)
-        return node
+        match node:
+            case ast.Subscript(ast.Constant(tuple() as held), ast.Constant(int() as index)):
+                return ast.copy_location(ast.Constant(held[index]), node)
+            case _:
+                return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        name = node.value.id if isinstance(node.value, ast.Name) else None
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
         if name == self.config:
             return ast.copy_location(ast.Constant(getattr(self.known, node.attr)), node)
         if name not in self.arguments:

@@ -209,11 +209,11 @@ class _Call:
         return builder.bitcast(function, _POINTER)
 
     def number(self, context: Any, builder: Any, value: Any, found: Any, wanted: Any, active: bool) -> Any:
-        """A number of the type that is wanted: zero where there is none, or none is wanted."""
-        if not active or found == types.none:
+        """A number of the type that is wanted; zero where none is."""
+        if not active:
             return context.get_constant(wanted, 0.0)
-        if not isinstance(found, types.Number):
-            raise self.refused(f"has a function that returns {found} for a number")
+        if not isinstance(found, types.Number) or isinstance(found, types.Complex):
+            raise self.refused(f"has a function that returns {found} in the place of a number")
         return context.cast(builder, value, found, wanted)
 
     def begin(self, context: Any, builder: Any, kind: str, given: Sequence[Any], wanted: Sequence[Any]) -> Any:
