@@ -49,6 +49,8 @@ from irad.nn.resampling.grids import grid_sample, imrotate
 from irad.nn.resampling.padding import pad_circular, pad_constant, pad_reflect, pad_repeat, pad_symmetric, pad_zeros
 from irad.nn.resampling.upsampling import upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear
 from irad.nn.sequences.ctc import ctc_loss
+from irad.nn.sequences.spectra import istft, stft
+from irad.nn.sequences.windows import hamming_window, hann_window
 from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
 
 __all__ = [
@@ -71,11 +73,14 @@ __all__ = [
     "glu",
     "grid_sample",
     "groupnorm",
+    "hamming_window",
+    "hann_window",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "imrotate",
     "instancenorm",
+    "istft",
     "layernorm",
     "leakyrelu",
     "lisht",
@@ -105,6 +110,7 @@ __all__ = [
     "softplus",
     "softshrink",
     "softsign",
+    "stft",
     "swish",
     "tanh",
     "tanhshrink",

@@ -1,0 +1,208 @@
+"""stft and istft: frames by unfold and fold, transforms by rocket-fft, which makes np.fft known to Numba."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numba.core.errors import NumbaTypeError
+from numba.extending import overload
+
+from irad.nn.array import Array
+from irad.nn.resampling.folding import fold, unfold
+from irad.nn.resampling.padding import pad_reflect
+
+
+@njit
+def stft(
+    x: Array,
+    n_fft: int,
+    hop_length: int | None = None,
+    window: Array | None = None,
+    center: bool = True,
+    normalized: bool = False,
+) -> Array:
+    """The spectra of short overlapping parts of signals. It needs rocket-fft: ``pip install irad[fft]``.
+
+    Args:
+        x: signals along the last axis, (…, time), float32 or float64.
+        n_fft: the length of a part.
+        hop_length: from one part to the next; a quarter of ``n_fft`` unless given.
+        window: what parts are multiplied by, of ``n_fft`` elements, or fewer with zeros on both sides; nothing unless
+            given. It has the type of ``x``.
+        center: whether signals go on beyond their ends as if reflected there, so that part k has time k · hop_length in
+            its middle.
+        normalized: whether spectra are divided by the square root of ``n_fft``.
+
+    Returns:
+        Complex numbers, (…, n_fft // 2 + 1, parts), as in PyTorch.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.stft(np.ones(8), 4, 4, center=False).real  # doctest: +SKIP
+        array([[4., 4.],
+               [0., 0.],
+               [0., 0.]])
+    """
+    hop = n_fft // 4 if hop_length is None else hop_length
+    _check_lengths(n_fft, hop)
+    full = np.ones(n_fft, x.dtype) if window is None else _of_length(window, n_fft)
+    signals = np.ascontiguousarray(x).reshape(_count(x.shape), 1, x.shape[-1])
+    if center:
+        signals = pad_reflect(signals, (n_fft // 2, n_fft // 2))
+    spectra = _rfft(_weighted(unfold(signals, n_fft, hop), full, _scale(n_fft, normalized)))
+    return spectra.reshape(x.shape[:-1] + (spectra.shape[1], spectra.shape[2]))  # noqa: RUF005 - Numba
+
+
+@njit
+def istft(
+    y: Array,
+    n_fft: int,
+    hop_length: int | None = None,
+    window: Array | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    original_length: int | None = None,
+) -> Array:
+    """The signals whose `stft` comes closest to given spectra, in the sense of least squares, as in PyTorch.
+
+    Args:
+        y: (…, n_fft // 2 + 1, parts), complex.
+        n_fft: as of `stft`.
+        hop_length: likewise.
+        window: likewise; its type is that of the result.
+        center: likewise.
+        normalized: likewise.
+        original_length: that of the signals; unless given, as much as the parts cover.
+
+    Returns:
+        (…, time).
+
+    Raises:
+        ValueError: the windows leave out some of that time.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> y = irad.nn.stft(np.arange(8.0), 4)  # doctest: +SKIP
+        >>> irad.nn.istft(y, 4)  # doctest: +SKIP
+        array([0., 1., 2., 3., 4., 5., 6., 7.])
+    """
+    hop = n_fft // 4 if hop_length is None else hop_length
+    _check_lengths(n_fft, hop)
+    bins, parts = y.shape[-2], y.shape[-1]
+    if bins != n_fft // 2 + 1:
+        _refuse_bins(bins, n_fft)
+    start, covered = n_fft // 2 if center else 0, n_fft + hop * (parts - 1)
+    length = covered - 2 * start if original_length is None else original_length
+    if parts < 1 or length < 0 or start + length > covered:
+        _refuse_duration(length, covered - start, parts)
+    full = np.ones(n_fft, y.real.dtype) if window is None else _of_length(window, n_fft)
+    frames = _irfft(np.ascontiguousarray(y).reshape(_count(y.shape[:-1]), bins, parts), n_fft)
+    weighted = _weighted(frames, full, 1.0 / _scale(n_fft, normalized))
+    sums = fold(weighted, (weighted.shape[0], 1, covered), n_fft, hop)
+    squares = _weighted(np.ones((1, n_fft, parts), full.dtype), full * full, 1.0)
+    signals = _divided(sums, fold(squares, (1, 1, covered), n_fft, hop), start, length)
+    return signals.reshape(y.shape[:-2] + (length,))  # noqa: RUF005 - Numba
+
+
+@njit
+def _count(shape):
+    """How many signals there are."""
+    count = 1
+    for d in range(len(shape) - 1):
+        count *= shape[d]
+    return count
+
+
+@njit
+def _scale(n_fft, normalized):
+    return 1.0 / math.sqrt(n_fft) if normalized else 1.0
+
+
+@njit
+def _of_length(window, n_fft):
+    if window.size < 1 or window.size > n_fft:
+        _refuse_window(window.size, n_fft)
+    full, left = np.zeros(n_fft, window.dtype), (n_fft - window.size) // 2
+    for k in range(window.size):
+        full[left + k] = window[k]
+    return full
+
+
+@njit
+def _weighted(frames, window, scale):
+    """Frames (signals, n_fft, parts), each multiplied by the window and by a number."""
+    y = np.empty(frames.shape, frames.dtype)
+    for n in range(frames.shape[0]):
+        for k in range(frames.shape[1]):
+            factor = frames.dtype.type(scale) * window[k]
+            for p in range(frames.shape[2]):
+                y[n, k, p] = factor * frames[n, k, p]
+    return y
+
+
+@njit
+def _divided(sums, weights, start, length):
+    """The part of sums that is asked for, divided by weights."""
+    y = np.empty((sums.shape[0], length), sums.dtype)
+    for k in range(length):
+        if not weights[0, 0, start + k] > 1e-11:
+            _refuse_gap(k)
+        for n in range(sums.shape[0]):
+            y[n, k] = sums[n, 0, start + k] / weights[0, 0, start + k]
+    return y
+
+
+def _rfft(x):
+    raise NotImplementedError("for compiled code")
+
+
+def _irfft(x, n):
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_rfft)
+def _compiled_rfft(x):
+    _require_transforms("stft")
+    return lambda x: np.fft.rfft(x, axis=1)
+
+
+@overload(_irfft)
+def _compiled_irfft(x, n):
+    _require_transforms("istft")
+    return lambda x, n: np.fft.irfft(x, n, 1)
+
+
+def _require_transforms(name: str) -> None:
+    try:  # not at the head of the file: rocket-fft is optional
+        import rocket_fft  # noqa: F401  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        message = f"irad.nn.{name} needs rocket-fft, which makes np.fft known to Numba: pip install irad[fft]"
+        raise NumbaTypeError(message) from None
+
+
+@njit
+def _check_lengths(n_fft, hop):
+    if n_fft < 1 or hop < 1:
+        raise ValueError(f"parts of length {n_fft}, {hop} apart: both must be positive")
+
+
+@njit
+def _refuse_window(size, n_fft):
+    raise ValueError(f"a window of {size} elements for parts of {n_fft}")
+
+
+@njit
+def _refuse_bins(bins, n_fft):
+    raise ValueError(f"istft: spectra with {bins} frequencies; of parts of {n_fft} they have {n_fft // 2 + 1}")
+
+
+@njit
+def _refuse_duration(length, most, parts):
+    raise ValueError(f"istft: signals of length {length} from {parts} parts, which cover {most}")
+
+
+@njit
+def _refuse_gap(place):
+    raise ValueError(f"istft: windows are zero at time {place}, so nothing is known about the signal there")
