@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irad.integrate.cubature import cubature
 from irad.integrate.quad import quad
 
-__all__ = ["quad"]
+__all__ = ["cubature", "quad"]

@@ -108,7 +108,7 @@ def panel_of(sample: Any) -> Any:
 
 
 @register_jitable
-def _total(errors, count):  # type: ignore[no-untyped-def]
+def total_of(errors, count):  # type: ignore[no-untyped-def]
     """The sum of errors, and which is the largest."""
     total, worst = 0.0, 0
     for i in range(count):
@@ -141,7 +141,7 @@ def adaptive(panel: Any) -> Any:
                     errors[i] = distance(kept, i, gauss, 0)
                     move(whole, 0, 1.0, kept, i)
                     panels += 1
-            error, worst = _total(errors, count)
+            error, worst = total_of(errors, count)
             size = distance(whole, 0, zero, 0)
             low, high = ends[worst]
             middle = 0.5 * (low + high)
@@ -154,6 +154,6 @@ def adaptive(panel: Any) -> Any:
         whole[0] = 0.0
         for i in range(count):
             move(whole, 0, 1.0, kept, i)
-        return whole, _total(errors, count)[0], panels * TABLE.shape[0]
+        return whole, total_of(errors, count)[0], panels * TABLE.shape[0]
 
     return integrate

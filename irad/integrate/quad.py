@@ -100,12 +100,14 @@ def _as_points_typed(points: Any) -> Any:
 
 
 @register_jitable
-def _first_two(result):  # type: ignore[no-untyped-def]
+def first_two(result):  # type: ignore[no-untyped-def]
+    """The value and its error."""
     return result[0], result[1]
 
 
 @register_jitable
-def _all(result):  # type: ignore[no-untyped-def]
+def all_of(result):  # type: ignore[no-untyped-def]
+    """The number of points as well."""
     return result
 
 
@@ -122,7 +124,7 @@ def _quad_typed(
     points: Any = (),
 ) -> Any:
     found = _quadrature(function_behind(f))
-    chosen = _all if literal(full_output, "full_output") else _first_two
+    chosen = all_of if literal(full_output, "full_output") else first_two
     is_tuple = isinstance(args, types.BaseTuple) or args == ()
 
     def quad(  # type: ignore[no-untyped-def]

@@ -27,7 +27,7 @@ def quadrature_of(f: Any) -> Any:
     Returns:
         ``(a, b, args, points, absolute, relative, limit) -> (value, error, count)`` with arrays of break points.
     """
-    solve = adaptive(panel_of(_values(f)))
+    solve = adaptive(panel_of(values_of(f)))
 
     @njit
     def quadrature(a, b, args, points, absolute, relative, limit):  # type: ignore[no-untyped-def]
@@ -39,7 +39,9 @@ def quadrature_of(f: Any) -> Any:
     return attach(quadrature, augmented_primal=augmented, reverse=back, forward=_forward_of(quadrature, f))
 
 
-def _values(f: Any) -> Any:
+def values_of(f: Any) -> Any:
+    """The integrand as ``(x, args)``."""
+
     @register_jitable
     def value_at(x, args):  # type: ignore[no-untyped-def]
         return f(x, *args)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 
 @njit
@@ -136,6 +137,43 @@ def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     return found
 
 
+@register_jitable
+def _diagonal(indices, indptr, i, is_before):  # type: ignore[no-untyped-def]
+    """Where the diagonal entry of a row or column is, whose other entries have to stand before it, or behind it."""
+    at = -1
+    for k in range(indptr[i], indptr[i + 1]):
+        if indices[k] == i and at < 0:
+            at = k
+        elif not (indices[k] < i if is_before else indices[k] > i):
+            raise ValueError("a sparse triangular solve is given a matrix that is not triangular")
+    if at < 0:
+        raise ValueError("a sparse triangular solve is given a matrix without an entry on the diagonal")
+    return at
+
+
+@register_jitable
+def _solved(data, indices, indptr, b, lower, by_rows):  # type: ignore[no-untyped-def]
+    """The solution of a triangular system, row by row, or column by column."""
+    n = indptr.size - 1
+    x = np.empty(n, data.dtype)
+    for i in range(n):
+        x[i] = b[i]
+    for step in range(n):
+        i = step if lower else n - 1 - step
+        at = _diagonal(indices, indptr, i, lower == by_rows)
+        if not by_rows:
+            x[i] /= data[at]
+        for k in range(indptr[i], indptr[i + 1]):
+            if k != at:
+                if by_rows:
+                    x[i] -= data[k] * x[indices[k]]
+                else:
+                    x[indices[k]] -= data[k] * x[i]
+        if by_rows:
+            x[i] /= data[at]
+    return x
+
+
 @njit
 def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: Any = True) -> Any:
     """The solution of a triangular system with a matrix in CSR.
@@ -161,22 +199,7 @@ def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         >>> csr_solve_triangular(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
-    n = indptr.size - 1
-    x = np.zeros(n, data.dtype)
-    for step in range(n):
-        i = step if lower else n - 1 - step
-        total, at = b[i] + x[i], -1
-        for k in range(indptr[i], indptr[i + 1]):
-            if indices[k] == i and at < 0:
-                at = k
-            elif indices[k] < i if lower else indices[k] > i:
-                total -= data[k] * x[indices[k]]
-            else:
-                raise ValueError("a sparse triangular solve is given a matrix that is not triangular")
-        if at < 0:
-            raise ValueError("a sparse triangular solve is given a row without an entry on the diagonal")
-        x[i] = total / data[at]
-    return x
+    return _solved(data, indices, indptr, b, lower, by_rows=True)
 
 
 @njit
@@ -204,21 +227,4 @@ def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         >>> csc_solve_triangular(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
-    n = indptr.size - 1
-    x = np.zeros(n, data.dtype)
-    for i in range(n):
-        x[i] = b[i]
-    for step in range(n):
-        j, at = step if lower else n - 1 - step, -1
-        for k in range(indptr[j], indptr[j + 1]):
-            if indices[k] == j and at < 0:
-                at = k
-        if at < 0:
-            raise ValueError("a sparse triangular solve is given a column without an entry on the diagonal")
-        x[j] /= data[at]
-        for k in range(indptr[j], indptr[j + 1]):
-            if indices[k] > j if lower else indices[k] < j:
-                x[indices[k]] -= data[k] * x[j]
-            elif k != at:
-                raise ValueError("a sparse triangular solve is given a matrix that is not triangular")
-    return x
+    return _solved(data, indices, indptr, b, lower, by_rows=False)

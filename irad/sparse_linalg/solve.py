@@ -10,6 +10,7 @@ from numba.extending import register_jitable
 
 from irad.api.custom.rules import augmented_primal, forward, reverse
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
+from irad.sparse_linalg.products import csc_matvec, csr_matvec
 
 
 @register_jitable
@@ -157,23 +158,15 @@ def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     return _back_transposed(_factored(data, indices, indptr), b)
 
 
-def _with_rule(solve: Any, primal: Any, transposed: Any, *, by_rows: bool) -> None:
-    @register_jitable
-    def add_outer(data, indices, indptr, lines, others, factor):  # type: ignore[no-untyped-def]
-        for j in range(indptr.size - 1):
-            for k in range(indptr[j], indptr[j + 1]):
-                row, column = (j, indices[k]) if by_rows else (indices[k], j)
-                data[k] += factor * lines[row] * others[column]
+@register_jitable
+def _subtract_outer(data, indices, indptr, along, across):  # type: ignore[no-untyped-def]
+    """Subtracts an outer product on the pattern: of a vector along the lines that are stored, and one across."""
+    for j in range(indptr.size - 1):
+        for k in range(indptr[j], indptr[j + 1]):
+            data[k] -= along[j] * across[indices[k]]
 
-    @register_jitable
-    def product(data, indices, indptr, x):  # type: ignore[no-untyped-def]
-        found = np.zeros(x.size, x.dtype)
-        for j in range(indptr.size - 1):
-            for k in range(indptr[j], indptr[j + 1]):
-                row, column = (j, indices[k]) if by_rows else (indices[k], j)
-                found[row] += data[k] * x[column]
-        return found
 
+def _with_rule(solve: Any, primal: Any, transposed: Any, product: Any, *, by_rows: bool) -> None:
     @augmented_primal(solve)
     def solve_augmented(config, data, indices, indptr, b):  # type: ignore[no-untyped-def]
         factors = _factored(data.value, indices.value, indptr.value)
@@ -190,7 +183,8 @@ def _with_rule(solve: Any, primal: Any, transposed: Any, *, by_rows: bool) -> No
             if is_active(b):
                 b.shadow[:] += multipliers
             if is_active(data):
-                add_outer(data.shadow, places, starts, multipliers, x, -1.0)
+                along, across = (multipliers, x) if by_rows else (x, multipliers)
+                _subtract_outer(data.shadow, places, starts, along, across)
         return None, None, None, None
 
     @forward(solve)
@@ -205,5 +199,10 @@ def _with_rule(solve: Any, primal: Any, transposed: Any, *, by_rows: bool) -> No
         return x, primal(factors, change)
 
 
-_with_rule(csc_solve, _back, _back_transposed, by_rows=False)
-_with_rule(csr_solve, _back_transposed, _back, by_rows=True)
+@register_jitable
+def _csc_product(data, indices, indptr, x):  # type: ignore[no-untyped-def]
+    return csc_matvec(data, indices, indptr, x, x.size)
+
+
+_with_rule(csc_solve, _back, _back_transposed, _csc_product, by_rows=False)
+_with_rule(csr_solve, _back_transposed, _back, csr_matvec, by_rows=True)
