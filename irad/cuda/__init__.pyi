@@ -2,6 +2,7 @@
 
 from irad.backend.executor.schedule import SCHEDULES as SCHEDULES
 from irad.cuda.arrays.custom import rule as rule
+from irad.cuda.calls.captured import check_graphs as check_graphs
 from irad.cuda.derivatives import (
     DerivativeKernel as DerivativeKernel,
     autodiff as autodiff,

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
+from irad.cuda.calls.captured import prepare_capture, spoil_if_failed
 from irad.cuda.calls.compiled import accesses_of
 from irad.cuda.calls.flatten import name_of, part_of
 from irad.cuda.calls.slices import TapedLaunch, TapeUse
@@ -68,6 +69,12 @@ class Run:
             The derivatives with respect to numbers that are returned: for each argument, None where there is none.
         """
         with ExitStack() as stack:
+            if self.words and self.device.capture(self.launch.stream):
+                raise SignatureError(
+                    "the derivative with respect to a number is returned, and the launch is captured in a CUDA graph",
+                    "irad.Duplicated(x, d), with an array of the device with one element",
+                    "a captured launch has not run when it returns",
+                )
             sums = self.lend(stack, _WORD * self.words) if self.words else None
             if sums is not None:
                 self.device.clear(sums.address, _WORD * self.words, self.launch.stream)
@@ -202,7 +209,8 @@ class Run:
             report = self.told_to(stack, watched, memory)
             self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, report, shared], memory)
             return
-        TapedLaunch(
+        shadows, is_captured = self.written_shadows, bool(self.device.capture(launch.stream))
+        taped = TapedLaunch(
             self.derivative,
             self.metered,
             self.call.primal.program.source,
@@ -211,12 +219,17 @@ class Run:
             arguments,
             shared,
             memory,
-            self.saved(stack, sums),
+            [] if is_captured else self.saved(stack, sums),
             partial(self.lend, stack),
             self.tape,
             self.limit,
             watched,
-        ).run()
+        )
+        if is_captured:
+            spoil_if_failed(self.device, self.written, shadows, taped.captured(), launch.stream)
+        else:
+            prepare_capture(self.device, shadows, launch.stream)
+            taped.run()
 
     def told_to(self, stack: ExitStack, watched: WatchedLaunch | None, memory: list[Extent]) -> int:
         """The address of the report of a launch without a tape: 0, but in debug mode, where it names the call."""
@@ -236,13 +249,21 @@ class Run:
         found += [_extent(f"the derivative of {n.name}", each) for n in self.call.numbers for each in n.places]
         return [*found, Extent(sums.address, _WORD * self.words, "derivatives")] if sums is not None else found
 
+    @property
+    def written(self) -> list[ArrayView]:
+        """The arrays that the kernel may write to."""
+        written = accesses_of(self.kernel, self.call.primal.program.module).written
+        return [part.view for part in self.call.arrays if part.index in written]
+
+    @property
+    def written_shadows(self) -> list[ArrayView]:
+        """Where derivatives are added."""
+        views = [each for part in self.call.arrays for each in self.shadows_of(part)]
+        return views + [each for number in self.call.numbers for each in number.places]
+
     def changed(self, sums: Buffer | None) -> list[tuple[int, int]]:
         """The extents of what the launch may change, each once."""
-        written = accesses_of(self.kernel, self.call.primal.program.module).written
-        views = [part.view for part in self.call.arrays if part.index in written]
-        views += [each for part in self.call.arrays for each in self.shadows_of(part)]
-        views += [each for number in self.call.numbers for each in number.places]
-        found = [each.extent for each in views if each.size]
+        found = [each.extent for each in (*self.written, *self.written_shadows) if each.size]
         return merged([*found, (sums.address, sums.address + _WORD * self.words)] if sums is not None else found)
 
     def saved(self, stack: ExitStack, sums: Buffer | None) -> list[tuple[tuple[int, int], Buffer]]:

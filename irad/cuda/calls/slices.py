@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from irad.backend.executor.launch import Extent
+from irad.cuda.calls.captured import never_launched
 from irad.cuda.calls.watching import WatchedLaunch
 from irad.cuda.devices.device import Device, Launch
 from irad.cuda.devices.pool import Buffer
@@ -79,6 +80,16 @@ class TapedLaunch:
     limit: int | None
     watched: WatchedLaunch | None = None
 
+    def captured(self) -> Buffer:
+        """Launches the kernel once, in a capture, with the slices that are known; gives the report.
+
+        Raises:
+            BackendError: no launch before has found out how large they must be.
+        """
+        if not self.tape.threads:
+            raise never_launched(self.source.function)
+        return self.sent(self.derivative, min(self.tape.slice, self.largest_slice))
+
     def run(self) -> None:
         """Launches the kernel, as often as it takes until the slices are large enough.
 
@@ -112,6 +123,11 @@ class TapedLaunch:
 
     def launched(self, derivative: KernelDerivative, slice_: int) -> tuple[int, ...]:
         """Launches a derivative, with slices of a size; gives the words of the report."""
+        report, length = self.sent(derivative, slice_), _WORD * report_words(derivative.derivative)
+        return tuple(np.frombuffer(self.device.download(report.address, length, self.launch.stream), np.int64).tolist())
+
+    def sent(self, derivative: KernelDerivative, slice_: int) -> Buffer:
+        """Launches a derivative, and does not wait; gives the memory of the report."""
         stream, size = self.launch.stream, self.padded_threads * slice_
         length = _WORD * report_words(derivative.derivative)
         buffer, report = self.device.pool.tape(size, stream), self.lend(length)
@@ -122,7 +138,7 @@ class TapedLaunch:
         trailing = (buffer.address, slice_, report.address, self.shared)
         within = (Extent(buffer.address, size, "the tape"), Extent(report.address, length, "the report", _WORD))
         self.device.launch(derivative.module, self.launch, [*self.arguments, *trailing], [*self.memory, *within])
-        return tuple(np.frombuffer(self.device.download(report.address, length, stream), np.int64).tolist())
+        return report
 
     def put_back(self) -> None:
         """Undoes what the launch has changed."""

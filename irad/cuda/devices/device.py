@@ -147,6 +147,14 @@ class Device(Protocol):
         """Waits until everything is done."""
         ...
 
+    def capture(self, stream: int) -> int:
+        """The number of the capture of a CUDA graph that a stream is in, 0 where it is in none."""
+        ...
+
+    def load(self, module: KernelModule) -> None:
+        """Makes a kernel ready to be launched in a capture."""
+        ...
+
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Copies bytes within the device."""
         ...

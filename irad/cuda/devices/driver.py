@@ -14,6 +14,7 @@ from irad.ir.types import DOUBLE, FLOAT, PTR, Type
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 _SHARED_MEMORY: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_DEFAULT_STREAMS: Final = (0, 1, 2)  # CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are numbers, too
 _WITHOUT_ASKING: Final = 48 * 1024
 _INTEGERS: Final = {1: ctypes.c_uint8, 8: ctypes.c_int8, 16: ctypes.c_int16, 32: ctypes.c_int32, 64: ctypes.c_int64}
 
@@ -108,6 +109,17 @@ class Driver:
     def wait(self, stream: int) -> None:
         """Until all that was asked for on a stream is done."""
         self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+    def capture(self, stream: int) -> int:
+        """The number of the capture that a stream is in, 0 where it is in none."""
+        if stream in _DEFAULT_STREAMS:
+            return 0  # they cannot be captured
+        status, number = ctypes.c_int(), ctypes.c_uint64()
+        self._call(
+            "cuStreamGetCaptureInfo_v2",
+            *(ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number), None, None, None),
+        )
+        return number.value if status.value else 0
 
     def synchronize(self) -> None:
         """Until all that was asked for is done."""

@@ -58,6 +58,13 @@ class EmulatedDevice:
         """As Numba types it."""
         return numba.typeof(value)
 
+    def capture(self, stream: int) -> int:
+        """Nothing is captured."""
+        return 0
+
+    def load(self, module: KernelModule) -> None:
+        """It is compiled when it is launched."""
+
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """At once."""
         ctypes.memmove(to, source, size)

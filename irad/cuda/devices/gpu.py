@@ -34,7 +34,7 @@ class GpuDevice:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.pool = Pool(self._allocate)
+        self.pool = Pool(self._allocate, self.capture)
         self._kernels: dict[KernelModule, tuple[ctypes.c_void_p, tuple[Type, ...]]] = {}
 
     def view(self, value: Any) -> ArrayView | None:
@@ -67,6 +67,15 @@ class GpuDevice:
     def synchronize(self) -> None:
         """Waits for all streams."""
         self.driver.synchronize()
+
+    def capture(self, stream: int) -> int:
+        """As the driver says."""
+        return self.driver.capture(stream)
+
+    def load(self, module: KernelModule) -> None:
+        """Compiles a kernel."""
+        self.driver.enter()
+        self._kernel(module)
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Within the device."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
+from irad.errors import BackendError
+
 ALIGNMENT: Final = 256
 """Of every buffer, in bytes."""
 
@@ -33,34 +35,51 @@ class Pool:
 
     A buffer goes back to the stream that it was used on: what is asked for there later happens after its last use.
 
+    While a stream is captured in a CUDA graph, nothing is allocated. Buffers that are used there belong to the graph,
+    which may run at any time later: they are used again within the capture only, and are never freed.
+
     Args:
         allocate: gets memory of a device, of a size in bytes.
+        capture_of: the number of the capture that a stream is in, or 0; None where there are no graphs.
 
     Attributes:
         allocations: how many buffers were allocated so far.
         allocated: bytes of these.
+        can_be_captured: whether the device has graphs.
+        status: a word in which launches in graphs note that they failed; None until one is prepared.
     """
 
-    def __init__(self, allocate: Callable[[int], Buffer]) -> None:
+    def __init__(self, allocate: Callable[[int], Buffer], capture_of: Callable[[int], int] | None = None) -> None:
         self.allocations = 0
         self.allocated = 0
         self._allocate_fresh = allocate
-        self._free: dict[tuple[int, int], list[Buffer]] = defaultdict(list)
-        self._tapes: dict[int, Buffer] = {}
+        self.status: Buffer | None = None
+        self.can_be_captured = capture_of is not None
+        self._capture_of = capture_of or (lambda stream: 0)
+        self._free: dict[tuple[int, int, int], list[Buffer]] = defaultdict(list)
+        self._tapes: dict[tuple[int, int], Buffer] = {}
+        self._captured: dict[int, tuple[Buffer, int]] = {}
         self._lock = Lock()
 
     def take(self, size: int, stream: int) -> Buffer:
         """A buffer of at least this size."""
-        rounded = _rounded(size)
+        rounded, capture = _rounded(size), self._capture_of(stream)
         with self._lock:
-            if free := self._free[rounded, stream]:
-                return free.pop()
-        return self._allocate(rounded)
+            for owner in sorted({0, capture}, reverse=True):
+                if free := self._free[rounded, stream, owner]:
+                    return self._taken(free.pop(), capture)
+        return self._allocate(rounded, capture)
+
+    def _taken(self, buffer: Buffer, capture: int) -> Buffer:
+        if capture:
+            self._captured[buffer.address] = buffer, capture
+        return buffer
 
     def give(self, buffer: Buffer, stream: int) -> None:
         """Takes a buffer back."""
         with self._lock:
-            self._free[buffer.size, stream].append(buffer)
+            _, owner = self._captured.get(buffer.address, (None, 0))
+            self._free[buffer.size, stream, owner].append(buffer)
 
     @contextmanager
     def lent(self, size: int, stream: int) -> Iterator[Buffer]:
@@ -73,9 +92,19 @@ class Pool:
 
     def tape(self, size: int, stream: int) -> Buffer:
         """The tape of a stream, which all kernels that run there use one after the other; at least of this size."""
-        found = self._tapes.get(stream)
-        if found is None or found.size < size:
-            found = self._tapes[stream] = self._allocate(_rounded(size))
+        capture = self._capture_of(stream)
+        found = self._tapes.get((stream, capture))
+        if found is not None and found.size >= size:
+            return found
+        if capture:
+            with self._lock:
+                known = self._tapes.get((stream, 0))
+                if known is None or known.size < size:
+                    raise _nothing_prepared()
+                found = self._taken(self._tapes.pop((stream, 0)), capture)
+        else:
+            found = self._allocate(_rounded(size), 0)
+        self._tapes[stream, capture] = found
         return found
 
     def trim(self) -> None:
@@ -84,11 +113,22 @@ class Pool:
             self._free.clear()
             self._tapes.clear()
 
-    def _allocate(self, size: int) -> Buffer:
+    def _allocate(self, size: int, capture: int) -> Buffer:
+        if capture:
+            raise _nothing_prepared()
         with self._lock:
             self.allocations += 1
             self.allocated += size
         return self._allocate_fresh(size)
+
+
+def _nothing_prepared() -> BackendError:
+    return BackendError(
+        "a step that is captured in a CUDA graph needs memory that no step before has left for it",
+        "run the step once on the same stream, let go of its tape (tape.reset()), then capture it; and again before "
+        "another capture",
+        "nothing can be allocated during a capture, and what a graph uses is not used by anything else",
+    )
 
 
 def _rounded(size: int) -> int:

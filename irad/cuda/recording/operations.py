@@ -14,14 +14,12 @@ from numba import cuda
 
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart
 from irad.cuda.calls.overlap import check_overlap, lie_apart, overlap
+from irad.cuda.calls.vectors import add, is_contiguous, on_vectors
 from irad.cuda.derivatives import DerivativeKernel
 from irad.cuda.devices.device import ArrayView, Device, Launch
 from irad.cuda.devices.pool import Buffer
-from irad.cuda.kernels import dispatcher_of, run_kernel
 from irad.cuda.recording.regions import Regions
 from irad.errors import UnsupportedError
-
-_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,30 +150,12 @@ class CopyOperation:
     def reverse(self, device: Device, regions: Regions, stream: Any) -> None:
         """Moves the cotangents."""
         on_vectors(
-            device, add if self.is_first else _move, regions.shadow(self.source), regions.shadow(self.to), stream
+            device,
+            add if self.is_first else _move,
+            regions.shadow(self.source),
+            regions.shadow(self.to),
+            stream=stream,
         )
-
-
-def on_vectors(device: Device, kernel: Any, to: ArrayView, source: ArrayView, stream: Any) -> None:
-    """Runs a kernel on two contiguous arrays, as vectors."""
-    if to.size:
-        words = tuple(device.array(_flat(view)) for view in (to, source))
-        launch = Launch((-(-_flat(to).size // _THREADS), 1, 1), (_THREADS, 1, 1), stream)
-        run_kernel(device, dispatcher_of(kernel), launch, words)
-
-
-def is_contiguous(view: ArrayView) -> bool:
-    """Whether the elements fill the memory that the array spans."""
-    low, high = view.extent
-    return high - low == view.size * view.dtype.itemsize and 0 not in view.relevant_strides
-
-
-def _flat(view: ArrayView) -> ArrayView:
-    """A contiguous array as a vector of real numbers."""
-    dtype = view.dtype.type(0).real.dtype  # of a complex number that of its parts
-    low, _ = view.extent
-    size = view.size * view.dtype.itemsize // dtype.itemsize
-    return replace(view, address=low, shape=(size,), strides=(dtype.itemsize,), dtype=dtype)
 
 
 def copied(to: ArrayView, source: ArrayView, *, is_first: bool) -> CopyOperation:
@@ -200,10 +180,3 @@ def _move(added: Any, taken: Any) -> None:
     if i < taken.size:
         added[i] += taken[i]
         taken[i] = 0.0
-
-
-def add(to: Any, source: Any) -> None:
-    """Adds a vector to another."""
-    i = cuda.grid(1)
-    if i < to.size:
-        to[i] += source[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from irad.errors import ChangedBufferError, SignatureError, UnsupportedError
 from irad.frontend.values.tree import LeafKind
 from irad.message import with_article
 from irad.passes.request import ParameterKind
-
-STREAM: Final = 0
-"""On which everything is reversed."""
 
 
 @dataclass
@@ -60,6 +57,12 @@ class Record:
                 "irad.Const(array), for a constant, or (c) make it before the tape's block",
                 "it would be a constant to the tape, whatever it was computed from",
             )
+
+    @property
+    def stream(self) -> int:
+        """On which everything is reversed."""
+        used = set(self.streams)
+        return used.pop() if len(used) == 1 else 0
 
     def clear(self) -> None:
         """Gives all buffers back."""

@@ -9,53 +9,68 @@ from typing import Any
 
 import numpy as np
 
+from irad.cuda.calls.vectors import add, add_one, is_contiguous, on_vectors
 from irad.cuda.devices.device import ArrayView, Device, numpy_view
-from irad.cuda.recording.operations import Saved, add, is_contiguous, on_vectors
-from irad.cuda.recording.record import STREAM, Record, check_unchanged, view_of
+from irad.cuda.recording.operations import Saved
+from irad.cuda.recording.record import Record, check_unchanged, view_of
 from irad.cuda.recording.regions import Regions
 from irad.cuda.recording.undo import copies
 from irad.errors import SignatureError
 
 
 def reverse(record: Record, outputs: tuple[Any, ...]) -> None:
-    """Computes the derivatives of outputs: arrays of one element, or pairs of an array and its cotangent."""
+    """Computes the derivatives of outputs: arrays of one element, or pairs of an array and its cotangent.
+
+    It runs on the stream on which everything was recorded, or on the default stream if there were several. Except in a
+    capture, it waits before and after.
+    """
     record.forget_gradients()
-    seeds = [_seed(record.device, each) for each in outputs]
+    device, stream = record.device, record.stream
+    is_captured = bool(device.capture(stream))
+    seeds = [_seed(device, each) for each in outputs]
     check_unchanged(record, "an array", None)
-    record.device.synchronize()
+    if is_captured and any(each is not None and device.view(each) is None for _, each in seeds):
+        raise SignatureError(
+            "a cotangent is an array of the host, and the stream is captured in a CUDA graph",
+            "pass an array of the device",
+            "data of the host cannot be copied in a capture",
+        )
+    if not is_captured:
+        device.synchronize()
     views = [view for operation in record.operations for view in operation.views]
-    regions = record.regions = Regions(record.device, [*views, *(view for view, _ in seeds)], STREAM)
+    regions = record.regions = Regions(device, [*views, *(view for view, _ in seeds)], stream)
     for view, cotangent in seeds:
-        _put(record.device, regions.shadow(view), cotangent)
+        _put(device, regions.shadow(view), cotangent, stream)
     reached = {regions.of(view) for view, _ in seeds}
     _reverse_all(record, regions, reached)
-    record.device.synchronize()
+    if not is_captured:
+        device.synchronize()
 
 
 def _reverse_all(record: Record, regions: Regions, reached: set[Any]) -> None:
-    device = record.device
+    device, stream = record.device, record.stream
     final = _content_now(record)
     for operation in reversed(record.operations):
-        _restore(device, operation.saved)
+        _restore(device, operation.saved, stream)
         if any(regions.of(view) in reached for view in operation.written):
-            operation.reverse(device, regions, STREAM)
+            operation.reverse(device, regions, stream)
             reached |= {regions.of(view) for view in operation.views}
             if operation.runs_again:
-                _restore(device, operation.saved)
-    _restore(device, final)
+                _restore(device, operation.saved, stream)
+    _restore(device, final, stream)
     for each in final:
-        device.pool.give(each.buffer, STREAM)
+        device.pool.give(each.buffer, stream)
 
 
-def _restore(device: Device, saved: Sequence[Saved]) -> None:
+def _restore(device: Device, saved: Sequence[Saved], stream: int) -> None:
     for each in saved:
-        each.restore(device, STREAM)
+        each.restore(device, stream)
 
 
 def _content_now(record: Record) -> list[Saved]:
     """What is in the memory that the reversal puts back to earlier states."""
     extents = [(each.low, each.high) for operation in record.operations for each in operation.saved]
-    return copies(record.device, extents, STREAM)
+    return copies(record.device, extents, record.stream)
 
 
 def _seed(device: Device, output: Any) -> tuple[ArrayView, Any]:
@@ -70,7 +85,7 @@ def _seed(device: Device, output: Any) -> tuple[ArrayView, Any]:
             "only a single number is differentiated by itself",
         )
     if cotangent is None:
-        return view, np.ones(view.shape, view.dtype)
+        return view, None
     if isinstance(cotangent, np.ndarray) and cotangent.shape == view.shape and view.strides and is_contiguous(view):
         cotangent = _in_order_of(view, cotangent)
     given = view_of(device, cotangent)
@@ -91,17 +106,25 @@ def _in_order_of(view: ArrayView, array: Any) -> Any:
     return np.ascontiguousarray(np.asarray(array).transpose(order)).transpose(back)
 
 
-def _put(device: Device, shadow: ArrayView, cotangent: Any) -> None:
-    """Adds a cotangent to a shadow."""
+def _put(device: Device, shadow: ArrayView, cotangent: Any, stream: int) -> None:
+    """Adds a cotangent to a shadow; None stands for 1."""
+    if cotangent is None:
+        on_vectors(device, add_one, _real_part(shadow), stream=stream)
+        return
     found = device.view(cotangent)
     if found is not None:
-        on_vectors(device, add, shadow, found, STREAM)
+        on_vectors(device, add, shadow, found, stream=stream)
         return
     host = numpy_view(cotangent)
-    with device.pool.lent(cotangent.nbytes, STREAM) as buffer:
+    with device.pool.lent(cotangent.nbytes, stream) as buffer:
         low, high = host.extent
-        device.upload(buffer.address, ctypes.string_at(low, high - low), STREAM)
-        on_vectors(device, add, shadow, replace(host, address=buffer.address + host.address - low), STREAM)
+        device.upload(buffer.address, ctypes.string_at(low, high - low), stream)
+        on_vectors(device, add, shadow, replace(host, address=buffer.address + host.address - low), stream=stream)
+
+
+def _real_part(view: ArrayView) -> ArrayView:
+    """Of an array of one element."""
+    return replace(view, dtype=view.dtype.type(0).real.dtype)
 
 
 def gradient(record: Record, array: Any, keeps: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from irad.backend.cuda.kernel import KernelModule
@@ -10,6 +11,12 @@ from irad.backend.executor.kernel import load
 from irad.ir.types import DOUBLE, FLOAT, PTR
 
 _TYPES = {PTR: ctypes.c_uint64, DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
+
+
+_ILLEGAL_IN_A_CAPTURE = {
+    *("cuMemAlloc_v2", "cuMemFree_v2", "cuStreamSynchronize", "cuCtxSynchronize", "cuModuleLoadData"),
+    *("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"),
+}
 
 
 class FakeLibrary:
@@ -20,6 +27,7 @@ class FakeLibrary:
         calls: names of functions, in order.
         streams: handles that were used.
         memory: buffers that were allocated and not freed.
+        capturing: the stream that is captured; what is asked for on it is not done, but noted in ``graph``.
     """
 
     def __init__(self) -> None:
@@ -29,6 +37,9 @@ class FakeLibrary:
         self.streams: set[int | None] = set()
         self.memory: dict[int, Any] = {}
         self.fails: str | None = None
+        self.capturing: int | None = None
+        self.captures = 0
+        self.graph: list[Callable[[], None]] = []
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -38,6 +49,8 @@ class FakeLibrary:
             self.calls.append(name)
             if name == self.fails:
                 return 700
+            if self.capturing is not None and name in _ILLEGAL_IN_A_CAPTURE:
+                return 900
             getattr(self, f"do_{name}", lambda *_: None)(*arguments)
             return 0
 
@@ -60,13 +73,36 @@ class FakeLibrary:
     def do_cuMemFree_v2(self, address: Any) -> None:
         del self.memory[address.value]
 
-    def do_cuMemcpyDtoDAsync_v2(self, to: Any, source: Any, size: Any, stream: Any) -> None:
+    # --- captures -----------------------------------------------------------------------------------------------------
+
+    def begin_capture(self, stream: int) -> None:
+        """What is asked for on the stream becomes a graph."""
+        self.capturing, self.graph = stream, []
+        self.captures += 1
+
+    def end_capture(self) -> Callable[[], None]:
+        """The graph."""
+        self.capturing, graph = None, self.graph
+        return lambda: [do() for do in graph] and None
+
+    def do_cuStreamGetCaptureInfo_v2(self, stream: Any, status: Any, number: Any, *_: Any) -> None:
+        status._obj.value = self.capturing == stream.value
+        number._obj.value = self.captures
+
+    def on_stream(self, stream: Any, do: Callable[[], None]) -> None:
+        """Does something, or notes it."""
         self.streams.add(stream.value)
-        ctypes.memmove(to.value, source.value, size.value)
+        if self.capturing is None:
+            do()
+        else:
+            assert stream.value == self.capturing
+            self.graph.append(do)
+
+    def do_cuMemcpyDtoDAsync_v2(self, to: Any, source: Any, size: Any, stream: Any) -> None:
+        self.on_stream(stream, lambda: ctypes.memmove(to.value, source.value, size.value))
 
     def do_cuMemsetD8Async(self, to: Any, value: Any, size: Any, stream: Any) -> None:
-        self.streams.add(stream.value)
-        ctypes.memset(to.value, value.value, size.value)
+        self.on_stream(stream, lambda: ctypes.memset(to.value, value.value, size.value))
 
     def do_cuMemcpyHtoDAsync_v2(self, to: Any, data: bytes, size: Any, stream: Any) -> None:
         ctypes.memmove(to.value, data, size.value)
@@ -81,7 +117,6 @@ class FakeLibrary:
 
     def do_cuLaunchKernel(self, function: Any, *rest: Any) -> None:
         *sizes, stream, places, _ = rest
-        self.streams.add(stream.value)
         kernel = load(self.kernels[function.value - 1])
         grid, block, shared = sizes[:3], sizes[3:6], sizes[6]
         given = [
@@ -89,4 +124,5 @@ class FakeLibrary:
             for type_, place in zip(kernel.parameter_types, places, strict=True)
         ]
         extents = [tuple(each.value for each in group) for group in (grid, block)]
-        kernel.run(*extents, given, dynamic_shared=shared.value)
+        dynamic = shared.value
+        self.on_stream(stream, lambda: kernel.run(*extents, given, dynamic_shared=dynamic))
