@@ -74,8 +74,8 @@ def _communication(text: str) -> list[IradError]:
             if error is not None:
                 error.instruction = inst
                 errors.append(error)
-    for error in errors:
-        locate(error, module, KERNEL)
+    for each in errors:
+        locate(each, module, KERNEL)
     return errors
 
 

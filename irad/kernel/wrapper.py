@@ -261,8 +261,8 @@ class _Wrapper:
             call = build.load(I64, build.byte_offset(self.trailing["report"], 8 * last))
             build.store(call, build.byte_offset(tape, ARENA.offset("watched_call")))
             build.store(ConstantNull(PTR), build.byte_offset(tape, ARENA.offset("activation")))
-            for offset, value in ((BLOCK_NUMBER, block), (THREAD_NUMBER, thread)):
-                build.store(value, build.byte_offset(tape, offset))
+            build.store(block, build.byte_offset(tape, BLOCK_NUMBER))
+            build.store(thread, build.byte_offset(tape, THREAD_NUMBER))
         return tape
 
     @property

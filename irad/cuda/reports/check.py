@@ -13,7 +13,8 @@ from numba.core.errors import NumbaError
 from irad.api.check import CheckReport
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.devices.device import Launch
-from irad.errors import InternalError, IradError, SignatureError, SourceLocation, UnsupportedProgram
+from irad.errors import InternalError, IradError, SignatureError, UnsupportedProgram
+from irad.frontend.numba.cpu import location_of
 from irad.message import with_article
 from irad.options import Options
 from irad.report.kernels.collect import KernelCollector
@@ -47,7 +48,7 @@ def check_kernel(
     check_count(kernel, args)
     wanted = (positions,) if isinstance(positions, int) else positions
     kinds = tuple(zip(names_of(kernel), map(_kind, args), strict=True))
-    plain = CheckReport(kernel.py_func.__qualname__, SourceLocation.of(kernel.py_func), kinds, ())
+    plain = CheckReport(kernel.py_func.__qualname__, location_of(kernel.py_func), kinds, ())
     try:
         _check_types(kinds, args)
         subject = kernel_subject(kernel, args, wanted, options)

@@ -41,7 +41,6 @@ class KernelCollector:
     subject: KernelSubject
     args: tuple[Any, ...] = ()
     stages: tuple[Stage, ...] = ALL
-    _additions: tuple[Addition, ...] = ()
 
     def report(self, stages: Collection[Stage], *, measures: bool = False) -> Report:
         """A report with the text of some stages, as `irad.report.collect.Collector` makes it of functions.
@@ -109,9 +108,9 @@ class KernelCollector:
         return Copies.of_raw(module)
 
     @cached_property
-    def derived(self) -> tuple[KernelDerivative, Observed]:
-        """The derivative, and what the engine found."""
-        found = Observed()
+    def derived(self) -> tuple[KernelDerivative, Observed, tuple[Addition, ...]]:
+        """The derivative, what the engine found, and how it adds to shadows."""
+        found, additions = Observed(), list[Addition]()
 
         def observe(name: str, record: Any) -> None:
             if name == "analysis.summary":
@@ -119,9 +118,9 @@ class KernelCollector:
             elif name == COMPLETE:
                 defined = {ENTRY: self.subject.primal.py_func}
                 found.read(record, (), defined, self.source, self.copies, self.namer)
-                self._additions = additions_of(record.pairs[0], found.functions[0], self.source)
+                additions.extend(additions_of(record.pairs[0], found.functions[0], self.source))
 
-        return self.subject.derive(observe), found
+        return self.subject.derive(observe), found, tuple(additions)
 
     @property
     def observed(self) -> Observed:
@@ -131,7 +130,7 @@ class KernelCollector:
     @property
     def additions(self) -> tuple[Addition, ...]:
         """How the derivative adds to shadows."""
-        return self._additions if self.derived else ()
+        return self.derived[2]
 
     @cached_property
     def code(self) -> tuple[tuple[KernelCode, ...], str]:

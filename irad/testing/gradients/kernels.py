@@ -18,7 +18,7 @@ from irad.data.copies import copied
 from irad.data.floats import Vector, floats_only, read_floats, with_floats
 from irad.data.precision import in_types_of
 from irad.data.structure import mapped
-from irad.errors import SourceLocation
+from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 from irad.report.kernels.subject import kernel_subject
 from irad.testing.gradcheck import CheckedFunction, Range, can_be_varied
@@ -138,7 +138,7 @@ class CheckedKernel(CheckedFunction):
         wanted = (argnums,) if isinstance(argnums, int) else argnums
         subject = kernel_subject(launched.kernel, args, wanted, launched.options)
         self.primal, self.values = KernelProgram(launched), tuple(mapped(on_host, args))
-        self.location = SourceLocation.of(launched.kernel.py_func)
+        self.location = location_of(launched.kernel.py_func)
         self.names = names_of(launched.kernel)
         self.active = tuple(i in subject.positions and can_be_varied(value) for i, value in enumerate(args))
         self.not_checked = ()

@@ -7,17 +7,11 @@ import pytest
 
 import irad.cuda
 from tests.cuda.case import Case
-from tests.cuda.host.launching import compiled, difference, directions, forward, inner, reverse
+from tests.cuda.host.launching import compiled, difference, directions, forward, inner, reverse, tolerance_of
 from tests.cuda.kernels import CASES, KERNELS
 
 EACH = pytest.mark.parametrize("case", CASES, ids=list(KERNELS))
 STEP = 1e-6
-
-
-def _tolerance(case: Case) -> float:
-    """Rounding of the precision that the kernel computes in."""
-    single = any(getattr(each, "dtype", None) == np.float32 for each in case.fresh())
-    return 2e-5 if single else 1e-11
 
 
 @EACH
@@ -28,7 +22,7 @@ def test_tangents_are_differences_of_the_reference(case: Case):
     case.check(arguments)
     for position, wanted in difference(case, tangents, STEP).items():
         scale = 1.0 + np.max(np.abs(wanted), initial=0.0)
-        np.testing.assert_allclose(found[position], wanted, atol=max(1e-7, _tolerance(case)) * scale, rtol=0)
+        np.testing.assert_allclose(found[position], wanted, atol=max(1e-7, tolerance_of(case)) * scale, rtol=0)
 
 
 @EACH
@@ -39,7 +33,7 @@ def test_reverse_is_the_adjoint_of_forward(case: Case):
         _, results = forward(case, tangents)
     case.check(arguments)
     left = inner(results, {p: cotangents[p] for p in results})
-    assert left == pytest.approx(inner(gradients, tangents), rel=_tolerance(case), abs=_tolerance(case))
+    assert left == pytest.approx(inner(gradients, tangents), rel=tolerance_of(case), abs=tolerance_of(case))
 
 
 @EACH
@@ -52,7 +46,7 @@ def test_no_order_of_threads_changes_the_gradient(case: Case):
             arguments, found = reverse(case, cotangents)
         case.check(arguments)
         for position, each in wanted.items():
-            tolerance = _tolerance(case) * (1.0 + np.max(np.abs(each), initial=0.0))
+            tolerance = tolerance_of(case) * (1.0 + np.max(np.abs(each), initial=0.0))
             np.testing.assert_allclose(found[position], each, rtol=0, atol=tolerance)
 
 

@@ -12,8 +12,8 @@ from numba import cuda
 import irad
 import irad.cuda
 from irad import Active, Const, Duplicated, NonFiniteError, TieWarning, UnsupportedError
-from irad.cuda.devices import current, driver, gpu
-from tests.cuda.host.fake_driver import FakeLibrary
+from tests.cuda.host import fake_gpu
+from tests.cuda.host.fake_gpu import Foreign
 
 DEBUG = irad.Options(debug=True)
 
@@ -120,17 +120,10 @@ def test_ties():
 
 
 def test_what_a_gpu_cannot_do_is_refused(monkeypatch):
-    library = FakeLibrary()
-    device = gpu.GpuDevice(driver.Driver(library))
-    monkeypatch.setattr(current, "gpu", lambda: device)
-
-    class OnDevice:
-        def __init__(self):
-            self.array = np.zeros(4)
-            self.__cuda_array_interface__ = {**self.array.__array_interface__, "version": 3}
-
+    library = fake_gpu.install(monkeypatch)
+    given = (Duplicated(Foreign(np.zeros(4)), Foreign(np.zeros(4))) for _ in range(2))
     with pytest.raises(UnsupportedError, match=r"(?s)on a GPU in debug mode.*irad\.cuda\.executor\(\)"):
-        irad.cuda.grad(clamp, options=DEBUG)[1, 4](*(Duplicated(OnDevice(), OnDevice()) for _ in range(2)))
+        irad.cuda.grad(clamp, options=DEBUG)[1, 4](*given)
     assert "cuLaunchKernel" not in library.calls
 
 
