@@ -195,7 +195,7 @@ class _Wrapper:
         return base
 
     def clear(self, base: Value, size: Value) -> None:
-        """Emits the loop in which the threads of a block clear memory, byte by byte where it is not of words."""
+        """Emits the loop in which the threads of a block clear memory, byte by byte where its size is no multiple."""
         build = self.build
         thread, threads = self.linear("tid", "ntid")
         unit = _word_of(size)
@@ -292,6 +292,6 @@ _ACTIVE: Final = ParameterKind.ACTIVE
 
 
 def _word_of(size: Value) -> Type:
-    """In what steps memory of a size can be cleared."""
-    known = getattr(size, "value", 1)
+    """In what steps memory of a size can be cleared: the launch gives dynamic arrays a multiple of eight bytes."""
+    known = getattr(size, "value", 8)
     return next(unit for unit in (I64, I32, types.I8) if known % types.size_of(unit) == 0)
