@@ -152,7 +152,7 @@ class _Choice(NamedTuple):
 
     method: str
     adjoint: str
-    snapshots: int
+    snapshots: Any  # not checked yet
     has_times: bool
 
 
