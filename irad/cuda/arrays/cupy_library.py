@@ -242,18 +242,18 @@ class PoolMemory:
 
 
 def _hook(ranges: dict[int, int]) -> Any:
-    class Hook(CUPY.xp.cuda.MemoryHook):  # type: ignore[misc]
-        name = "irad.cuda.Tape"
+    """What CuPy shows its allocations to; its class is made here, since CuPy need not be there."""
 
-        def malloc_postprocess(self, **given: Any) -> None:
-            ranges.pop(given["mem_ptr"], None)
-            if current_record() is not None:
-                ranges[given["mem_ptr"]] = given["mem_ptr"] + given["mem_size"]
+    def malloc_postprocess(self: Any, **given: Any) -> None:
+        ranges.pop(given["mem_ptr"], None)
+        if current_record() is not None:
+            ranges[given["mem_ptr"]] = given["mem_ptr"] + given["mem_size"]
 
-        def free_postprocess(self, **given: Any) -> None:
-            ranges.pop(given["mem_ptr"], None)
+    def free_postprocess(self: Any, **given: Any) -> None:
+        ranges.pop(given["mem_ptr"], None)
 
-    return Hook()
+    members = {"name": "irad.cuda.Tape", "malloc_postprocess": malloc_postprocess, "free_postprocess": free_postprocess}
+    return type("TapeHook", (CUPY.xp.cuda.MemoryHook,), members)()
 
 
 class NotLoaded:

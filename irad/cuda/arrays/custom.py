@@ -55,7 +55,8 @@ def rule(
         ...     tape.gradient(x).round(4).tolist()
         [0.25, 0.1]
     """
-    if not callable(function) or not callable(reverse):
+    given: tuple[Any, ...] = function, reverse
+    if not all(map(callable, given)):
         raise SignatureError(
             f"irad.cuda.rule is given {function!r} and {reverse!r}",
             "irad.cuda.rule(function, reverse)",

@@ -82,7 +82,8 @@ class _Memory:
 
 def install() -> None:
     """Makes arrays of the executor, and copies on the host, show what is done with them; once for a process."""
-    for owner in (DeviceArray, HostArray, Const):
+    owners: tuple[Any, ...] = DeviceArray, HostArray, Const
+    for owner in owners:
         owner.__array_ufunc__ = _ufunc
         owner.__array_function__ = _function
     for name in METHODS:
