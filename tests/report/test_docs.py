@@ -11,6 +11,7 @@ import pytest
 
 import irad
 from irad.report.model import (
+    Addition,
     FunctionReport,
     KernelCode,
     LineFacts,
@@ -39,7 +40,7 @@ def test_the_guide_names_all_stages_and_members():
     text = PATH.read_text(encoding="utf-8")
     for stage in Stage:
         assert f"| `{stage.value}` |" in text
-    for kind in (Report, FunctionReport, ValueFacts, TapeEntry, LineFacts, TextLine, KernelCode):
+    for kind in (Report, FunctionReport, ValueFacts, TapeEntry, LineFacts, TextLine, KernelCode, Addition):
         for member in kind.__dataclass_fields__:
             assert f"`{member}`" in text, f"{kind.__name__}.{member}"
 

@@ -17,7 +17,7 @@ from typing import Any
 from irad.errors import IradError
 from irad.options import Options
 from irad.report.html import graph, payload
-from irad.report.model import Report
+from irad.report.model import KernelCode, Report
 from irad.report.shown.amounts import count, format_bytes, format_seconds, short_signature
 from irad.report.tape.totals import formula, tape_total
 
@@ -61,7 +61,12 @@ def summary(report: Report) -> list[tuple[str, str]]:
     total = tape_total(report)
     known = report.functions and total is not None
     tape = ("tape of this call", format_bytes(total or 0)) if known else ("tape", " + ".join(formula(report)))
-    return [*_times(report), tape, *((code.arch, f"{code.registers} registers") for code in report.code)]
+    return [*_times(report), tape, *((code.arch, _code(code)) for code in report.code)]
+
+
+def _code(code: KernelCode) -> str:
+    spilled = f", {format_bytes(code.spilled)} spilled" if code.spilled else ""
+    return f"{code.registers} registers{spilled}"
 
 
 def _times(report: Report) -> list[tuple[str, str]]:
