@@ -179,12 +179,10 @@ class _Plain(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        match node:
-            case ast.Compare(
-                left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]
-            ):
-                if name == self.cotangent:
-                    return ast.copy_location(ast.Constant(isinstance(op, ast.IsNot)), node)
+        left, right = node.left, node.comparators[0]
+        is_none = isinstance(right, ast.Constant) and right.value is None and len(node.ops) == 1
+        if is_none and isinstance(left, ast.Name) and left.id == self.cotangent:
+            return ast.copy_location(ast.Constant(isinstance(node.ops[0], ast.IsNot | ast.NotEq)), node)
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
