@@ -32,6 +32,7 @@ from irad.nn.activations import (
     tanhshrink,
     trelu,
 )
+from irad.nn.attention.public import dot_product_attention
 from irad.nn.convolution.public import (
     conv,
     conv_data,
@@ -63,6 +64,7 @@ __all__ = [
     "conv_filter",
     "ctc_loss",
     "depthwiseconv",
+    "dot_product_attention",
     "dropout",
     "elu",
     "fold",

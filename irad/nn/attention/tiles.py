@@ -1,0 +1,265 @@
+"""Attention in tiles: no more than a tile of the matrix of weights exists at a time.
+
+For some queries and some keys a *tile* is made of scores, s = q · kᵀ + bias, minus infinity where masks say no.
+Values are added up with weights exp(s − top), where top is the largest score so far; when that grows, what there is is
+scaled down. At the end the sum of the weights divides, and its logarithm plus top is kept for each query. With it the
+reverse sweep makes the weights of any tile again.
+
+Source: Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+import irad
+from irad.nn.blas import gemm
+from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
+from irad.rules import AugmentedReturn, is_active
+
+QUERIES, KEYS = 64, 256  # of a tile, which with its operands stays in the cache of a core
+
+
+@njit(error_model="numpy")
+def _exponentials(tile, shifts, rows, columns):
+    """Replaces scores by exp(score − shift of the row)."""
+    for i in range(rows):
+        row = tile[i]
+        for j in range(columns):
+            row[j] = exp_of_negative(row[j] - shifts[i])
+
+
+@irad.rules.augmented_primal(_exponentials)
+def _exponentials_augmented(config, tile, shifts, rows, columns):
+    _exponentials(tile.value, shifts.value, rows.value, columns.value)
+    return AugmentedReturn(None, None, tile.value.copy())
+
+
+@irad.rules.reverse(_exponentials)
+def _exponentials_reverse(config, cotangent, tape, tile, shifts, rows, columns):
+    if is_active(tile):
+        for i in range(rows.value):
+            for j in range(columns.value):
+                tile.shadow[i, j] *= tape[i, j]
+            if is_active(shifts):
+                shifts.shadow[i] -= sum_of(tile.shadow[i, : columns.value])
+    return None, None, None, None
+
+
+@irad.rules.forward(_exponentials)
+def _exponentials_forward(config, tile, shifts, rows, columns):
+    _exponentials(tile.value, shifts.value, rows.value, columns.value)
+    if is_active(tile):
+        for i in range(rows.value):
+            for j in range(columns.value):
+                change = tile.tangent[i, j]
+                if is_active(shifts):
+                    change -= shifts.tangent[i]
+                tile.tangent[i, j] = tile.value[i, j] * change
+
+
+@irad.rules.inactive
+@njit(error_model="numpy")
+def _raise_tops(tops, tile, rows, columns):
+    """Raises the largest score of each query to those of a tile. That these are subtracted changes no result."""
+    for i in range(rows):
+        tops[i] = max(tops[i], largest(tile[i, :columns]))
+
+
+@njit
+def _place(x, n, h, token):
+    """The number of the first element of a token."""
+    return ((n * x.shape[1] + h) * x.shape[2] + token) * x.shape[3]
+
+
+@njit(error_model="numpy")
+def _scores(tile, q, k, bias, mask, where, rows, columns, causal):
+    """Fills a tile; ``where`` is (sample, head, first query, first key)."""
+    n, h, first, start = where
+    width = q.shape[3]
+    at_q, at_k = _place(q, n, h, first), _place(k, n, h, start)
+    gemm(False, True, rows, columns, width, 1.0, q, at_q, width, k, at_k, width, 0.0, tile, 0, KEYS)
+    for i in range(rows):
+        row = tile[i]
+        if bias.size:
+            added = bias[n % bias.shape[0], h % bias.shape[1], (first + i) % bias.shape[2]]
+            for j in range(columns):
+                row[j] += added[start + j]
+        if mask.size:
+            kept = mask[n % mask.shape[0], h % mask.shape[1], (first + i) % mask.shape[2]]
+            for j in range(columns):
+                row[j] = row[j] if kept[start + j] else -np.inf
+        if causal:
+            for j in range(max(first + i + 1 - start, 0), columns):
+                row[j] = -np.inf
+
+
+@njit
+def _count_of_keys(k, first, rows, causal):
+    """How many keys, from the first on, some of these queries see."""
+    return min(k.shape[2], first + rows) if causal else k.shape[2]
+
+
+@njit(error_model="numpy")
+def attend(q, k, v, bias, mask, causal):
+    """The sums of values, and for each query the logarithm of the sum of exponentials of its scores."""
+    batch, heads, queries, width = q.shape[0], q.shape[1], q.shape[2], v.shape[3]
+    out, logarithms = np.empty((batch, heads, queries, width), q.dtype), np.empty((batch, heads, queries), q.dtype)
+    tile, tops, sums = np.empty((QUERIES, KEYS), q.dtype), np.empty(QUERIES, q.dtype), np.empty(QUERIES, q.dtype)
+    for n in range(batch):
+        for h in range(heads):
+            for first in range(0, queries, QUERIES):
+                rows = min(QUERIES, queries - first)
+                part = out[n, h, first : first + rows]
+                part[:] = 0.0
+                tops[:], sums[:] = -np.inf, 0.0
+                for start in range(0, _count_of_keys(k, first, rows, causal), KEYS):
+                    columns = min(KEYS, k.shape[2] - start)
+                    _scores(tile, q, k, bias, mask, (n, h, first, start), rows, columns, causal)
+                    _add_tile(part, tile, tops, sums, rows, columns)
+                    at_v, at_out = _place(v, n, h, start), _place(out, n, h, first)
+                    gemm(
+                        False, False, rows, width, columns,
+                        1.0, tile, 0, KEYS, v, at_v, width, 1.0, out, at_out, width,
+                    )  # fmt: skip
+                _divide(part, logarithms[n, h, first : first + rows], tops, sums)
+    return out, logarithms
+
+
+@njit(error_model="numpy")
+def _add_tile(part, tile, tops, sums, rows, columns):
+    """Scores become weights; sums of before are scaled to the new largest scores."""
+    before = tops.copy()
+    _raise_tops(tops, tile, rows, columns)
+    shifts = np.where(tops == -np.inf, part.dtype.type(0.0), tops)
+    _exponentials(tile, shifts, rows, columns)
+    for i in range(rows):
+        factor = exp_of_negative(before[i] - shifts[i])
+        if factor != 1.0:
+            sums[i] *= factor
+            for d in range(part.shape[1]):
+                part[i, d] *= factor
+        sums[i] += sum_of(tile[i, :columns])
+
+
+@njit(error_model="numpy")
+def _divide(part, logarithms, tops, sums):
+    """Sums become means. Queries that see no key have zeros, and an infinite logarithm, which makes weights zero."""
+    for i in range(part.shape[0]):
+        if sums[i] == 0.0:
+            logarithms[i] = np.inf
+            part[i] = 0.0
+        else:
+            logarithms[i] = tops[i] + np.log(sums[i])
+            for d in range(part.shape[1]):
+                part[i, d] /= sums[i]
+
+
+@njit(error_model="numpy")
+def _add_cotangents(shadows, wanted, cotangent, kept, causal):
+    """Adds the cotangents of queries, keys, values and biases, of those that are wanted."""
+    q, k, _, _, bias, mask, _, _ = kept
+    weights, changes = np.empty((QUERIES, KEYS), q.dtype), np.empty((QUERIES, KEYS), q.dtype)
+    for n in range(q.shape[0]):
+        for h in range(q.shape[1]):
+            for start in range(0, k.shape[2], KEYS):
+                columns = min(KEYS, k.shape[2] - start)
+                for first in range(start // QUERIES * QUERIES if causal else 0, q.shape[2], QUERIES):
+                    where, rows = (n, h, first, start), min(QUERIES, q.shape[2] - first)
+                    _scores(weights, q, k, bias, mask, where, rows, columns, causal)
+                    _add_of_tile(shadows, wanted, cotangent, kept, where, weights, changes, rows, columns)
+
+
+@njit(error_model="numpy")
+def _add_of_tile(shadows, wanted, cotangent, kept, where, weights, changes, rows, columns):
+    """What a tile of scores, which become weights, adds."""
+    q, k, v, out, bias, _, logarithms, means = kept
+    n, h, first, start = where
+    _exponentials(weights, logarithms[n, h, first : first + rows], rows, columns)
+    at_q, at_k, at_v, at_out = (
+        _place(q, n, h, first),
+        _place(k, n, h, start),
+        _place(v, n, h, start),
+        _place(out, n, h, first),
+    )
+    width, depth = v.shape[3], q.shape[3]
+    if wanted[2]:
+        gemm(
+            True,
+            False,
+            columns,
+            width,
+            rows,
+            1.0,
+            weights,
+            0,
+            KEYS,
+            cotangent,
+            at_out,
+            width,
+            1.0,
+            shadows[2],
+            at_v,
+            width,
+        )
+    if not (wanted[0] or wanted[1] or wanted[3]):
+        return
+    gemm(False, True, rows, columns, width, 1.0, cotangent, at_out, width, v, at_v, width, 0.0, changes, 0, KEYS)
+    for i in range(rows):
+        change, weight, mean = changes[i], weights[i], means[n, h, first + i]
+        for j in range(columns):
+            change[j] = weight[j] * (change[j] - mean)
+        if wanted[3]:
+            target = shadows[3][n % bias.shape[0], h % bias.shape[1], (first + i) % bias.shape[2]]
+            for j in range(columns):
+                target[start + j] += change[j]
+    if wanted[0]:
+        gemm(False, False, rows, depth, columns, 1.0, changes, 0, KEYS, k, at_k, depth, 1.0, shadows[0], at_q, depth)
+    if wanted[1]:
+        gemm(True, False, columns, depth, rows, 1.0, changes, 0, KEYS, q, at_q, depth, 1.0, shadows[1], at_k, depth)
+
+
+@njit(error_model="numpy")
+def _products_of_rows(x, y):
+    """⟨x, y⟩ along the last axis, for arrays with four axes."""
+    out = np.empty(x.shape[:3], x.dtype)
+    for n in range(x.shape[0]):
+        for h in range(x.shape[1]):
+            for i in range(x.shape[2]):
+                out[n, h, i] = inner_product(x[n, h, i], y[n, h, i])
+    return out
+
+
+@irad.rules.augmented_primal(attend)
+def _attend_augmented(config, q, k, v, bias, mask, causal):
+    out, logarithms = attend(q.value, k.value, v.value, bias.value, mask.value, causal.value)
+    kept = (
+        q.value.copy() if config.overwritten[0] else q.value,
+        k.value.copy() if config.overwritten[1] else k.value,
+        v.value.copy() if config.overwritten[2] else v.value,
+        out.copy(),
+        bias.value.copy() if config.overwritten[3] else bias.value,
+        mask.value.copy() if config.overwritten[4] else mask.value,
+        logarithms.copy(),
+    )
+    return AugmentedReturn((out, logarithms), (np.zeros_like(out), np.zeros_like(logarithms)), kept)
+
+
+@irad.rules.reverse(attend)
+def _attend_reverse(config, cotangent, tape, q, k, v, bias, mask, causal):
+    if is_active(cotangent):
+        nowhere = np.empty((0, 0, 0, 0), tape[0].dtype)
+        shadows = (
+            q.shadow if is_active(q) else nowhere,
+            k.shadow if is_active(k) else nowhere,
+            v.shadow if is_active(v) else nowhere,
+            bias.shadow if is_active(bias) else nowhere,
+        )
+        wanted = (is_active(q), is_active(k), is_active(v), is_active(bias) and bias.value.size > 0)
+        means = _products_of_rows(cotangent[0], tape[3]) - cotangent[1]
+        _add_cotangents(shadows, wanted, cotangent[0], (*tape, means), causal.value)
+    return None, None, None, None, None, None
+
+
+irad.rules.forward_from_body(attend)
