@@ -12,6 +12,7 @@ from numba import njit
 import irad
 from irad.nn.convolution.columns import gather_columns, scatter_columns
 from irad.nn.convolution.direct import TO_FILTER, TO_INPUT, TO_OUTPUT, add_direct
+from irad.nn.convolution.shifts import add_by_shifts, by_shifts
 from irad.nn.shapes import add_to
 from irad.rules import AugmentedReturn, is_active
 
@@ -61,7 +62,9 @@ def _add_by_columns(what, x, w, y, settings):
 
 @njit
 def _add(what, x, w, y, settings):
-    if _is_direct(w):
+    if by_shifts(w, y.shape[2:], settings):
+        add_by_shifts(what, x, w, y, settings)
+    elif _is_direct(w):
         _add_directly(what, x, w, y, settings)
     else:
         _add_by_columns(what, x, w, y, settings)
