@@ -1,7 +1,8 @@
 """``python -m bench.nn``: value and gradient of functions of irad.nn against PyTorch on the CPU, in single precision.
 
-Each function is followed by a weighted sum; the gradient is with respect to all its arguments of floats. The two take
-turns; CPU time of the one thread that each has, median of the rounds. Set ``OPENBLAS_NUM_THREADS=1``.
+The cotangent of what a function returns is given: to PyTorch as such, to irad by a weighted sum in one loop. The
+gradient is with respect to all arguments of floats. The two take turns; CPU time of the one thread that each has,
+median of the rounds. Set ``OPENBLAS_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ from irad import nn
 Case = tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...], int]
 
 
+@njit(fastmath={"reassoc"})
+def _weighted(weights, y):
+    total, first, second = 0.0, weights.ravel(), y.ravel()
+    for i in range(first.size):
+        total += first[i] * second[i]
+    return total
+
+
 def _cases(torch: Any) -> dict[str, Case]:
     """Of each function: the loss for irad, the function for PyTorch, arguments, how many of them are differentiated."""
     random = np.random.default_rng(0)
@@ -31,19 +40,23 @@ def _cases(torch: Any) -> dict[str, Case]:
 
     @njit
     def conv(weights, x, w):
-        return (weights * nn.conv(x, w, 1, 1, 1, 1, True)).sum()
+        return _weighted(weights, nn.conv(x, w, 1, 1, 1, 1, True))
 
     @njit
     def mul(weights, a, b):
-        return (weights * nn.batched_mul(a, b)).sum()
+        return _weighted(weights, nn.batched_mul(a, b))
+
+    @njit
+    def attention(weights, q, k, v):
+        return _weighted(weights, nn.dot_product_attention(q, k, v))
 
     @njit
     def softmax(weights, x):
-        return (weights * nn.softmax(x, 1)).sum()
+        return _weighted(weights, nn.softmax(x, 1))
 
     @njit
     def scatter(weights, src, idx):
-        return (weights * nn.scatter("+", weights.shape[0], src, idx)).sum()
+        return _weighted(weights, nn.scatter("+", weights.shape[0], src, idx))
 
     def torch_scatter(src: Any, idx: Any) -> Any:
         return torch.zeros(5000, 32).index_add(0, idx, src)
@@ -53,6 +66,12 @@ def _cases(torch: Any) -> dict[str, Case]:
 
     return {
         "conv, 32 × 64 × 32², 3×3": (conv, torch_conv, (draw(32, 64, 32, 32), draw(64, 64, 3, 3)), 2),
+        "attention, 8 × 8 × 256 × 64": (
+            attention,
+            torch.nn.functional.scaled_dot_product_attention,
+            (draw(8, 8, 256, 64), draw(8, 8, 256, 64), draw(8, 8, 256, 64)),
+            3,
+        ),
         "batched_mul, 64 × 128³": (mul, torch.bmm, (draw(64, 128, 128), draw(64, 128, 128)), 2),
         "softmax, 4096 × 1000": (softmax, lambda x: torch.softmax(x, 1), (draw(4096, 1000),), 1),
         "scatter, 100,000 × 32 into 5000": (
@@ -82,7 +101,7 @@ def compare(case: Case, torch: Any, rounds: int) -> tuple[float, float]:
     gradient = irad.value_and_grad(loss, argnums=tuple(range(1, 1 + count)))
 
     def with_torch() -> Any:
-        return torch.autograd.grad((weight_tensor * theirs(*tensors)).sum(), tensors[:count])
+        return torch.autograd.grad(theirs(*tensors), tensors[:count], weight_tensor)
 
     def with_irad() -> Any:
         return gradient(weights, *arguments)[1]

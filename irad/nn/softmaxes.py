@@ -78,16 +78,25 @@ def _row_exponentials(y, x):
     return top, sum_of(y)
 
 
-@njit(error_model="numpy")
+@njit
 def _softmax(x):
+    y = np.empty_like(x)
+    _put_softmax(y, x)
+    return y
+
+
+@njit(error_model="numpy")
+def _put_softmax(y, x):
+    """Overwrites an array, which the reverse sweep so may read again unless the caller has written to it."""
     rows = as_rows(x)
-    y = np.empty_like(rows)
+    out = y.reshape(rows.shape) if x.shape[2] == 1 else np.empty_like(rows)
     for i in range(rows.shape[0]):
-        _, total = _row_exponentials(y[i], rows[i])
+        _, total = _row_exponentials(out[i], rows[i])
         factor = x.dtype.type(1.0) / total if total != 0.0 else x.dtype.type(0.0)
         for j in range(rows.shape[1]):
-            y[i, j] *= factor
-    return from_rows(y, x.shape)
+            out[i, j] *= factor
+    if x.shape[2] != 1:
+        y[:] = from_rows(out, x.shape)
 
 
 @njit(error_model="numpy")
@@ -167,23 +176,29 @@ def _add_scaled(sum_, y, scale):
                 sum_[i, j, k] += y[i, j, k] * scale[i, 0, k]
 
 
-@irad.rules.augmented_primal(_softmax)
-def _softmax_augmented(config, x):
-    y = _softmax(x.value)
-    return AugmentedReturn(y, np.zeros_like(y), y.copy())  # the caller may write to y
+@irad.rules.augmented_primal(_put_softmax)
+def _softmax_augmented(config, y, x):
+    _put_softmax(y.value, x.value)
+    return AugmentedReturn(None, None, y.value.copy() if config.overwritten[0] else y.value)
 
 
-@irad.rules.reverse(_softmax)
-def _softmax_reverse(config, cotangent, tape, x):
-    if is_active(x) and is_active(cotangent):
-        _add_times_jacobian(x.shadow, tape, cotangent)
-    return (None,)
+@irad.rules.reverse(_put_softmax)
+def _softmax_reverse(config, cotangent, tape, y, x):
+    if is_active(y):
+        if is_active(x):
+            _add_times_jacobian(x.shadow, tape, y.shadow)
+        y.shadow[:] = 0.0
+    return None, None
 
 
-@irad.rules.forward(_softmax)
-def _softmax_forward(config, x):
-    y = _softmax(x.value)
-    return y, _times_jacobian(y, x.tangent)
+@irad.rules.forward(_put_softmax)
+def _softmax_forward(config, y, x):
+    _put_softmax(y.value, x.value)
+    if is_active(y):
+        if is_active(x):
+            y.tangent[:] = _times_jacobian(y.value, x.tangent)
+        else:
+            y.tangent[:] = 0.0
 
 
 @irad.rules.augmented_primal(_logsoftmax)
