@@ -32,7 +32,7 @@ def test_every_batch_and_transposition_in_every_mode():
 
 @pytest.mark.parametrize("active", [(0,), (1,)])
 def test_one_factor_is_constant(active: tuple[int, ...]):
-    check(nn.batched_mul, *_factors(2, 2, False, True), False, True, active=active, second=False)
+    check(nn.batched_mul, *_factors(2, 2, False, True), False, True, active=active, second=False, forward=False)
 
 
 def test_single_precision_and_strided_factors():
