@@ -49,6 +49,15 @@ def test_pendulum(capsys, tmp_path):
     assert abs(speed) < 0.1
 
 
+def test_transformer(tmp_path):
+    """With few steps; as a program it takes more, and repeats everything."""
+    losses, share = runpy.run_path(str(EXAMPLES / "transformer.py"))["main"](steps=60)
+    check_picture("transformer", tmp_path, losses)
+    assert losses[0] > 2.0
+    assert losses[-1] < 0.2
+    assert share > 0.9
+
+
 def test_conductivity(capsys, tmp_path):
     found, truth = result_of("conductivity", capsys)
     check_picture("conductivity", tmp_path, found, truth)
