@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -98,3 +99,11 @@ def test_optimisers(capsys):
 def test_quadrature(capsys):
     found, truth = result_of("quadrature", capsys)
     np.testing.assert_allclose(found, truth, rtol=1e-9)
+
+
+@pytest.mark.slow  # a minute, for compiling
+def test_cnn(capsys, tmp_path):
+    losses, share = result_of("cnn", capsys)
+    check_picture("cnn", tmp_path, losses)
+    assert losses[-20:].mean() < 0.2 * losses[0]
+    assert share > 0.9
