@@ -58,6 +58,7 @@ from irad.passes.plan.rematerialisation import Rematerialisation
 from irad.passes.prepare.addresses import retype_addresses
 from irad.passes.prepare.invariant_choices import settle_invariant_choices
 from irad.passes.prepare.invariant_loads import hoist_invariant_loads
+from irad.passes.prepare.late_checks import postpone_checks
 from irad.passes.prepare.normal_form import prepare
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.prepare.split_aggregates import split_aggregates
@@ -164,6 +165,11 @@ def _is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
 
 def _is_forward(made: GeneratedPair) -> bool:
     return made.program.request.mode.is_forward
+
+
+def _may_raise_late(unit: Unit) -> bool:
+    request = unit.program.request
+    return _is_default(unit) and unit.variant.is_entry and not request.watches and not request.host.is_shared
 
 
 def _keeps_memory(unit: Unit) -> bool:
@@ -278,6 +284,15 @@ def _retype(unit: Unit) -> None:
 def _hoist(unit: Unit) -> None:
     """Moves loads that a loop repeats with the same outcome to before the loop."""
     hoist_invariant_loads(unit.loops, unit.dominators, unit.mod_ref)
+
+
+def _postpone(unit: Unit) -> None:
+    """Moves checks of divisors behind their loops."""
+    request = unit.program.request
+    live = live_blocks(unit.cfg, request.host.returned)
+    result = unit.function.params[request.host.result]
+    if postpone_checks(unit.cfg, unit.dominators, unit.loops.loops, live, unit.mod_ref, result):
+        unit.find_loops()
 
 
 def _arguments_change(unit: Unit) -> bool:
@@ -471,6 +486,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),
     Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
     Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=_is_default, changes=True),
+    Pass("prepare.late_checks", PassStage.FUNCTION, _postpone, applies=_may_raise_late, changes=True),
     Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=_keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),

@@ -65,6 +65,10 @@ class Unit:
         if self.variant.is_entry:
             self.unneeded = frozenset(params[i] for i in request.unneeded)
             self.workspace = frozenset(params[i] for i in request.workspace)
+        self.find_loops()
+
+    def find_loops(self) -> None:
+        """Finds the blocks and loops of the primal; again where a pass has changed them."""
         self.cfg = control_flow(self.function)
         self.dominators = dominators(self.cfg)
         self.loops = loop_nest(self.cfg, self.dominators)
