@@ -14,9 +14,9 @@ PlanName: TypeAlias = Literal["default", "save_all"]
 ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"", "0", "false", "no", "off"})
+_FALSE = frozenset({"0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
-_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck")
+_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,9 @@ class Options:
             that belongs to something else, and so does its derivative.
         zero_times_infinity: what an infinite cotangent gives where a partial derivative is zero: ``"nan"``, as
             arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
+        vector_math: loops with `exp`, `sin`, … become vectors where the C library has them for vectors, whose
+            results differ from those of the others in the last places, and so do values from those of the plain
+            function. Otherwise such loops stay scalar.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
 
     Examples:
@@ -58,6 +61,7 @@ class Options:
     measure_tape: bool = False
     boundscheck: bool = False
     zero_times_infinity: ZeroTimesInfinity = "nan"
+    vector_math: bool = True
 
     def __post_init__(self) -> None:
         for name in _FLAGS:
@@ -102,8 +106,8 @@ class Options:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
         """Options as the environment asks for them.
 
-        The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK, IRAD_MAX_TAPE_BYTES and
-        IRAD_ZERO_TIMES_INFINITY.
+        The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK, IRAD_MAX_TAPE_BYTES,
+        IRAD_VECTOR_MATH and IRAD_ZERO_TIMES_INFINITY.
 
         Args:
             environment: read in place of ``os.environ``.
@@ -133,6 +137,7 @@ class Options:
             verify=_read_flag(variables, "IRAD_VERIFY"),
             debug=_read_flag(variables, "IRAD_DEBUG"),
             boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
+            vector_math=_read_flag(variables, "IRAD_VECTOR_MATH", default=True),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
             zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
         )
@@ -190,8 +195,10 @@ def _check_errors_setting(variables: Mapping[str, str]) -> None:
         )
 
 
-def _read_flag(variables: Mapping[str, str], name: str) -> bool:
+def _read_flag(variables: Mapping[str, str], name: str, *, default: bool = False) -> bool:
     text = variables.get(name, "").strip().lower()
+    if not text:
+        return default
     if text in _TRUE:
         return True
     if text in _FALSE:

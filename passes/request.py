@@ -71,6 +71,7 @@ class Request:
         meters: the bytes of the tape are counted (`irad.passes.instrument.meter`).
         is_primal: the derivative is going to be differentiated itself, as a part of another program.
         zero_wins: a zero partial derivative makes zero of an infinite cotangent.
+        vector_math: whoever makes code of the derivative may use other functions for vectors than for numbers.
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
         axes: of a kernel, along how many axes it is launched; along the others there is one thread of one block.
     """
@@ -96,5 +97,6 @@ class Request:
     meters: bool = False
     checks_bounds: bool = False
     zero_wins: bool = False
+    vector_math: bool = True
     is_primal: bool = False
     axes: int = 3

@@ -28,6 +28,12 @@ def test_environment_of_zero_times_infinity():
         assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": value}).zero_times_infinity == "nan"
 
 
+def test_environment_of_vector_math():
+    assert Options.from_environment({"IRAD_VECTOR_MATH": "0"}) == Options(vector_math=False)
+    for value in ("", "1"):
+        assert Options.from_environment({"IRAD_VECTOR_MATH": value}).vector_math
+
+
 def test_unknown_zero_times_infinity_is_refused():
     with pytest.raises(IradError, match="unknown zero_times_infinity 'one'"):
         Options(zero_times_infinity="one")  # pyright: ignore[reportArgumentType]

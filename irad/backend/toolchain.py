@@ -8,7 +8,8 @@ makes the code callable has to define.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ class Toolchain:
             may have to start another compiler.
         foreign_spaces: address spaces whose pointers are not plain addresses of 64 bits: no shadow can lie there.
         is_loaded: whether code that is loaded defines a symbol; those of the process aside.
+        features: what the processor has that vector variants of functions need, as LLVM names it.
         build: name, text and environments to a library: finished code, to be called and linked.
     """
 
@@ -31,6 +33,7 @@ class Toolchain:
     foreign_spaces: frozenset[int]
     is_loaded: Callable[[str], bool] = field(repr=False)
     build: Callable[[str, str, tuple[Any, ...]], Any] = field(repr=False)
+    features: Callable[[], frozenset[str]] = field(default=frozenset, repr=False)
 
     def scalar_pass_builder(self, *, unrolls: bool = False) -> Any:
         """LLVM's pipeline without vectors, for what irad is going to read.
@@ -59,6 +62,19 @@ def add_loop_passes(pipeline: Any) -> None:
     """Adds what gives loops a preheader, one latch, dedicated exits and loop-closed values."""
     pipeline.add_loop_simplify_pass()
     pipeline.add_lcssa_pass()
+
+
+@contextmanager
+def ordered_sums() -> Iterator[None]:
+    """Meanwhile LLVM makes vectors of loops that sum floats up, too: in the order in which the program does.
+
+    For all that LLVM compiles in this process, so under the compiler's lock.
+    """
+    llvm.set_option("", "-force-ordered-reductions=true")
+    try:
+        yield
+    finally:
+        llvm.set_option("", "-force-ordered-reductions=false")
 
 
 def own_code(text: str) -> Any:

@@ -417,6 +417,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         meters=task.options.tape_limit is not None and not task.is_forward,  # where there is no tape, none is too large
         checks_bounds=task.options.boundscheck,
         zero_wins=task.options.zero_times_infinity == "zero",
+        vector_math=task.options.vector_math,
         is_primal=task.is_primal,
     )
 
@@ -464,6 +465,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
         *(text, exports, program.environments, program.alive, libraries, _functions_of(program)),
         program.signatures,
         program.source.function if derivative.is_recursive and not request.mode.is_forward else None,
+        request.vector_math,
     )
     return Compiled(program, derivative, library, frozenset(written), any(elsewhere))
 

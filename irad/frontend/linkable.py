@@ -17,6 +17,7 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
+from irad.backend.vector_math import with_vector_variants
 from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
@@ -52,6 +53,7 @@ class Linkable:
         functions: the Python functions of the program that the text is the derivative of.
         recursive: the name of the function, where it is recursive and the text is its reverse mode.
         signatures: what parameters of its functions point to, by the names that they have where it is differentiated.
+        has_vector_math: whether its loops may call other functions for vectors than for numbers.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Linkable:
         functions: frozenset[object] = frozenset(),
         signatures: tuple[Signature, ...] = (),
         recursive: str | None = None,
+        has_vector_math: bool = True,
     ) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
@@ -75,7 +78,8 @@ class Linkable:
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._text, self._given_signatures, self.recursive = text, signatures, recursive
-        self._module = self._with(resident.inline_text(called), text)
+        marked = with_vector_variants(text, CPU.features()) if has_vector_math else text
+        self._module = self._with(resident.inline_text(called), marked)
         self._set_apart()
         self._module.link_in(parse(_NEVER_CACHED))
         linked = {name for library in libraries for name in library.symbols()}
@@ -141,6 +145,7 @@ class Linkable:
 
     def link_into(self, library: Any) -> None:
         """Has a code library of Numba link this and what it calls."""
+        code_libraries.will_link_derivatives(library)
         for each in (self, *self.libraries):  # callers first: LLVM drops what is not called yet
             library.add_linking_library(each)
 
@@ -157,13 +162,15 @@ def compile_pair(
     environments: tuple[object, ...],
     alive: tuple[object, ...],
     libraries: tuple[LinkedLibrary, ...],
+    *,
+    has_vector_math: bool,
 ) -> tuple[object, tuple[int, ...]]:
     """Machine code of a derivative that is called by address.
 
     Returns:
         Its library, which the code lives as long as, and the addresses of the exports.
     """
-    linked = Linkable(text, exports, environments, alive, libraries)
+    linked = Linkable(text, exports, environments, alive, libraries, has_vector_math=has_vector_math)
     symbols = [linked.symbols[name] for name in exports]
     module = linked._get_module_for_linking().clone()
     for symbol in symbols:

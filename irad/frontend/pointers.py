@@ -105,6 +105,7 @@ class _Table:
             self.request.plan,
             strict=self.request.strict,
             zero_wins=self.request.zero_wins,
+            vector_math=self.request.vector_math,
             callee=callee,
             ruled=memory_of(program.ruled),
             restores=catalogue.any_restores(),
@@ -120,7 +121,9 @@ class _Table:
         events.install(derivative, rules_of(program.ruled, self.request.mode))
         names = (*derivative.symbols.values(),)
         text, libraries = complete(derivative, program.ruled, request)
-        library, addresses = compile_pair(text, names, program.environments, program.alive, libraries)
+        library, addresses = compile_pair(
+            text, names, program.environments, program.alive, libraries, has_vector_math=request.vector_math
+        )
         self.alive += [found, program, library]
         return _Entry(None, address, *addresses, derivative.frame_size)
 

@@ -257,7 +257,7 @@ def test_code_is_forgotten_with_its_dispatcher() -> None:
 def test_private_names_are_exercised_here() -> None:
     """Outside these modules, nothing private is read from Numba's objects that this file does not try.
 
-    ``_getvalue`` and ``_getpointer`` belong to Numba's documented interface for extensions.
+    ``_getvalue`` and ``_getpointer`` are in Numba's documented interface for extensions, ``_fields`` in named tuples'.
     """
     folder = Path(irad.frontend.__file__).parent
     instances = {
@@ -278,7 +278,13 @@ def test_private_names_are_exercised_here() -> None:
         "replaced.py",  # test_profile
         "numba_cuda.py",  # tests/cuda/front
     }
-    known = {name for _, name in PRIVATE_METHODS} | {"_getvalue", "_getpointer", "_linking_libraries", *instances}
+    known = {name for _, name in PRIVATE_METHODS} | {
+        "_getvalue",
+        "_getpointer",
+        "_fields",
+        "_linking_libraries",
+        *instances,
+    }
     folders = [folder.parent / name for name in ("frontend", "backend", "debug", "raw")]
     unknown = []
     for path in (path for each in folders for path in each.rglob("*.py") if path.name not in modules):

@@ -154,6 +154,7 @@ def _options(request: Request) -> Options:
         debug=request.watches,
         boundscheck=request.checks_bounds,
         zero_times_infinity="zero" if request.zero_wins else "nan",
+        vector_math=request.vector_math,
     )
 
 

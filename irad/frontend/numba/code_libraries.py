@@ -14,6 +14,7 @@ from numba.core.compiler import StateDict
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
+from irad.backend.toolchain import ordered_sums
 from irad.frontend.numba import fixups
 from irad.frontend.numba.raw_target import RawContext, RawLibrary
 from irad.frontend.numba.target import engine, target_context
@@ -66,7 +67,15 @@ class LinkedLibrary(codegen.JITCodeLibrary):
             self._final_module.get_function(name).name = symbol
 
 
-class LaneLibrary(codegen.JITCodeLibrary):
+class DerivativeLibrary(codegen.JITCodeLibrary):
+    """Code with derivatives: LLVM makes vectors of their loops that sum up, too, and the sums keep their order."""
+
+    def _optimize_final_module(self) -> None:
+        with ordered_sums():
+            super()._optimize_final_module()
+
+
+class LaneLibrary(DerivativeLibrary):
     """Code that does the same to several numbers side by side: LLVM makes vectors of it, which Numba prevents."""
 
     def _optimize_final_module(self) -> None:
@@ -83,6 +92,12 @@ def vectorise_lanes(state: StateDict) -> None:
     if made_by._library_class is codegen.JITCodeLibrary:
         state.library = LaneLibrary(made_by, state.func_id.func_qualname)
         state.library.enable_object_caching()
+
+
+def will_link_derivatives(library: CodeLibrary) -> None:
+    """Makes a code library, before it is finished, a `DerivativeLibrary`; not where its code is read, not run."""
+    if type(library) is codegen.JITCodeLibrary:
+        library.__class__ = DerivativeLibrary
 
 
 def _stays_call(function: llvm.ValueRef) -> bool:
@@ -110,6 +125,7 @@ def new_library(name: str) -> CodeLibrary:
     context = target_context()
     rtsys.initialize(context)  # done already, unless Numba has compiled nothing so far
     library = context.codegen().create_library(name)
+    will_link_derivatives(library)
     library.enable_object_caching()
     return library
 

@@ -73,6 +73,7 @@ def finish(library: CodeLibrary, name: str, module: Any, environments: tuple[obj
 
 CPU: Final = Toolchain(
     machine=target.machine,
+    features=target.features,
     foreign_spaces=frozenset({256, 257, 258, 270, 271, 272}),  # x86: behind gs, fs and ss; pointers of other sizes
     is_loaded=code_libraries.is_loaded_symbol,
     build=build_library,

@@ -50,6 +50,17 @@ def machine() -> llvm.TargetMachine:
     return target_context().codegen()._tm
 
 
+def features() -> frozenset[str]:
+    """What the processor has of what Numba generates code for, as LLVM names it; empty where LLVM has vector maths.
+
+    Numba has LLVM call Intel's vector library where that is installed.
+    """
+    if config.USING_SVML:
+        return frozenset()
+    words = target_context().codegen()._tm_features.split(",")
+    return frozenset(word[1:] for word in words if word.startswith("+"))
+
+
 def new_machine() -> llvm.TargetMachine:
     """Such a machine that an engine may own."""
     options: dict[str, object] = {"opt": config.OPT}
