@@ -57,7 +57,7 @@ def cg(
         ...     found[1:] -= k * x[:-1]
         ...     found[:-1] -= k * x[1:]
         ...     return found
-        >>> irad.grad(lambda k: cg(stiffness, np.ones(3), args=(k,))[1])(2.0).round(6)
+        >>> round(irad.grad(lambda k: cg(stiffness, np.ones(3), args=(k,))[1])(2.0), 6)
         -0.5
     """
     return _called("cg", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0))
@@ -107,7 +107,7 @@ def gmres(
         >>> @njit
         ... def product(x, a):
         ...     return np.array([a * x[0] + x[1], 4.0 * x[1]])
-        >>> irad.grad(lambda a: gmres(product, np.ones(2), args=(a,))[0])(2.0).round(6)
+        >>> round(irad.grad(lambda a: gmres(product, np.ones(2), args=(a,))[0])(2.0), 6)
         -0.1875
     """
     return _called("gmres", A, b, x0, args, (float(rtol), float(atol), int(maxiter), int(restart)))
@@ -152,7 +152,7 @@ def bicgstab(
         >>> @njit
         ... def product(x, a):
         ...     return np.array([a * x[0] + x[1], 4.0 * x[1]])
-        >>> irad.grad(lambda a: bicgstab(product, np.ones(2), args=(a,))[0])(2.0).round(6)
+        >>> round(irad.grad(lambda a: bicgstab(product, np.ones(2), args=(a,))[0])(2.0), 6)
         -0.1875
     """
     return _called("bicgstab", A, b, x0, args, (float(rtol), float(atol), int(maxiter), 0))
