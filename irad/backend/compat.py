@@ -113,6 +113,15 @@ def cuda_code_helpers() -> Any:
         return import_module("numba.core.cgutils")
 
 
+def cuda_call_helper() -> Any:
+    """The class of Numba's CUDA target that numbers what a function may raise; numba-cuda has a copy of its own."""
+    try:
+        module = import_module("numba.cuda.core.callconv")
+    except ModuleNotFoundError:
+        module = import_module("numba.core.callconv")
+    return module._MinimalCallHelper
+
+
 def cuda_compiles_one_argument() -> bool:
     """Whether `numba.cuda` compiles functions of any number of arguments, as `max` is from Numba 0.66 on, for one."""
     origin = str(import_module("numba.cuda").__file__)

@@ -10,6 +10,7 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.flatten import array_of, flat_of, name_of, primal_of
+from irad.cuda.calls.raising import raising
 from irad.cuda.devices.device import Device, Launch, handle_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
@@ -122,7 +123,7 @@ def _extent(what: str, given: Any) -> tuple[int, int, int]:
 
 
 def run_kernel(device: Device, kernel: Any, launch: Launch, arguments: tuple[Any, ...]) -> None:
-    """Runs a kernel itself, compiled by irad."""
+    """Runs a kernel itself, compiled by irad; raises what it raises, if it was compiled with ``debug=True``."""
     primal = primal_of(kernel, device, arguments)
     memory = []
     for argument, value in zip(primal.arguments, arguments, strict=True):
@@ -131,4 +132,6 @@ def run_kernel(device: Device, kernel: Any, launch: Launch, arguments: tuple[Any
                 view = array_of(device, argument, leaf, value)
                 low, high = view.extent
                 memory.append(Extent(low, high - low, name_of(argument, leaf), view.dtype.itemsize))
-    device.launch(primal.program.module, launch, flat_of(device, primal, arguments), memory)
+    with raising(device, primal, launch.stream) as record:
+        flat = [*flat_of(device, primal, arguments), *(each.address for each in record)]
+        device.launch(primal.program.module, launch, flat, [*memory, *record])

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
+import numpy as np
 from numba import cuda
 
 from irad.backend.executor.kernel import load
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.frontend.cuda.arguments import flatten
+from irad.frontend.cuda.exceptions import RECORD_SIZE, exception_of
 from irad.frontend.cuda.program import load_kernel
 
 Size = int | tuple[int, ...]
@@ -28,7 +30,7 @@ def run(
     types: Sequence[Any] | None = None,
     **options: Any,
 ) -> None:
-    """Launches a kernel.
+    """Launches a kernel, and raises what it raises.
 
     Args:
         kernel: a plain function or what `numba.cuda.jit` made.
@@ -39,9 +41,12 @@ def run(
     found = tuple(types or map(numba.typeof, arguments))
     program = load_kernel(kernel, found)
     executable = load(program.module, races=races)
-    executable.run(
-        _three(grid), _three(block), flatten(program.signature, arguments), dynamic_shared=shared, schedule=schedule
-    )
+    record = np.zeros(RECORD_SIZE, np.uint8)
+    flat = [*flatten(program.signature, arguments), *[record.ctypes.data] * program.raises]
+    executable.run(_three(grid), _three(block), flat, dynamic_shared=shared, schedule=schedule)
+    error = exception_of(record.tobytes())
+    if error is not None:
+        raise error
 
 
 def _three(size: Size) -> tuple[int, int, int]:

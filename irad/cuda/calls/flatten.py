@@ -44,7 +44,7 @@ class Primal:
     @property
     def count(self) -> int:
         """Number of LLVM parameters."""
-        return sum(len(each.flattened) for each in self.program.signature.parameters)
+        return sum(len(each.flattened) for each in self.program.signature.parameters) + self.program.raises
 
     @staticmethod
     def dtype_of(leaf: Content) -> np.dtype[Any]:
@@ -126,7 +126,10 @@ def array_of(device: Device, argument: Argument, leaf: Content, value: Any) -> A
 
 
 def flat_of(device: Device, primal: Primal, values: Sequence[Any]) -> list[int | float]:
-    """The LLVM parameters of a call; arrays have been found to be in memory that kernels can use (`array_of`)."""
+    """The LLVM parameters of a call, without that of a record of exceptions.
+
+    Arrays have been found to be in memory that kernels can use (`array_of`).
+    """
     return flatten(primal.program.signature, [_viewed(device, value) for value in values])
 
 

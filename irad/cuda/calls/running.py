@@ -16,7 +16,9 @@ from irad.backend.executor.launch import Extent
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
 from irad.cuda.calls.captured import prepare_capture, spoil_if_failed
 from irad.cuda.calls.compiled import accesses_of
+from irad.cuda.calls.copies import copied, extents_of, merged
 from irad.cuda.calls.flatten import name_of, part_of
+from irad.cuda.calls.raising import raising
 from irad.cuda.calls.slices import TapedLaunch, TapeUse
 from irad.cuda.calls.watching import WatchedLaunch
 from irad.cuda.devices.device import ArrayView, Device, Launch
@@ -83,7 +85,9 @@ class Run:
                     self.made[part.name] = tuple(self.scratch(stack, part) for _ in range(self.call.width))
             beside = self.beside(sums, forward=forward)
             watched = self.watched(forward=forward)
-            self.execute(stack, [*self.call.flat, *beside], sums, watched)
+            if watched is not None:
+                stack.callback(watched.close)
+            self.execute(stack, beside, sums, watched)
             returned: tuple[Any, ...] = (None,) * len(self.call.annotations)
             if sums is not None:
                 returned = self.returned(self.device.download(sums.address, _WORD * self.words, self.launch.stream))
@@ -193,7 +197,20 @@ class Run:
         return [*found, *((f"{word} {number.name}", number.tangents) for number in self.call.numbers)]
 
     def execute(
-        self, stack: ExitStack, arguments: list[int | float], sums: Buffer | None, watched: WatchedLaunch | None
+        self, stack: ExitStack, beside: list[int | float], sums: Buffer | None, watched: WatchedLaunch | None
+    ) -> None:
+        """Launches the kernel; if it raises, derivatives are as they were before."""
+        with raising(self.device, self.call.primal, self.launch.stream, self.written_shadows) as record:
+            arguments = [*self.call.flat, *(each.address for each in record), *beside]
+            self.send(stack, arguments, [*self.memory(sums), *record], sums, watched)
+
+    def send(
+        self,
+        stack: ExitStack,
+        arguments: list[int | float],
+        memory: list[Extent],
+        sums: Buffer | None,
+        watched: WatchedLaunch | None,
     ) -> None:
         """Launches the kernel, with a tape where it needs one."""
         shared = self.launch.shared
@@ -204,12 +221,12 @@ class Run:
                 "the shadows of shared arrays lie behind them, and have to be aligned as these are",
             )
         launch = replace(self.launch, shared=shared * self.derivative.shared_copies)
-        memory = self.memory(sums)
         if not self.derivative.uses_tape:
             report = self.told_to(stack, watched, memory)
             self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, report, shared], memory)
             return
         shadows, is_captured = self.written_shadows, bool(self.device.capture(launch.stream))
+        lend = partial(self.lend, stack)
         taped = TapedLaunch(
             self.derivative,
             self.metered,
@@ -219,8 +236,8 @@ class Run:
             arguments,
             shared,
             memory,
-            [] if is_captured else self.saved(stack, sums),
-            partial(self.lend, stack),
+            [] if is_captured else copied(self.device, self.changed(sums), lend, launch.stream),
+            lend,
             self.tape,
             self.limit,
             watched,
@@ -263,28 +280,8 @@ class Run:
 
     def changed(self, sums: Buffer | None) -> list[tuple[int, int]]:
         """The extents of what the launch may change, each once."""
-        found = [each.extent for each in (*self.written, *self.written_shadows) if each.size]
+        found = extents_of((*self.written, *self.written_shadows))
         return merged([*found, (sums.address, sums.address + _WORD * self.words)] if sums is not None else found)
-
-    def saved(self, stack: ExitStack, sums: Buffer | None) -> list[tuple[tuple[int, int], Buffer]]:
-        """Copies of what the launch may change."""
-        found = []
-        for low, high in self.changed(sums):
-            copy = self.lend(stack, high - low)
-            self.device.copy(copy.address, low, high - low, self.launch.stream)
-            found.append(((low, high), copy))
-        return found
-
-
-def merged(extents: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Extents that share no address, which cover the same."""
-    found: list[tuple[int, int]] = []
-    for low, high in sorted(extents):
-        if found and low < found[-1][1]:
-            found[-1] = found[-1][0], max(high, found[-1][1])
-        else:
-            found.append((low, high))
-    return found
 
 
 def _extent(name: str, view: ArrayView) -> Extent:

@@ -15,6 +15,7 @@ import numpy as np
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.captured import never_launched
+from irad.cuda.calls.copies import Copy, put_back
 from irad.cuda.calls.watching import WatchedLaunch
 from irad.cuda.devices.device import Device, Launch
 from irad.cuda.devices.pool import Buffer
@@ -74,7 +75,7 @@ class TapedLaunch:
     arguments: Sequence[int | float]
     shared: int
     memory: Sequence[Extent]
-    saved: Sequence[tuple[tuple[int, int], Buffer]]
+    saved: Sequence[Copy]
     lend: Callable[[int], Buffer]
     tape: TapeUse
     limit: int | None
@@ -142,8 +143,7 @@ class TapedLaunch:
 
     def put_back(self) -> None:
         """Undoes what the launch has changed."""
-        for (low, high), copy in self.saved:
-            self.device.copy(low, copy.address, high - low, self.launch.stream)
+        put_back(self.device, self.saved, self.launch.stream)
 
     def measurement(self, derivative: KernelDerivative, units: Sequence[int]) -> Measurement:
         """What a launch saved; each thread has one frame, which is the last place."""

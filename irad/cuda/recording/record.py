@@ -108,7 +108,12 @@ def record_launch(record: Record, kernel: Any, launch: Launch, arguments: tuple[
         check_unchanged(record, part.name, [part.view])
     changes = [(part.view, part.index in found.read) for part in call.arrays if part.index in found.written]
     operation.saved = record.log.save(changes, launch.stream)
-    run_kernel(device, kernel, launch, values)
+    try:
+        run_kernel(device, kernel, launch, values)
+    except Exception:
+        if primal.program.raises:  # what its threads have written has no derivative: reversing it raises again
+            append(record, operation, views, launch.stream)
+        raise
     append(record, operation, views, launch.stream)
 
 

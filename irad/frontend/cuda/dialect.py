@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 from irad.backend.cuda.contraction import allow_contraction
 from irad.backend.cuda.kernel import DYNAMIC_SHARED, TRIPLE
 from irad.frontend.cuda import operations
+from irad.frontend.cuda.exceptions import take_record
 from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered
 from irad.ir import types
 from irad.ir.instructions import Alloca, Cast, Instruction, Store, replace_uses
@@ -28,8 +29,8 @@ from irad.ir.text.printer import print_module
 from irad.ir.values import GlobalVariable, Value
 
 
-def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]]:
-    """The text of a kernel, and the names of its parameters.
+def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str], bool]:
+    """The text of a kernel, the names of its parameters, and whether a record of exceptions follows these.
 
     Raises:
         UnsupportedError: it uses inline PTX or an operation of NVVM that the dialect does not have.
@@ -38,6 +39,8 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
     module.layout = data_layout()
     kernel = module.functions[lowered.symbol]
     _name_parameters(kernel, module.functions[lowered.body], lowered)
+    names = [str(parameter.name) for parameter in kernel.params]
+    raises = take_record(module, kernel)
     _drop_numbas_own(module)
     for function in module.defined_functions():
         _drop_variables(function)
@@ -52,7 +55,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
     kernel.attributes += tuple(_for_the_assembler(options))
     _drop_unused(module)
     allow_contraction(module)
-    return print_module(module), [str(parameter.name) for parameter in kernel.params]
+    return print_module(module), names, raises
 
 
 @cache
@@ -154,7 +157,7 @@ def _name_shared_memory(module: Module) -> None:
 
 
 def _drop_unused(module: Module) -> None:
-    """Drops variables that nobody uses, such as those in which a kernel would record exceptions, and declarations."""
+    """Drops variables that nobody uses, such as those in which Numba records exceptions, and declarations."""
     module.globals = {name: each for name, each in module.globals.items() if each.users or not _is_numbas(each)}
     module.functions = {name: each for name, each in module.functions.items() if each.blocks or each.users}
 

@@ -5,9 +5,10 @@ Output  `Lowered`: LLVM modules as Numba lowers them, and the symbol of the kern
 Method  Numba's own compiler runs in *private contexts*: its tables are not those of the user's kernels, so what is
         compiled here is never launched by Numba, and what Numba compiled for a device is not found here. Calls of
         device functions go to *twins*, dispatchers for the same Python functions. For the time of one compilation, and
-        under Numba's compiler lock, four things are replaced: the contexts that `numba.cuda` compiles in, the current
+        under Numba's compiler lock, five things are replaced: the contexts that `numba.cuda` compiles in, the current
         device, of which it asks the compute capability, the NVVM library, of which it asks the version of its IR
-        and the data layout, and the addition to an address, which loses sight of the array in some versions.
+        and the data layout, the addition to an address, which loses sight of the array in some versions, and the
+        numbers of exceptions.
 Limit   the only module that touches private parts of Numba's CUDA target.
 """
 
@@ -29,7 +30,7 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend import compat
-from irad.frontend.cuda import extremes, rules, warp_functions
+from irad.frontend.cuda import exceptions, extremes, rules, warp_functions
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -45,7 +46,7 @@ class KernelOptions:
     """Those options of `numba.cuda.jit` that change the code of a kernel.
 
     Attributes:
-        debug: exceptions are recorded and division by zero raises.
+        debug: exceptions are recorded, divisions by zero and wrong indices of tuples raise.
         max_registers, launch_bounds: what the assembler is told.
     """
 
@@ -142,6 +143,7 @@ class _Contexts:
             stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
             stack.enter_context(_replaced(compat.cuda_code_helpers(), "pointer_add", _pointer_add))
             stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
+            stack.enter_context(_replaced(compat.cuda_call_helper(), "_add_exception", _number_of))
             if self._made is None:
                 typing_context = _TypingContext()
                 self._made = typing_context, target.CUDATargetContext(typing_context)
@@ -160,6 +162,11 @@ def _pointer_add(builder: Any, ptr: Any, offset: Any, return_type: Any = None) -
     step = ir.IntType(64)(offset) if isinstance(offset, int) else offset
     moved = builder.gep(builder.bitcast(ptr, ir.IntType(8).as_pointer()), [step])
     return builder.bitcast(moved, return_type or ptr.type)
+
+
+def _number_of(_: Any, kind: Any, arguments: Any, place: Any) -> int:
+    """The number of an exception, in place of the method with which each function counts its own."""
+    return exceptions.number_of(kind, arguments, place)
 
 
 def _take_externals(numbas: Any, own: Any) -> None:

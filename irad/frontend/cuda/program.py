@@ -54,11 +54,13 @@ class KernelProgram:
         module: its text.
         signature: what it takes.
         source: where it is defined.
+        raises: whether the address of a record of what it raises follows its arguments (`exceptions.py`).
     """
 
     module: KernelModule
     signature: KernelSignature
     source: SourceLocation
+    raises: bool = False
 
 
 _PROGRAMS: Final[weakref.WeakKeyDictionary[Any, dict[Any, KernelProgram]]] = weakref.WeakKeyDictionary()
@@ -101,7 +103,7 @@ def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.Kern
     assert source is not None, "a kernel is a function of Python"
     with step(f"compiling {source.function} with Numba"):
         lowered = numba_cuda.lower(function, argument_types, options)
-        text, names = to_dialect(lowered, options)
+        text, names, raises = to_dialect(lowered, options)
         text, symbol = restart_counters(text, lowered.symbol)
     rest = iter(names)
     parameters = (
@@ -109,5 +111,5 @@ def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.Kern
         for (name, type_), count in zip(lowered.arguments, lowered.counts, strict=True)
     )
     return KernelProgram(
-        KernelModule(text, symbol, options.fastmath, contract=True), KernelSignature(tuple(parameters)), source
+        KernelModule(text, symbol, options.fastmath, contract=True), KernelSignature(tuple(parameters)), source, raises
     )
