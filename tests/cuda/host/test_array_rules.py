@@ -38,6 +38,38 @@ def test_functions_of_one_operand(name):
         check(_function(name), Z)
 
 
+def _assigned(x):
+    y = x * x
+    y[0], y[1:3], y[3] = 1, np.array([2, 3]), True
+    return y + x
+
+
+def _put(x):
+    y, z = x * x, x * x
+    y.put([0, 1], [2, 3])
+    np.copyto(y[3:], 1)
+    z.fill(4)
+    return y + z * x
+
+
+@pytest.mark.parametrize(
+    ("f", "arrays"),
+    [
+        (_assigned, (V,)),
+        (_put, (V,)),
+        (lambda x: np.where(x > 0.0, x, 1), (V,)),
+        (lambda x: np.where(x > 0.0, np.arange(4), x), (V,)),
+        (lambda x: np.pad(x, 1, constant_values=2), (V,)),
+        (lambda x: np.insert(np.append(x, [1, 2]), 1, 3), (V,)),
+        (lambda x: np.concatenate([x, np.array([1, 2], np.uint64)]), (V,)),
+        (lambda z: np.stack([z, np.arange(4)]), (Z,)),
+        (lambda x: np.choose(np.array([0, 1, 0, 1]), [x, 2]), (V,)),
+    ],
+)
+def test_integers_that_are_moved_are_constants(f, arrays):
+    check(f, *arrays)
+
+
 @pytest.mark.parametrize("name", TWO)
 def test_functions_of_two_operands(name):
     f = _function(name)
@@ -151,6 +183,7 @@ def test_functions_of_two_operands(name):
         (lambda x: np.sort(x) * np.array([1.0, 2.0, 3.0, 4.0]).tolist()[2] + np.sort(x)[::-1], (V,)),
         (lambda x: np.sort(x, axis=0) + np.sort(x, axis=None).reshape(3, 4), (A,)),
         (lambda x: x * np.ones_like(x) + np.zeros_like(x) + np.full_like(x, 3.0), (A,)),
+        (lambda x: np.full_like(x, x[0, 0]) * x, (A,)),
         (lambda x: np.meshgrid(x, x, copy=False)[0] ** 2 + np.split(x, 2)[1][0], (V,)),
         (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2).sum(axis=1) ** 2, (V,)),
         # transforms

@@ -261,7 +261,10 @@ REFUSED = [
     (lambda x: np.einsum("...i,i->...", x, x), "no rule for an ellipsis"),
     (lambda x: np.where(x, x, 1.0), "the condition is an array of floats"),
     (lambda x: np.maximum(x, 1j * x), "no rule for complex numbers"),
-    (lambda x: np.full_like(x, x[:1]), "the value is an array"),
+    (
+        lambda x: np.full_like(cuda.to_device(np.arange(4)), x[:1], dtype=np.float64),
+        "the array that is given is not of floats",
+    ),
     (lambda x: np.cumprod(x), "cumprod of NumPy has no rule"),
     (lambda x: np.ldexp(x, 2), "ldexp of NumPy has no rule"),
 ]

@@ -13,11 +13,15 @@ from irad.cuda.arrays.ruleset import ArrayCall, Rule
 from irad.cuda.arrays.structure import mapped
 
 _WITHOUT_MOVING: Final = {"dtype", "casting"}  # which would turn numbers of elements to floats
+_LOWEST: Final = -(2**52)  # exact as a float, too, which numbers beside unsigned integers become
 _PADDING: Final = {"constant", "edge", "reflect", "symmetric", "wrap", "empty"}
 
 
 def sources(call: ArrayCall) -> tuple[Any, list[int]]:
     """Where the elements of a result come from.
+
+    Elements of leaves are numbered from far below zero, since integers among the arguments may be values that are moved
+    as well: ``y[0] = 1``, ``where(mask, x, 1)``.
 
     Returns:
         For each of them the number of an element of a leaf, 0 if it comes from none; and the first number of each leaf,
@@ -27,7 +31,7 @@ def sources(call: ArrayCall) -> tuple[Any, list[int]]:
     numbers = []
     for leaf in call.leaves:
         starts.append(starts[-1] + leaf.size)
-        numbers.append(m.arange(starts[-2], starts[-1], dtype=m.int64).reshape(leaf.shape))
+        numbers.append(m.arange(_LOWEST + starts[-2], _LOWEST + starts[-1], dtype=m.int64).reshape(leaf.shape))
 
     def numbered(value: Any) -> Any:
         index = call.index(value)
@@ -40,7 +44,8 @@ def sources(call: ArrayCall) -> tuple[Any, list[int]]:
         key: mapped(value, numbered, _is_float) for key, value in call.kwargs.items() if key not in _WITHOUT_MOVING
     }
     found = call.function(*args, **kwargs)
-    return (found if call.changes is None else args[call.changes]), starts
+    found = (found if call.changes is None else args[call.changes]) - _LOWEST
+    return m.where((found >= 1) & (found < starts[-1]), found, 0).astype(m.int64), starts
 
 
 def _is_float(value: Any) -> bool:
@@ -61,8 +66,8 @@ def _nothing(call: ArrayCall, cotangent: Any) -> list[Any]:
     return [None] * len(call.leaves)
 
 
-def _fills_with_constant(a: Any, fill_value: Any, *_: Any, **__: Any) -> str | None:
-    return "the value is an array" if hasattr(fill_value, "dtype") and fill_value.ndim else None
+def _fills_floats(a: Any, fill_value: Any, *_: Any, **__: Any) -> str | None:
+    return None if _is_float(a) or not _is_float(fill_value) else "the array that is given is not of floats"
 
 
 def _condition(condition: Any, *_: Any, **__: Any) -> str | None:
@@ -134,7 +139,7 @@ RULES: Final = (
         for name in ("place", "putmask", "ndarray.putmask")
     ),
     *(Rule(name, _nothing, is_whole=True) for name in ("zeros_like", "ones_like", "empty_like")),
-    Rule("full_like", _nothing, is_whole=True, check=_fills_with_constant),
+    Rule("full_like", _reverse, is_whole=True, check=_fills_floats),
     Rule("pad", _reverse, is_whole=True, check=_padding),
     Rule("sort", _reverse_sort, is_real=True),
     Rule("ndarray.sort", _reverse_sort, is_real=True, changes=0),
