@@ -22,7 +22,6 @@ from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.contract import zero_shadow
 from irad.integrate.quad import all_of, as_points, first_two
 from irad.integrate.regions import adaptive_boxes, box_of
-from irad.integrate.rules import values_of
 from irad.integrate.slots import cleared, inner, largest, move, room, taken
 
 _TOLERANCE = 1.49e-8
@@ -119,7 +118,12 @@ def _cubature_typed(
 
 def cubature_of(f: Any) -> Any:
     """The compiled cubature of a function: ``(a, b, args, absolute, relative, limit) -> (value, error, count)``."""
-    solve = adaptive_boxes(box_of(values_of(f)))
+
+    @register_jitable
+    def value_at(x, args):  # type: ignore[no-untyped-def]
+        return f(x, *args)
+
+    solve = adaptive_boxes(box_of(value_at))
 
     @njit
     def integrate(a, b, args, absolute, relative, limit):  # type: ignore[no-untyped-def]

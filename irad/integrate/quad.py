@@ -13,6 +13,8 @@ from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
+from irad.integrate.batches import batched
+from irad.integrate.integrands import pointwise
 from irad.integrate.rules import quadrature_of
 
 _TOLERANCE = 1.49e-8
@@ -29,6 +31,7 @@ def quad(
     epsrel: float = _TOLERANCE,
     limit: int = 50,
     points: Any = (),
+    batch: bool | int | tuple[int, ...] = False,
 ) -> tuple[Any, ...]:
     """The integral of a function from one number to another, with derivatives by the limits and by the arguments.
 
@@ -46,6 +49,10 @@ def quad(
         limit: the most intervals.
         points: where ``f`` has kinks or jumps, in a tuple or an array. If they depend on what is differentiated, what a
             jump contributes to the derivative is taken into account.
+        batch: ``f`` takes an array of points, an array for the values there, and ``args`` behind these; it fills the
+            second and returns nothing. True: its value is a number, the arrays are of one length. The length or the
+            shape of its value: the second array has these axes behind the first. Nothing is allocated for a panel.
+            Whether it is used is a literal in compiled code, the sizes need not be.
 
     Returns:
         The integral and an estimate of its error, which has no derivative. It is greater than the tolerances if the
@@ -76,12 +83,15 @@ def quad(
     """
     given = args if isinstance(args, tuple) else (args,)
     at = np.array(points, dtype=np.float64).reshape(-1)
-    result = _quadrature(primal_of(f))(float(a), float(b), given, at, float(epsabs), float(epsrel), int(limit))
+    shape = None if batch is False else () if batch is True else tuple(map(int, np.atleast_1d(batch)))
+    settings = float(epsabs), float(epsrel), int(limit), shape
+    result = _quadrature(primal_of(f), batch is not False)(float(a), float(b), given, at, settings)
     return result if full_output else result[:2]
 
 
-def _quadrature(f: Any) -> Any:
-    return remembered(f, (quad,), lambda: quadrature_of(f))
+def _quadrature(f: Any, is_batched: bool) -> Any:
+    make = batched if is_batched else pointwise
+    return remembered(f, (quad, is_batched), lambda: quadrature_of(make(f)))
 
 
 def as_points(points: Any) -> Any:
@@ -111,6 +121,20 @@ def all_of(result):  # type: ignore[no-untyped-def]
     return result
 
 
+def _batch_typed(batch: Any) -> tuple[bool, Any]:
+    """Whether the integrand is one of batches, and a function that makes the shape of its value of the argument."""
+    if isinstance(batch, types.BaseTuple):
+        lines = "".join(f"int64(batch[{i}]), " for i in range(len(batch)))
+    elif isinstance(batch, types.Integer):
+        lines = "int64(batch),"
+    elif literal(batch, "batch"):
+        lines = ""
+    else:
+        return False, register_jitable(lambda batch: None)
+    source = f"def shape_of(batch):\n    return ({lines})\n"
+    return True, register_jitable(function_from("shape_of", source, "irad.integrate", {"int64": np.int64}))
+
+
 @overload(quad, prefer_literal=True, strict=False)
 def _quad_typed(
     f: Any,
@@ -122,17 +146,18 @@ def _quad_typed(
     epsrel: Any = _TOLERANCE,
     limit: Any = 50,
     points: Any = (),
+    batch: Any = False,
 ) -> Any:
-    found = _quadrature(function_behind(f))
+    is_batched, shape_of = _batch_typed(batch)
+    found = _quadrature(function_behind(f), is_batched)
     chosen = all_of if literal(full_output, "full_output") else first_two
     is_tuple = isinstance(args, types.BaseTuple) or args == ()
 
     def quad(  # type: ignore[no-untyped-def]
-        f, a, b, args=(), full_output=False, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=50, points=()
+        f, a, b, args=(), full_output=False, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=50, points=(), batch=False
     ):
         given = args if is_tuple else (args,)
-        return chosen(
-            found(np.float64(a), np.float64(b), given, as_points(points), float(epsabs), float(epsrel), limit)
-        )
+        settings = float(epsabs), float(epsrel), limit, shape_of(batch)
+        return chosen(found(np.float64(a), np.float64(b), given, as_points(points), settings))
 
     return quad

@@ -14,39 +14,33 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, push, zero_cotangents
+from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, zero_cotangents
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.contract import zero_shadow
-from irad.integrate.panels import adaptive, edges_of, kind_of, panel_of, point_of
-from irad.integrate.slots import add, cleared, inner, largest, move, room, taken
+from irad.integrate.integrands import Integrand
+from irad.integrate.panels import adaptive, edges_of, kind_of, point_of
+from irad.integrate.slots import add, inner, largest, move, room, taken
 
 
-def quadrature_of(f: Any) -> Any:
-    """The compiled quadrature of a function.
+def quadrature_of(f: Integrand) -> Any:
+    """The compiled quadrature of an integrand.
 
     Returns:
-        ``(a, b, args, points, absolute, relative, limit) -> (value, error, count)`` with arrays of break points.
+        ``(a, b, args, points, settings) -> (value, error, count)`` with an array of break points; the settings are the
+        absolute and the relative tolerance, the most intervals, and the shape of the value at a point if it is one of
+        a batch.
     """
-    solve = adaptive(panel_of(values_of(f)))
+    solve, at, desk = adaptive(f.values), f.at, f.desk
 
     @njit
-    def quadrature(a, b, args, points, absolute, relative, limit):  # type: ignore[no-untyped-def]
-        like = f(_inside(a, b, points), *args)
-        whole, error, count = solve(a, b, points, like, absolute, relative, limit, args)
+    def quadrature(a, b, args, points, settings):  # type: ignore[no-untyped-def]
+        absolute, relative, limit, shape = settings
+        like = at(_inside(a, b, points), args, shape)
+        whole, error, count = solve(a, b, points, like, absolute, relative, limit, (desk(like, shape), args))
         return taken(whole, 0, like), error, count
 
     augmented, back = _reverse_of(quadrature, f)
     return attach(quadrature, augmented_primal=augmented, reverse=back, forward=_forward_of(quadrature, f))
-
-
-def values_of(f: Any) -> Any:
-    """The integrand as ``(x, args)``."""
-
-    @register_jitable
-    def value_at(x, args):  # type: ignore[no-untyped-def]
-        return f(x, *args)
-
-    return value_at
 
 
 @register_jitable
@@ -63,107 +57,82 @@ def _sides(a, b, point):  # type: ignore[no-untyped-def]
     return np.nextafter(point, a), np.nextafter(point, b)
 
 
-def _reverse_of(quadrature: Any, f: Any) -> Any:
-    @register_jitable
-    def gradient_at(x, data):  # type: ignore[no-untyped-def]
-        config, args, values, cotangent, sums = data
-        return pull(config, f, (x,), (None,), args, values, cotangent, cleared(sums))
-
-    solve = adaptive(panel_of(gradient_at))
+def _reverse_of(quadrature: Any, f: Integrand) -> Any:
+    solve, value_at, desk = adaptive(f.cotangents), f.at, f.desk
 
     @register_jitable
-    def by_arguments(config, cotangent, a, b, args, values, points, absolute, relative, limit):  # type: ignore[no-untyped-def]
+    def by_arguments(config, cotangent, a, b, args, values, points, settings):  # type: ignore[no-untyped-def]
+        absolute, relative, limit, shape = settings
         sums, size = zero_cotangents(args), largest(cotangent)
         if size == 0.0:
             return give_cotangents(args, sums)
-        data = (config, args, values, cotangent, sums)
+        data = (desk(cotangent, shape), config, args, values, cotangent, sums)
         whole, _, _ = solve(a, b, points, sums, absolute * size, relative, limit, data)
         return give_cotangents(args, taken(whole, 0, sums))
 
     @register_jitable
-    def at(x, values, cotangent):  # type: ignore[no-untyped-def]
-        return 0.0 if np.isinf(x) else inner(cotangent, f(x, *values))
+    def at(x, values, cotangent, shape):  # type: ignore[no-untyped-def]
+        return 0.0 if np.isinf(x) else inner(cotangent, value_at(x, values, shape))
 
-    def quadrature_augmented(config, a, b, args, points, absolute, relative, limit):  # type: ignore[no-untyped-def]
-        result = quadrature(a.value, b.value, args.value, points.value, absolute.value, relative.value, limit.value)
+    def quadrature_augmented(config, a, b, args, points, settings):  # type: ignore[no-untyped-def]
+        result = quadrature(a.value, b.value, args.value, points.value, settings.value)
         kept = points.value.copy() if config.overwritten[3] else points.value
         shadow = zero_shadow(result) if config.needs_shadow else None
         return AugmentedReturn(result, shadow, (kept_arguments(config, 2, args), kept))
 
-    def quadrature_reverse(config, cotangent, tape, a, b, args, points, absolute, relative, limit):  # type: ignore[no-untyped-def]
+    def quadrature_reverse(config, cotangent, tape, a, b, args, points, settings):  # type: ignore[no-untyped-def]
         values, breaks = tape
+        shape = settings.value[3]
         by_a, by_b, by_args = 0.0, 0.0, None
         if is_active(cotangent, 0):
             if is_active(a):
-                by_a = -at(a.value, values, cotangent[0])
+                by_a = -at(a.value, values, cotangent[0], shape)
             if is_active(b):
-                by_b = at(b.value, values, cotangent[0])
+                by_b = at(b.value, values, cotangent[0], shape)
             if is_active(points):
                 for i in range(breaks.size):
                     if min(a.value, b.value) < breaks[i] < max(a.value, b.value):
                         before, behind = _sides(a.value, b.value, breaks[i])
-                        jump = at(before, values, cotangent[0]) - at(behind, values, cotangent[0])
+                        jump = at(before, values, cotangent[0], shape) - at(behind, values, cotangent[0], shape)
                         points.shadow[i] += jump
             if is_active(args):
-                by_args = by_arguments(
-                    config,
-                    cotangent[0],
-                    a.value,
-                    b.value,
-                    args,
-                    values,
-                    breaks,
-                    absolute.value,
-                    relative.value,
-                    limit.value,
-                )
+                by_args = by_arguments(config, cotangent[0], a.value, b.value, args, values, breaks, settings.value)
         elif is_active(args):
             by_args = give_cotangents(args, zero_cotangents(args))
-        return by_a if is_active(a) else None, by_b if is_active(b) else None, by_args, None, None, None, None
+        return by_a if is_active(a) else None, by_b if is_active(b) else None, by_args, None, None
 
     return quadrature_augmented, quadrature_reverse
 
 
-def _forward_of(quadrature: Any, f: Any) -> Any:
-    @register_jitable
-    def tangent_at(x, data):  # type: ignore[no-untyped-def]
-        config, args = data
-        return push(config, f, (x,), (None,), args)[1]
-
-    solve = adaptive(panel_of(tangent_at))
+def _forward_of(quadrature: Any, f: Integrand) -> Any:
+    solve, value_at, desk = adaptive(f.tangents), f.at, f.desk
 
     @register_jitable
-    def add_at(kept, x, args, weight):  # type: ignore[no-untyped-def]
+    def add_at(kept, x, args, shape, weight):  # type: ignore[no-untyped-def]
         if weight != 0.0 and not np.isinf(x):
-            add(kept, 0, weight, f(x, *args))
+            add(kept, 0, weight, value_at(x, args, shape))
 
-    def quadrature_forward(config, a, b, args, points, absolute, relative, limit):  # type: ignore[no-untyped-def]
-        result = quadrature(a.value, b.value, args.value, points.value, absolute.value, relative.value, limit.value)
-        kept = room(result[0], 1)
+    def quadrature_forward(config, a, b, args, points, settings):  # type: ignore[no-untyped-def]
+        result = quadrature(a.value, b.value, args.value, points.value, settings.value)
+        absolute, relative, limit, shape = settings.value
+        like = result[0]
+        kept = room(like, 1)
         if is_active(args):
             size = largest(args.tangent)
             if size != 0.0:
-                whole, _, _ = solve(
-                    a.value,
-                    b.value,
-                    points.value,
-                    result[0],
-                    absolute.value * size,
-                    relative.value,
-                    limit.value,
-                    (config, args),
-                )
+                data = desk(like, shape), config, args
+                whole, _, _ = solve(a.value, b.value, points.value, like, absolute * size, relative, limit, data)
                 move(kept, 0, 1.0, whole, 0)
         if is_active(a):
-            add_at(kept, a.value, args.value, -a.tangent)
+            add_at(kept, a.value, args.value, shape, -a.tangent)
         if is_active(b):
-            add_at(kept, b.value, args.value, b.tangent)
+            add_at(kept, b.value, args.value, shape, b.tangent)
         if is_active(points):
             for i in range(points.value.size):
                 if min(a.value, b.value) < points.value[i] < max(a.value, b.value):
                     before, behind = _sides(a.value, b.value, points.value[i])
-                    add_at(kept, before, args.value, points.tangent[i])
-                    add_at(kept, behind, args.value, -points.tangent[i])
-        return result, (taken(kept, 0, result[0]), 0.0, None)
+                    add_at(kept, before, args.value, shape, points.tangent[i])
+                    add_at(kept, behind, args.value, shape, -points.tangent[i])
+        return result, (taken(kept, 0, like), 0.0, None)
 
     return quadrature_forward
