@@ -24,7 +24,8 @@ from irad.ir.values import Parameter
 _WORDS: Final = ("errcode", "tidz", "tidy", "tidx", "ctaidz", "ctaidy", "ctaidx")
 """What the record holds, each an i32; coordinates in the order in which Numba's messages have them."""
 RECORD_SIZE: Final = 4 * len(_WORDS)
-_NAME: Final = "irad.raised"
+RECORD: Final = "irad.raised"
+"""Name of the parameter."""
 
 
 class _Numbers:
@@ -91,7 +92,7 @@ def take_record(module: Module, kernel: Function) -> bool:
 
 def _appended(function: Function) -> Parameter:
     """A new last parameter; nothing else leads to its memory."""
-    record = Parameter(types.PTR, _NAME, attributes=("noalias",))
+    record = Parameter(types.PTR, RECORD, attributes=("noalias",))
     function.params = [*function.params, record]
     signature = function.function_type
     function.function_type = types.function_type(signature.result, [param.type for param in function.params])

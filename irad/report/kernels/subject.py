@@ -16,10 +16,13 @@ from irad.cuda.calls.compiled import memory_of
 from irad.cuda.calls.flatten import Primal, names_of
 from irad.driver import Observer
 from irad.errors import IradError, SignatureError, SourceLocation
+from irad.frontend.cuda.exceptions import RECORD
 from irad.frontend.cuda.program import KernelProgram, load_kernel
 from irad.frontend.values.abi import leaves_of
 from irad.frontend.values.tree import Content, LeafKind
+from irad.ir.instructions import GetElementPtr, Instruction, Store
 from irad.ir.text.parser import parse_module
+from irad.ir.values import Parameter
 from irad.ir.worklist import reachable
 from irad.kernel.derive import KernelDerivative, derive_kernel
 from irad.kernel.program import load
@@ -67,7 +70,7 @@ class KernelSubject:
         if self.launched_axes is not None:
             return self.launched_axes
         functions = parse_module(load(self.program.module).text).functions
-        used = [symbol for symbol, function in functions.items() if function.users]
+        used = [symbol for symbol, function in functions.items() if not all(map(_is_recorded, function.users))]
         axes = (number for number, axis in enumerate("xyz", 1) if any(_is_register(each, axis) for each in used))
         return max(axes, default=1)
 
@@ -144,6 +147,13 @@ def _named(function: Callable[..., Any]) -> list[Any]:
 
 def _is_register(symbol: str, axis: str) -> bool:
     return symbol.startswith("llvm.nvvm.read.ptx.sreg.") and symbol.endswith(f".{axis}")
+
+
+def _is_recorded(call: Instruction) -> bool:
+    """Whether what a call gives is only told with an exception."""
+    places = [each.operands[1] if isinstance(each, Store) else None for each in call.users]
+    roots = [place.operands[0] if isinstance(place, GetElementPtr) else place for place in places]
+    return all(isinstance(root, Parameter) and root.name == RECORD for root in roots)
 
 
 def _is_active(leaf: Content) -> bool:

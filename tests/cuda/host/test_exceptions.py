@@ -266,6 +266,13 @@ def test_while_a_tape_records():
             tape.backward((z, np.ones(_SIZE)))
 
 
+def test_reports_do_not_ask_for_more_axes():
+    """Though coordinates along three are told."""
+    report = str(irad.check(checked, *arguments()))
+    assert "for launches along 1 axis" in report
+    assert "adds to the derivative of x plainly" in report
+
+
 # -------------------------------------------------------------------------------------------------------------- a GPU
 
 
