@@ -12,7 +12,7 @@ def accumulate(library: Library, shadow: ArrayView, added: Any) -> None:
     """Adds a cotangent to the shadow of an array; views that repeat elements add up."""
     m = library.xp
     added = _as_type(added, shadow).reshape(shadow.shape)
-    if _is_injective(shadow):
+    if is_injective(shadow):
         target = library.array(shadow)
         target += added
         return
@@ -31,7 +31,7 @@ def _as_type(added: Any, shadow: ArrayView) -> Any:
     return (added.real if shadow.dtype.kind == "f" and added.dtype.kind == "c" else added).astype(shadow.dtype)
 
 
-def _is_injective(view: ArrayView) -> bool:
+def is_injective(view: ArrayView) -> bool:
     """Whether different elements have different addresses, as far as the strides tell."""
     reach = view.dtype.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True) if n > 1):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irad.api.annotate import Const
+from irad.cuda.arrays.accumulate import is_injective
 from irad.cuda.arrays.library import Library
 from irad.cuda.arrays.operation import ArrayOperation, Leaf
 from irad.cuda.arrays.ruleset import Rule
@@ -101,6 +102,12 @@ class _Call:
         view = self.view(changed)
         if view.dtype.kind in "fc" and (rule is None or self.objection(rule)):
             raise self.refusal(rule)
+        if view.dtype.kind in "fc" and not is_injective(view):
+            raise UnsupportedError(
+                f"{self.title} overwrites a view that has elements in the same memory",
+                "(a) overwrite a copy, view.copy(), or (b) a part without such elements, or (c) use a kernel",
+                "which of the elements remains there is up to the library",
+            )
         return view
 
     @property

@@ -92,6 +92,7 @@ def test_functions_of_two_operands(name):
         (lambda x: x**2 + x**3 + abs(x), (V,)),
         (lambda x: x**2.5 + 2.0**x + x**-1, (POSITIVE,)),
         (lambda x: x % 1.0 + divmod(7, 2)[1], (POSITIVE,)),
+        (lambda x: x / [1.0, 2.0, 3.0] + np.power(x, [1, 2, 3]) + np.hypot((3, 2, 1), x), (POSITIVE,)),
         (lambda x, y: x @ y, (A, B)),
         # complex numbers
         (np.abs, (Z,)),

@@ -280,6 +280,15 @@ def test_what_has_no_rule_is_refused(f, message, device):
     np.testing.assert_array_equal(x, V)
 
 
+def test_overwriting_a_view_that_repeats_elements_is_refused(device):
+    x = cuda.to_device(V)
+    with irad.cuda.Tape():
+        windows = np.lib.stride_tricks.sliding_window_view(x, 2, writeable=True)
+        with pytest.raises(UnsupportedError, match="multiply overwrites a view that has elements in the same memory"):
+            windows *= 2.0
+    np.testing.assert_array_equal(x, V)
+
+
 def test_refused_before_it_overwrites(device):
     x = cuda.to_device(V)
     with irad.cuda.Tape() as tape:

@@ -125,10 +125,12 @@ def _elementwise(name: str, partials: tuple[Partial, ...], *, is_real: bool) -> 
     def reverse(
         call: ArrayCall, cotangent: Any, *operands: Any, dtype: Any = None, casting: Any = None, order: Any = None
     ) -> tuple[Any, ...]:
+        values = [call.xp.asarray(each) if isinstance(each, list | tuple) else each for each in operands]
+
         def through(operand: Any, partial: Partial) -> Any:
             if not call.is_active(operand):
                 return None
-            return call.like(call.times(cotangent, partial(call.xp, *operands, call.result)), operand)
+            return call.like(call.times(cotangent, partial(call.xp, *values, call.result)), operand)
 
         return tuple(through(operand, partial) for operand, partial in zip(operands, partials, strict=True))
 
