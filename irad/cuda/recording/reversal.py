@@ -42,7 +42,11 @@ def reverse(record: Record, outputs: tuple[Any, ...]) -> None:
     for view, cotangent in seeds:
         _put(device, regions.shadow(view), cotangent, stream)
     reached = {regions.of(view) for view, _ in seeds}
-    _reverse_all(record, regions, reached)
+    try:
+        _reverse_all(record, regions, reached)
+    except BaseException:
+        record.forget_gradients()  # a part of them would be wrong numbers
+        raise
     if not is_captured:
         device.synchronize()
 
@@ -50,16 +54,18 @@ def reverse(record: Record, outputs: tuple[Any, ...]) -> None:
 def _reverse_all(record: Record, regions: Regions, reached: set[Any]) -> None:
     device, stream = record.device, record.stream
     final = _content_now(record)
-    for operation in reversed(record.operations):
-        _restore(device, operation.saved, stream)
-        if any(regions.of(view) in reached for view in operation.written):
-            operation.reverse(device, regions, stream)
-            reached |= {regions.of(view) for view in operation.views}
-            if operation.runs_again:
-                _restore(device, operation.saved, stream)
-    _restore(device, final, stream)
-    for each in final:
-        device.pool.give(each.buffer, stream)
+    try:
+        for operation in reversed(record.operations):
+            _restore(device, operation.saved, stream)
+            if any(regions.of(view) in reached for view in operation.written):
+                operation.reverse(device, regions, stream)
+                reached |= {regions.of(view) for view in operation.views}
+                if operation.runs_again:
+                    _restore(device, operation.saved, stream)
+    finally:
+        _restore(device, final, stream)
+        for each in final:
+            device.pool.give(each.buffer, stream)
 
 
 def _restore(device: Device, saved: Sequence[Saved], stream: int) -> None:

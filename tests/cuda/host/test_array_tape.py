@@ -280,6 +280,23 @@ def test_what_has_no_rule_is_refused(f, message, device):
     np.testing.assert_array_equal(x, V)
 
 
+def test_a_rule_that_fails_leaves_memory_as_it_was_and_no_derivatives(device):
+    fails = irad.cuda.rule(lambda x: np.asarray(x) * 2.0, lambda call, cotangent, x: 1 // 0)
+    x = cuda.to_device(V)
+    with irad.cuda.Tape() as tape:
+        y = x * 1.0
+        y *= x
+        z = fails(y)
+        y += x
+    with pytest.raises(ZeroDivisionError):
+        tape.backward((z, np.ones(4)))
+    np.testing.assert_array_equal(y, V * V + V)
+    with pytest.raises(SignatureError, match="there are no derivatives yet"):
+        tape.gradient(x)
+    tape.backward((y, np.ones(4)))
+    np.testing.assert_allclose(tape.gradient(x), 2.0 * V + 1.0)
+
+
 def test_overwriting_a_view_that_repeats_elements_is_refused(device):
     x = cuda.to_device(V)
     with irad.cuda.Tape():
