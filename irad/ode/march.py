@@ -113,28 +113,61 @@ def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
     return following
 
 
+@register_jitable
+def _read(rows, row_steps, row, wanted, reached, length, is_last, step):  # type: ignore[no-untyped-def]
+    """Writes the rows whose times a step has reached, and returns which row is next."""
+    steps, t, h, y, y1, dense = step
+    while row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0):
+        put_between(rows[row], y, y1, dense, (wanted[row] - t) / h)
+        row_steps[row] = steps
+        row += 1
+    return row
+
+
+def noting(event: Any) -> Any:
+    """A function that appends an event to those before it: ``(events, count, share, step, args) -> events``."""
+    refine = refining(event)
+
+    @register_jitable
+    def noted(events, count, share, step, args):  # type: ignore[no-untyped-def]
+        times, states, event_steps, shares = events
+        steps, t, h, y, y1, dense = step
+        times, states = _grown(times, count), _with_row(states, count)
+        event_steps, shares = _grown(event_steps, count), _grown(shares, count)
+        times[count], state = refine(share, t, h, y, y1, dense, args)
+        put(states[count], state)
+        event_steps[count], shares[count] = steps, share
+        return times, states, event_steps, shares
+
+    return noted
+
+
 def marching(f: Any, event: Any, method: Method) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
-    step, find, refine = method.step_of(f), crossing(event), refining(event)
+    step, find, note = method.step_of(f), crossing(event), noting(event)
     valued = event if event is not None else register_jitable(lambda t, y: 0.0)
     has_event, order = event is not None, method.order
 
+    @register_jitable
+    def begin(y0, t0, length, args, settings):  # type: ignore[no-untyped-def]
+        """The slope, the first step's share, and the value of the event."""
+        slope = np.empty(y0.size)
+        put(slope, f(t0, y0, *args))
+        size = 1.0 / settings.steps
+        if order > 0:
+            size = first_share(y0, slope, length, settings.rtol, settings.atol, settings.first)
+        return slope, size, valued(t0, y0, *args) if has_event else 0.0
+
     @njit
     def march(y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
-        rtol, atol, first, most, direction, terminal = settings
-        length, n = t1 - t0, y0.size
-        y, slope = y0, np.empty(n)
-        put(slope, f(t0, y0, *args))
+        rtol, atol, _, most, direction, terminal = settings
+        length, n, y = t1 - t0, y0.size, y0
+        slope, size, before = begin(y0, t0, length, args, settings)
         rows, row_steps = np.zeros((wanted.size, n)), np.zeros(wanted.size, np.int64)
-        times, states = np.zeros(0), np.zeros((0, n))
-        event_steps, shares = np.zeros(0, np.int64), np.zeros(0)
+        events = np.zeros(0), np.zeros((0, n)), np.zeros(0, np.int64), np.zeros(0)
         places = np.zeros(0 if order == 0 else 16)
-        place, size = 0.0, 1.0 / most
-        if order > 0:
-            size = first_share(y, slope, length, rtol, atol, first)
-        row = events = steps = rejected = ended = 0
-        error_before, was_rejected = 1e-4, False
-        before = valued(t0, y0, *args) if has_event else 0.0
+        row = count = steps = rejected = ended = 0
+        place, error_before, was_rejected = 0.0, 1e-4, False
         while place < 1.0 and ended == 0:
             following = _following(place, size, steps + rejected, most) if order > 0 else (steps + 1) / most
             t, h = t0 + place * length, (following - place) * length
@@ -151,30 +184,25 @@ def marching(f: Any, event: Any, method: Method) -> Any:
                 error_before, was_rejected = max(wrong, 1e-4), False
                 places = _grown(places, steps + 1)
                 places[steps + 1] = following
-            reached = t0 + following * length
+            reached, made = t0 + following * length, (steps, t, h, y, y1, dense)
             if has_event:
                 after = valued(reached, y1, *args)
                 share = find(t, h, y, y1, dense, before, after, direction, args)
                 if share >= 0.0:
-                    times, states = _grown(times, events), _with_row(states, events)
-                    event_steps, shares = _grown(event_steps, events), _grown(shares, events)
-                    times[events], state = refine(share, t, h, y, y1, dense, args)
-                    put(states[events], state)
-                    event_steps[events], shares[events] = steps, share
-                    events += 1
-                    if events == terminal:
+                    events = note(events, count, share, made, args)
+                    count += 1
+                    if count == terminal:
                         ended = 1
-                        reached = times[events - 1]
+                        reached = events[0][count - 1]
                 before = after
-            while row < wanted.size and ((following == 1.0 and ended == 0) or (wanted[row] - reached) * length <= 0.0):
-                put_between(rows[row], y, y1, dense, (wanted[row] - t) / h)
-                row_steps[row] = steps
-                row += 1
+            is_last = following == 1.0 and ended == 0
+            row = _read(rows, row_steps, row, wanted, reached, length, is_last, made)
             y, slope, place = y1, slope1, following
             steps += 1
-        counts = np.array([row, events, steps, rejected, ended])
+        times, states, event_steps, shares = events
+        counts = np.array([row, count, steps, rejected, ended])
         return Course(
-            rows, y, times[:events], states[:events], counts, places[: steps + 1], row_steps, event_steps, shares
+            rows, y, times[:count], states[:count], counts, places[: steps + 1], row_steps, event_steps, shares
         )
 
     return march
