@@ -92,7 +92,7 @@ def postpone_checks(
             continue
         checks = [_check(block, outside, loop) for block, outside in loop.exits if outside not in live]
         found = [each for each in checks if each is not None]
-        always = all(block is not None and dominators.dominates(block, loop.latch) for block, _ in loop.exits)
+        always = all(dominators.dominates(block, loop.latch) for block, _ in loop.exits)
         ((last, end),) = ends
         if len(found) < len(checks) or not always or len(cfg.predecessors[end]) > 1:
             continue
@@ -184,7 +184,7 @@ def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
 
 
 def _is_elementary(callee: Value, registry: Registry) -> bool:
-    return isinstance(callee, Function) and registry.precision(callee.name) is not None
+    return isinstance(callee, Function) and callee.name is not None and registry.precision(callee.name) is not None
 
 
 def _is_counted(pointer: Value, loop: Loop) -> bool:

@@ -6,7 +6,7 @@ While the shadow compile is active, `target_context` is the private one, as it i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 from numba.core import config, registry
@@ -57,7 +57,8 @@ def features() -> frozenset[str]:
     """
     if config.USING_SVML:
         return frozenset()
-    words = target_context().codegen()._tm_features.split(",")
+    codegen: Any = target_context().codegen()
+    words = codegen._tm_features.split(",")
     return frozenset(word[1:] for word in words if word.startswith("+"))
 
 
