@@ -77,6 +77,38 @@ def test_a_default_of_none_decides_what_is_compiled():
     check_quickly(njit(lambda x, k: scaled(x, k) * scaled(x, 2.0) * scaled(x)), 1.5, 0.7)
 
 
+def test_literals_in_tuples():
+    """Numba keeps them in the types of tuples, (int64, Literal[int](0)), but not of what it passes on."""
+
+    @njit
+    def line(x, how):
+        return x * how[0] + how[1]
+
+    @rules.augmented_primal(line)
+    def line_augmented(config, x, how):
+        return AugmentedReturn(line(x.value, how.value), None, how.value[0])
+
+    @rules.reverse(line)
+    def line_reverse(config, cotangent, tape, x, how):
+        return cotangent * tape, None
+
+    @njit
+    def half_known(x, slope):
+        return line(x, (slope, 0))
+
+    @njit
+    def known(x, slope):
+        return line(x, (3, 0)) * slope
+
+    @njit
+    def mixed(x, slope):
+        return line(x, (2.5, slope))
+
+    assert irad.value_and_grad(half_known)(2.0, 3) == (6.0, 3.0)
+    assert irad.value_and_grad(known)(2.0, 2) == (12.0, 6.0)
+    assert irad.value_and_grad(mixed)(2.0, 1) == (6.0, 2.5)
+
+
 def test_an_easy_rule_with_defaults():
     @njit
     def scaled(x, factor=2.0):

@@ -92,6 +92,7 @@ PRIVATE_METHODS = [
     (cpu.CPUContext, "DIBuilder"),
     (typing.context, "CallStack"),
     (typing.templates._OverloadMethodTemplate, "_resolve"),
+    (typing.templates._IntrinsicTemplate, "generic"),
     (Environment, "from_fndesc"),
     (CPUTarget, "target_context"),
     (listobj.ListInstance, "_payload"),

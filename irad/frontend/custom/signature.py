@@ -164,7 +164,7 @@ def arguments_of(
         RuleError: one of a type takes part that rules cannot be given yet.
     """
     found, index = [], first
-    for position, numba_type in enumerate(signature.args):
+    for position, numba_type in enumerate(map(types.unliteral, signature.args)):  # as Numba types what is compiled
         leaves = tuple(abi.leaves_of(numba_type, index))
         active = frozenset(leaf for leaf in leaves if _takes_part(leaf, variant))
         for leaf in active:

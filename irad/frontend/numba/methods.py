@@ -239,6 +239,13 @@ def implementation(shadow: Shadow, original: Original, self: Any, args: object, 
     return found, arguments
 
 
+def type_intrinsic(shadow: Shadow, original: Original, self: Any, args: object, kws: object) -> object:
+    """One of Numba's may hold on to a function that it typed, whose tables are those of the shadow, or are not."""
+    if (self._definition_func.__module__ or "").startswith("numba."):
+        self._impl_cache = shadow.typed_intrinsics[shadow.form, type(self)]
+    return original(self, args, kws)
+
+
 def find_elementwise(
     shadow: Shadow, original: Original, self: Any, ewise_types: Sequence[Type]
 ) -> tuple[object, object]:

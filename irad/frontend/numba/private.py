@@ -37,7 +37,10 @@ from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import InlineOverloads
 from numba.core.types import Type
-from numba.core.typing.templates import _OverloadFunctionTemplate as OverloadTemplate
+from numba.core.typing.templates import (
+    _IntrinsicTemplate as IntrinsicTemplate,
+    _OverloadFunctionTemplate as OverloadTemplate,
+)
 from numba.core.untyped_passes import InlineInlinables
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
@@ -108,6 +111,7 @@ class Shadow:
         form: that of what is compiled now.
         implementations: dispatchers that Numba made for overloads.
         own_implementations: in place of Numba's tables for overloads of irad, in functions that are differentiated.
+        typed_intrinsics: the same for Numba's intrinsics.
     """
 
     def __init__(self) -> None:
@@ -118,6 +122,7 @@ class Shadow:
         self._unchanged: dict[str, Any] = {}
         self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
         self.own_implementations: dict[type, dict[Any, Any]] = {}
+        self.typed_intrinsics: defaultdict[tuple[Form, type], dict[Any, Any]] = defaultdict(dict)
         self._statements = Statements()
         self._contexts: dict[Form, RawContext] = {}
         self._redirects = (
@@ -143,6 +148,7 @@ class Shadow:
         """Drops what was lowered, since the meaning of calls has changed."""
         for context in self._contexts.values():
             context.outlined.clear()
+        self.typed_intrinsics.clear()
         for _, redirect in self._redirects:
             redirect.clear()
 
@@ -273,6 +279,7 @@ class Shadow:
             (InlineInlinables, "_do_work", methods.inline),
             (InlineOverloads, "_do_work_expr", methods.inline_overload),
             (OverloadTemplate, "_get_impl", partial(methods.implementation, self)),
+            (IntrinsicTemplate, "generic", partial(methods.type_intrinsic, self)),
             (dufunc.DUFunc, "find_ewise_function", partial(methods.find_elementwise, self)),
             (dufunc.DUFunc, "_compile_for_argtys", partial(methods.compile_elementwise, self)),
             (ufunc_base.UfuncBase, "find_ewise_function", partial(methods.find_elementwise, self)),
