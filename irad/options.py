@@ -14,7 +14,7 @@ PlanName: TypeAlias = Literal["default", "save_all"]
 ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off"})
+_FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
 _FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math")
 
@@ -37,7 +37,7 @@ class Options:
             arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
         vector_math: loops with `exp`, `sin`, … become vectors where the C library has them for vectors, whose
             results differ from those of the others in the last places, and so do values from those of the plain
-            function. Otherwise such loops stay scalar.
+            function. Otherwise such loops stay scalar, and values are those of the plain function to the bit.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
 
     Examples:
@@ -61,7 +61,7 @@ class Options:
     measure_tape: bool = False
     boundscheck: bool = False
     zero_times_infinity: ZeroTimesInfinity = "nan"
-    vector_math: bool = True
+    vector_math: bool = False
 
     def __post_init__(self) -> None:
         for name in _FLAGS:
@@ -137,7 +137,7 @@ class Options:
             verify=_read_flag(variables, "IRAD_VERIFY"),
             debug=_read_flag(variables, "IRAD_DEBUG"),
             boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
-            vector_math=_read_flag(variables, "IRAD_VECTOR_MATH", default=True),
+            vector_math=_read_flag(variables, "IRAD_VECTOR_MATH"),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
             zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
         )
@@ -195,10 +195,8 @@ def _check_errors_setting(variables: Mapping[str, str]) -> None:
         )
 
 
-def _read_flag(variables: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+def _read_flag(variables: Mapping[str, str], name: str) -> bool:
     text = variables.get(name, "").strip().lower()
-    if not text:
-        return default
     if text in _TRUE:
         return True
     if text in _FALSE:

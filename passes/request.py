@@ -97,6 +97,6 @@ class Request:
     meters: bool = False
     checks_bounds: bool = False
     zero_wins: bool = False
-    vector_math: bool = True
+    vector_math: bool = False
     is_primal: bool = False
     axes: int = 3

@@ -29,9 +29,9 @@ def test_environment_of_zero_times_infinity():
 
 
 def test_environment_of_vector_math():
-    assert Options.from_environment({"IRAD_VECTOR_MATH": "0"}) == Options(vector_math=False)
-    for value in ("", "1"):
-        assert Options.from_environment({"IRAD_VECTOR_MATH": value}).vector_math
+    assert Options.from_environment({"IRAD_VECTOR_MATH": "1"}) == Options(vector_math=True)
+    for value in ("", "0"):
+        assert not Options.from_environment({"IRAD_VECTOR_MATH": value}).vector_math
 
 
 def test_unknown_zero_times_infinity_is_refused():

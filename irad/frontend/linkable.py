@@ -66,7 +66,7 @@ class Linkable:
         functions: frozenset[object] = frozenset(),
         signatures: tuple[Signature, ...] = (),
         recursive: str | None = None,
-        has_vector_math: bool = True,
+        has_vector_math: bool = False,
     ) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}

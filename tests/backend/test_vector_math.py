@@ -14,6 +14,7 @@ import irad
 from irad.backend.vector_math import with_vector_variants
 from irad.frontend.numba import target
 
+VECTORS = irad.Options(vector_math=True)
 ALL = frozenset({"sse2", "avx2", "avx512f"})
 TEXT = """
 declare double @llvm.exp.f64(double)
@@ -121,7 +122,8 @@ def test_functions_agree_with_those_of_numbers(name: str, type_: Any) -> None:
     plain, vectors = np.empty_like(x), np.empty_like(x)
     apply(x, plain)
     ones = np.ones_like(x)
-    irad.autodiff(irad.Forward, apply, irad.Duplicated(x, ones), irad.Duplicated(vectors, np.empty_like(x)))
+    tangents = irad.Duplicated(x, ones), irad.Duplicated(vectors, np.empty_like(x))
+    irad.autodiff(irad.Forward, apply, *tangents, options=VECTORS)
     same = (plain == vectors) | (np.isnan(plain) & np.isnan(vectors))
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(plain - vectors) <= 5 * np.spacing(np.abs(plain))
@@ -141,13 +143,12 @@ def softplus(x: Any) -> Any:
 @has_vectors
 def test_loops_with_sums_become_vectors_and_stay_in_order() -> None:
     x = np.random.default_rng(0).normal(size=1003)
-    value, gradient = irad.value_and_grad(softplus)(x)
+    value, gradient = irad.value_and_grad(softplus, options=VECTORS)(x)
     np.testing.assert_allclose(value, softplus(x), rtol=1e-14)
     np.testing.assert_allclose(gradient, 1 / (1 + np.exp(-x)), rtol=1e-14)
-    assert "_ZGV" in irad.inspect(irad.grad(softplus), x).asm
+    assert "_ZGV" in irad.inspect(irad.grad(softplus, options=VECTORS), x).asm
 
-    plain = irad.Options(vector_math=False)
-    value, gradient = irad.value_and_grad(softplus, options=plain)(x)
+    value, gradient = irad.value_and_grad(softplus)(x)
     assert value == softplus(x)
     np.testing.assert_allclose(gradient, 1 / (1 + np.exp(-x)), rtol=1e-14)
 
