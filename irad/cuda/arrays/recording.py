@@ -18,7 +18,7 @@ from irad.cuda.arrays.structure import gathered, mapped
 from irad.cuda.arrays.table import IN_PLACE, find_rule
 from irad.cuda.devices.current import RECORDING
 from irad.cuda.devices.device import ArrayView
-from irad.cuda.recording.record import Record, append, check_unchanged, current_record
+from irad.cuda.recording.record import Record, append, check_numbers, check_unchanged, current_record
 from irad.errors import UnsupportedError
 
 
@@ -81,6 +81,11 @@ class _Call:
         leaves = self.leaves()
         if self.name in IN_PLACE and any(leaf.is_active for leaf in leaves):
             raise self.refusal(None)
+        check_numbers(
+            self.record,
+            f"an array that {self.title} is given",
+            [*(leaf.view for leaf in leaves), *([target] if target else [])],
+        )
         used = [leaf.view for leaf in leaves if leaf.is_active] + ([target] if target is not None else [])
         check_unchanged(self.record, f"an array that {self.title} is given", used)
         self.check_seen()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,6 +105,7 @@ def record_launch(record: Record, kernel: Any, launch: Launch, arguments: tuple[
                 view = array_of(device, argument, leaf, value)
                 record.check_seen(name_of(argument, leaf), part_of(value, leaf), view)
     for part in call.arrays:
+        check_numbers(record, part.name, [part.view])
         check_unchanged(record, part.name, [part.view])
     changes = [(part.view, part.index in found.read) for part in call.arrays if part.index in found.written]
     operation.saved = record.log.save(changes, launch.stream)
@@ -126,6 +127,7 @@ def recorded_copy(to: Any, source: Any, stream: Any) -> Iterator[None]:
         return
     views = view_of(record.device, to), view_of(record.device, source)
     operation = copied(*views, is_first=not record.log.is_touched(views[0]))
+    check_numbers(record, "an array that is copied", views)
     check_unchanged(record, "the source of a copy", views[1:])
     handle = handle_of(stream)
     operation.saved = record.log.save([(views[0], False)], handle)
@@ -197,6 +199,16 @@ def check_unchanged(record: Record, name: str, views: Sequence[ArrayView] | None
             f"{name} was changed since the tape saw it last, by something that the tape does not record",
             "(a) change it in a kernel or by a copy, inside of the tape's block, or (b) use another array",
             "the operations that were recorded would be reversed with values that they did not compute with",
+        )
+
+
+def check_numbers(record: Record, name: str, views: Iterable[ArrayView]) -> None:
+    """Refuses arrays in memory that the tape has seen as numbers of another type, if either are floats."""
+    if any(map(record.log.is_other_number, views)):
+        raise UnsupportedError(
+            f"{name} is memory that the tape has seen as numbers of another type",
+            "(a) convert the numbers, with astype, or (b) change them in a kernel",
+            "the bytes of a float have no derivative",
         )
 
 

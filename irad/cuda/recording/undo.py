@@ -27,6 +27,7 @@ class UndoLog:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._touched: list[Extent] = []
+        self._numbers: dict[str, list[Extent]] = {}  # what is in memory, by the type of the numbers
         self._known: list[tuple[ArrayView, int]] = []  # with a checksum of what is in it
 
     def save(self, written: Iterable[tuple[ArrayView, bool]], stream: Any) -> list[Saved]:
@@ -46,7 +47,22 @@ class UndoLog:
 
     def touch(self, views: Iterable[ArrayView]) -> None:
         """Notes what an operation has read or written."""
+        views = list(views)
+        for view in views:
+            if (kind := number_of(view)) is not None:
+                self._numbers[kind] = merged([*self._numbers.get(kind, ()), view.extent])
         self._touched = merged([*self._touched, *(view.extent for view in views if view.size)])
+
+    def is_other_number(self, view: ArrayView) -> bool:
+        """Whether an operation has taken a part of an array for numbers of another type, one of them for floats."""
+        kind = number_of(view)
+        low, high = view.extent
+        return kind is not None and any(
+            low < other_high and other_low < high
+            for other, extents in self._numbers.items()
+            if other != kind and "f" in (other[0], kind[0])
+            for other_low, other_high in extents
+        )
 
     # --- what the tape does not see -----------------------------------------------------------------------------------
 
@@ -66,6 +82,14 @@ class UndoLog:
         """
         known = [(each, s) for each, s in self._known if views is None or any(overlap(each, view) for view in views)]
         return any(self._device.checksum(*each.extent) != before for each, before in known)
+
+
+def number_of(view: ArrayView) -> str | None:
+    """The type of the numbers in an array: of a complex number, that of its parts; None in records and gaps."""
+    steps = [abs(stride) for length, stride in zip(view.shape, view.strides, strict=True) if length > 1]
+    if not view.size or view.dtype.kind not in "fciub" or (steps and min(steps) != view.dtype.itemsize):
+        return None
+    return f"f{view.dtype.itemsize // 2}" if view.dtype.kind == "c" else f"{view.dtype.kind}{view.dtype.itemsize}"
 
 
 def copies(device: Device, extents: Iterable[Extent], stream: Any) -> list[Saved]:

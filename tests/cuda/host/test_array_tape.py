@@ -408,3 +408,39 @@ def test_wrong_rules_are_named(device):
             tape.backward((y, np.ones(4)))
     with pytest.raises(SignatureError, match=r"irad\.cuda\.rule is given"):
         irad.cuda.rule(np.sort, 3)
+
+
+def cleared_sign(y):
+    y.view(np.int64)[0] = 0
+
+
+def flipped_sign(y):
+    bits = y.view(np.uint64)
+    bits[1:] ^= np.uint64(1 << 63)
+
+
+def copied_bytes(y):
+    return y.view(np.int64).copy().view(np.float64)
+
+
+def halves(y):
+    return y.view(np.float32) * np.float32(2)
+
+
+@pytest.mark.parametrize("program", [cleared_sign, flipped_sign, copied_bytes, halves])
+def test_floats_as_other_numbers_are_refused(device, program):
+    """Their bytes would change without the tape knowing what that means."""
+    x, y = cuda.to_device(V.copy()), cuda.to_device(np.zeros_like(V))
+    with irad.cuda.Tape():
+        square[1, 32](x, y)
+        with pytest.raises(UnsupportedError, match="numbers of another type"):
+            program(y)
+
+
+def test_parts_of_complex_numbers_and_fields_are_not_other_numbers(device):
+    def parts(x, y):
+        z = x + 1j * y
+        z.real[1:] *= 2.0
+        return z.real * z.imag + abs(z.view(np.float64)[::2])
+
+    check(parts, V, W)
