@@ -265,6 +265,7 @@ def test_private_names_are_exercised_here() -> None:
         "_compiler": make_function(),
         "_compiling_counter": make_function(),
         **dict.fromkeys(("_library", "_sig", "_pyfunc"), cfunc("float64(float64)")(lambda x: x)),
+        "_MinimalCallHelper": callconv,
         "_can_compile": make_function(),
         "_definitions": compiler.run_frontend(make_function().py_func),
         "_numba_type_": jitclass([("x", float64)])(type("Held", (), {"__init__": lambda self: None}))(),
