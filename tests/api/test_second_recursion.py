@@ -57,8 +57,36 @@ def test_numbers():
     rate = irad.pushforward(fourth)
     along = njit(lambda v, x: rate(v, x)[1])
     assert irad.grad(along, (0, 1))(2.0, 1.5) == pytest.approx((13.5, 54.0))
-    with pytest.raises(irad.UnsupportedError, match="second derivative of power is differentiated"):
-        irad.grad(irad.grad(irad.grad(power)))(1.5, 4)
+
+
+def test_third_and_fourth_derivatives_of_numbers():
+    third = irad.grad(irad.grad(irad.grad(power)))
+    assert [third(1.5, n) for n in (0, 2, 3, 4, 5)] == pytest.approx([0.0, 0.0, 6.0, 36.0, 135.0])
+    assert irad.grad(third)(1.5, 4) == pytest.approx(24.0)
+
+
+def curvature_along(f):
+    curvature = irad.hvp(f)
+    return njit(lambda v, x, w: (curvature(v, x) * w).sum())
+
+
+def test_third_derivatives_of_arrays():
+    """The truth: the product of sines along v and w, differentiated by hand once more."""
+    tangent, cotangent = np.tan(X), 1.0 / np.tan(X)
+    w = np.array([0.3, 0.1, -1.0, 2.0])
+    first, second = (V * cotangent).sum(), (w * cotangent).sum()
+    mixed = (V * w / np.sin(X) ** 2).sum()
+    slope = -1.0 / np.sin(X) ** 2
+    wanted = cotangent * (first * second - mixed)
+    wanted += V * slope * second + first * w * slope + 2.0 * V * w / np.sin(X) ** 2 / tangent
+    found = irad.grad(curvature_along(product), 1)(V, X, w)
+    np.testing.assert_allclose(found, wanted * np.sin(X).prod(), rtol=1e-12)
+
+
+def test_third_derivatives_are_refused_where_each_call_makes_an_array():
+    along = curvature_along(njit(lambda x: scaled(x, 0.8, 3)))
+    with pytest.raises(irad.UnsupportedError):
+        irad.grad(along, 1)(V, X, 2.0 * V)
 
 
 def test_hessian_of_an_array():
