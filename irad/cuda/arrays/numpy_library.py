@@ -93,8 +93,16 @@ def install() -> None:
 @public
 def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     is_call = method == "__call__"
+    if ufunc is np.matmul and _is_in_place(inputs, kwargs):
+        del kwargs["axes"]  # NumPy says there what it would take anyway, but for vectors on the right, which it refuses
     name = ufunc.__name__ if is_call else f"{ufunc.__name__}.{method}"
     return _called(name, ufunc if is_call else getattr(ufunc, method), inputs, kwargs)
+
+
+def _is_in_place(inputs: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a call of matmul is ``x @= y`` of arrays for which the axes are the usual ones."""
+    usual = [(-1,), (-2, -1), (-1,)] if np.ndim(inputs[0]) == 1 else [(-2, -1)] * 3
+    return kwargs.get("axes") == usual and np.ndim(inputs[1]) > 1
 
 
 @public

@@ -55,13 +55,20 @@ class Rule:
             return None
         try:
             bound = inspect.signature(self.reverse).bind(None, None, *args, **kwargs)
-        except TypeError as error:
-            return str(error)
+        except TypeError:
+            return self._unknown(len(args), kwargs)
         given = list(bound.arguments.items())[2:]
         for name, value in given[self.arrays :] if self.arrays is not None else ():
             if gathered(value, is_active):
                 return f"{name} is an array with a derivative"
         return None
+
+    def _unknown(self, count: int, kwargs: dict[str, Any]) -> str:
+        """Why a call does not fit the parameters of `reverse`."""
+        known = list(inspect.signature(self.reverse).parameters)[2:]
+        unknown = [name for name in kwargs if name not in known]
+        which = " and ".join(repr(name) for name in unknown) or f"a call with {count} arguments"
+        return f"its rule does not know {which}"
 
 
 @dataclass(eq=False)

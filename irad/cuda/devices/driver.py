@@ -76,11 +76,11 @@ class Driver:
         self._call("cuMemFree_v2", ctypes.c_uint64(address))
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
-        """Copies within the device."""
+        """Copies between addresses of the device or of the host: the driver knows which they are."""
         if not size:
             return
         where = ctypes.c_uint64(to), ctypes.c_uint64(source)
-        self._call("cuMemcpyDtoDAsync_v2", *where, ctypes.c_size_t(size), ctypes.c_void_p(stream))
+        self._call("cuMemcpyAsync", *where, ctypes.c_size_t(size), ctypes.c_void_p(stream))
 
     def clear(self, to: int, size: int, stream: int) -> None:
         """Makes bytes zero."""

@@ -79,6 +79,7 @@ class LineFacts {
         variables.length ? fact("variables", ...variables) : null,
         fact("saved", line.savedInWords || "nothing"),
         line.rules.length ? fact("rules", ...line.rules.map((rule) => chip("rule", rule))) : null,
+        ...line.additions.map(({ memory, how, why }) => fact("adds", `to the derivative of ${memory} ${how}, since ${why}`)),
         line.share !== null ? fact("time", line.share ? line.timeInWords : "none that was seen") : null),
     ];
   }

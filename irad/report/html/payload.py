@@ -49,6 +49,7 @@ def head(report: Report) -> dict[str, JSON]:
         "lines": [_line(facts) for facts in report.lines],
         "functions": [_function(function, line_of) for function in report.functions],
         "tape": tape,
+        "additions": [[each.memory, each.how, each.why, list(each.lines)] for each in report.additions],
         "hasPython": _has_python(report),
         "noPython": _why_no_python(report),
         "refusals": [[refusal.line, refusal.problem, refusal.text] for refusal in report.refusals],

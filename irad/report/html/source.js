@@ -7,6 +7,7 @@ class Line {
     Object.assign(this, { number, text, active, constant, perCall, perIteration, rules, share, saved, keeps, reverse });
     this.isActive = new Set(active);
     this.isConstant = new Set(constant);
+    this.additions = HEAD.additions.filter(([, , , lines]) => lines.includes(number)).map(([memory, how, why]) => ({ memory, how, why }));
     this.refusals = HEAD.refusals.filter(([line]) => line === number).map(([, problem, text]) => ({ problem, text }));
   }
 
@@ -17,6 +18,7 @@ class Line {
     if (this.share) words.push(this.timeInWords);
     if (this.savedInWords) words.push(`saves ${this.savedInWords}`);
     if (this.rules.length) words.push(`rules: ${this.rules.join(", ")}`);
+    for (const { memory, how } of this.additions) words.push(`adds to the derivative of ${memory} ${how}`);
     return words.join("; ");
   }
 

@@ -27,6 +27,7 @@ class FakeLibrary:
         calls: names of functions, in order.
         streams: handles that were used.
         memory: buffers that were allocated and not freed.
+        copied: addresses between which bytes were copied, to and from.
         capturing: the stream that is captured; what is asked for on it is not done, but noted in ``graph``.
     """
 
@@ -40,6 +41,7 @@ class FakeLibrary:
         self.capturing: int | None = None
         self.captures = 0
         self.graph: list[Callable[[], None]] = []
+        self.copied: list[tuple[int, int]] = []
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -98,7 +100,8 @@ class FakeLibrary:
             assert stream.value == self.capturing
             self.graph.append(do)
 
-    def do_cuMemcpyDtoDAsync_v2(self, to: Any, source: Any, size: Any, stream: Any) -> None:
+    def do_cuMemcpyAsync(self, to: Any, source: Any, size: Any, stream: Any) -> None:
+        self.copied.append((to.value, source.value))
         self.on_stream(stream, lambda: ctypes.memmove(to.value, source.value, size.value))
 
     def do_cuMemsetD8Async(self, to: Any, value: Any, size: Any, stream: Any) -> None:

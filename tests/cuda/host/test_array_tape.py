@@ -104,6 +104,16 @@ def test_one_array_that_is_overwritten(f):
     check(f, V)
 
 
+@pytest.mark.parametrize("shapes", [((2, 2), (2, 2)), ((2,), (2, 2)), ((3, 2, 2), (2, 2))])
+def test_products_in_place(shapes):
+    def times(x, y):
+        x @= y
+        x @= np.swapaxes(x, -1, -2) if x.ndim > 1 else y
+        return x * x
+
+    check(times, *(np.linspace(-1.0, 1.5, np.prod(shape)).reshape(shape) for shape in shapes))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_single_precision(dtype, device):
     x = cuda.to_device(V.astype(dtype))
@@ -254,7 +264,9 @@ REFUSED = [
         lambda x: np.add(x, x, where=np.array([True, False, True, True]), out=np.zeros_like(x)),
         "as it is called here.*'where'",
     ),
-    (lambda x: np.sum(x, initial=2.0), "as it is called here.*'initial'"),
+    (lambda x: np.sum(x, initial=2.0), "as it is called here: its rule does not know 'initial'"),
+    (lambda x: np.sum(x, 0, None, None), "as it is called here: its rule does not know a call with 4 arguments"),
+    (lambda x: np.matmul(x[:, None], x[None], axes=[(1, 0), (1, 0), (0, 1)]), "matmul of NumPy has .*'axes'"),
     (lambda x: np.pad(x, 1, mode="linear_ramp"), "no rule for mode='linear_ramp'"),
     (lambda x: np.linalg.norm(x, 3), "no rule for ord=3 of a vector"),
     (lambda x: np.einsum("ii,i->i", np.outer(x, x), x), "a letter that an operand has twice"),

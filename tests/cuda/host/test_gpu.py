@@ -13,6 +13,7 @@ import irad
 import irad.cuda
 from irad import Active, Duplicated
 from irad.cuda.devices import current
+from irad.cuda.recording.record import recorded_copy
 from tests.cuda.host import fake_gpu
 from tests.cuda.host.fake_gpu import Foreign
 
@@ -74,6 +75,27 @@ def test_buffers_are_freed(library):
     device.pool.trim()
     gc.collect()
     assert not library.memory
+
+
+def test_arrays_of_the_host_that_copies_overwrite(library):
+    """What was in them is saved on the device and put back: copies for which the driver finds the direction."""
+    x, y, dy = np.linspace(0.5, 1.5, 20), np.linspace(2.0, 3.0, 20), np.arange(1.0, 21.0)
+    values, host = x.copy(), np.zeros(20)
+    copied = [Foreign(x), Foreign(y)]
+    with irad.cuda.Tape() as tape:
+        for each in copied * 2:
+            with recorded_copy(host, each, 0):
+                host[:] = each.array  # Numba's own way needs its driver
+    assert tape.saved_bytes == 3 * host.nbytes
+    tape.backward((host, Foreign(dy)))
+    np.testing.assert_array_equal(host, y)
+    np.testing.assert_array_equal(x, values)
+    shadow = tape.gradient(copied[1]).keeps[0]
+    device = current.current_device()
+    np.testing.assert_array_equal(np.frombuffer(device.download(shadow.address, 160, 0)), dy)
+    moved = {address for pair in library.copied for address in pair}
+    assert host.ctypes.data in moved
+    assert {name for name in library.calls if "Dto" in name} == {"cuMemcpyDtoHAsync_v2"}  # the download here
 
 
 def test_errors_of_the_driver(library):

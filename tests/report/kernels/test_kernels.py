@@ -130,6 +130,31 @@ def test_the_page_has_all_stages(inspection):
         assert f'["{stage.value}",' in page
 
 
+@needs_libdevice
+def test_the_page_says_how_the_derivative_adds(inspection, browser, tmp_path):
+    pytest.importorskip("jinja2")
+    (tmp_path / "page.html").write_text(inspection.html(), encoding="utf-8")
+    browser.open(tmp_path / "page.html")
+    browser.find("#tab-shadows").click()
+    rows = [
+        [cell.text for cell in row.find_elements("css selector", "td")]
+        for row in browser.all("#facts-shadows tbody tr")
+    ]
+    assert rows == [
+        [each.memory, each.how, each.why, ", ".join(map(str, each.lines))] for each in inspection.report.additions
+    ]
+    assert {"x": "plainly", "scale": "by one atomic operation for each block"}.items() <= {
+        memory: how for memory, how, *_ in rows
+    }.items()
+    browser.find("#tab-line").click()
+    browser.click_line(FIRST + 5)
+    assert (
+        "to the derivative of x plainly, since no two threads access the same element"
+        in browser.find("#facts-line").text
+    )
+    assert browser.complaints() == []
+
+
 def test_explanations(inspection):
     assert "has a shadow" in inspection.explain("tile")
     assert "cuda.syncthreads" in inspection.explain(FIRST + 6)
