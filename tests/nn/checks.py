@@ -37,8 +37,9 @@ def scalar_of(f: Any, argument_count: int) -> Any:
 
 
 @functools.cache
-def _gradient(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
-    return irad.grad(scalar_of(f, argument_count), argnums=tuple(1 + each for each in active))
+def gradient_of(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
+    """What gives the sum of `scalar_of` and its derivatives with respect to some arguments of f."""
+    return irad.value_and_grad(scalar_of(f, argument_count), argnums=tuple(1 + each for each in active))
 
 
 @functools.cache
@@ -70,26 +71,26 @@ def check(
     if reference is not None:
         np.testing.assert_allclose(value, reference(*arguments), rtol=1e-12, atol=1e-13)
     weights = random.standard_normal(value.shape)
-    loss = scalar_of(f, len(arguments))
     directions = [random.standard_normal(arguments[each].shape) for each in active]
 
     def moved(step: float) -> tuple[Any, ...]:
         shift = dict(zip(active, directions, strict=True))
         return (weights, *(a + step * shift[i] if i in shift else a for i, a in enumerate(arguments)))
 
-    gradient = _gradient(f, len(arguments), active)
-    found = gradient(*moved(0.0))
+    gradient, step = gradient_of(f, len(arguments), active), 1e-5
+    found = gradient(*moved(0.0))[1]
+    (value_above, above), (value_below, below) = gradient(*moved(step)), gradient(*moved(-step))
     slope = sum((g * d).sum() for g, d in zip(found, directions, strict=True))
-    step = 1e-5
-    np.testing.assert_allclose(slope, (loss(*moved(step)) - loss(*moved(-step))) / (2 * step), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(slope, (value_above - value_below) / (2 * step), rtol=1e-6, atol=1e-8)
     if forward:
         tangents = tuple(
             directions[active.index(i - 1)] if i - 1 in active else None for i in range(1 + len(arguments))
         )
-        np.testing.assert_allclose(irad.jvp(loss, moved(0.0), tangents)[1], slope, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            irad.jvp(scalar_of(f, len(arguments)), moved(0.0), tangents)[1], slope, rtol=1e-11, atol=1e-12
+        )
     if second:
         product = _product(f, len(arguments), active)(tuple(directions), *moved(0.0))
-        above, below = gradient(*moved(step)), gradient(*moved(-step))
         for p, a, b in zip(product, above, below, strict=True):
             np.testing.assert_allclose(p, (a - b) / (2 * step), rtol=1e-6, atol=1e-7)
 
@@ -100,8 +101,8 @@ def check_single(f: Any, *arguments: Any, active: tuple[int, ...] = (0,)) -> Non
     value, wanted = f(*single), f(*arguments)
     assert value.dtype == np.float32
     np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=2e-6)
-    gradient = _gradient(f, len(arguments), active)
+    gradient = gradient_of(f, len(arguments), active)
     weights = np.ones(wanted.shape)
-    for s, d in zip(gradient(np.float32(weights), *single), gradient(weights, *arguments), strict=True):
+    for s, d in zip(gradient(np.float32(weights), *single)[1], gradient(weights, *arguments)[1], strict=True):
         assert s.dtype == np.float32
         np.testing.assert_allclose(s, d, rtol=2e-4, atol=2e-5)

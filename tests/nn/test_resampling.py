@@ -45,8 +45,8 @@ def test_padding_of_space_by_a_constant():
     y = nn.pad_constant(x, 1, 2.5)
     assert y.dtype == np.float32
     np.testing.assert_array_equal(y, np.pad(x, ((0, 0), (0, 0), (1, 1)), constant_values=2.5))
-    assert np.shares_memory(nn.pad_zeros(x, 0), x) is False
-    assert nn.pad_zeros(np.empty((0, 1, 2)), 1).shape == (0, 1, 4)
+    assert np.shares_memory(nn.pad_constant(x, 0, 2.5), x) is False
+    assert nn.pad_constant(np.empty((0, 1, 2), np.float32), 1, 2.5).shape == (0, 1, 4)
 
 
 def test_every_mode_and_order():
@@ -114,11 +114,15 @@ def test_windows(name: str):
 
 def test_windows_in_every_mode():
     @njit
-    def there_and_back(x, r):  # unfold and fold, through pixels: the squares of windows that overlap
-        columns = nn.unfold(nn.pixel_shuffle(x, r), 3, 1, 1)
-        return nn.pixel_unshuffle(nn.fold(columns * columns, (1, 1, 2 * r, 2 * r), 3, 1, 1), r)
+    def there_and_back(x, r, k, stride, pad):  # unfold and fold, through pixels: the squares of windows that overlap
+        columns = nn.unfold(nn.pixel_shuffle(x, r), k, stride, pad, stride, True)
+        flat = columns.reshape(columns.size)
+        for i in range(flat.size):
+            flat[i] *= flat[i]
+        return nn.pixel_unshuffle(nn.fold(columns, (1, 1, 2 * r, 2 * r), k, stride, pad, stride, True), r)
 
-    check(there_and_back, np.random.default_rng(4).standard_normal((1, 4, 2, 2)), 2, second=False)
+    x = np.random.default_rng(4).standard_normal((1, 4, 2, 2))
+    check(there_and_back, x, 2, (3, 3), (1, 1), (1, 1, 1, 1), second=False)
 
 
 def test_shuffled_pixels():
@@ -131,16 +135,24 @@ def test_shuffled_pixels():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: nn.pad_reflect(x, (0, 3)), ValueError, "pad_reflect: axis 2 of size 3 can be padded by 2 at most"),
-        (lambda x: nn.pad_zeros(x, (-1, 0)), ValueError, "pad_constant: padding of -1 before and 0 after axis 2"),
-        (lambda x: nn.pad_circular(x, (4, 0)), ValueError, "pad_circular: axis 2 of size 3 can be padded by 3 at most"),
+        (
+            lambda x: nn.pad_reflect(x, (0, 0, 0, 3)),
+            ValueError,
+            "pad_reflect: axis 2 of size 3 can be padded by 2 at most",
+        ),
+        (lambda x: nn.pad_zeros(x, (0, 0, -1, 0)), ValueError, "pad_constant: padding of -1 before and 0 after axis 2"),
+        (
+            lambda x: nn.pad_circular(x, (0, 0, 4, 0)),
+            ValueError,
+            "pad_circular: axis 2 of size 3 can be padded by 3 at most",
+        ),
         (lambda x: nn.pad_zeros(x, (1, 2, 3)), TypingError, "integers before and after each of the last axes"),
         (lambda x: nn.upsample_nearest(x), TypingError, "give either a scale or a size"),
-        (lambda x: nn.upsample_nearest(x, 0.1), ValueError, "from size 3 to size 0 along axis 2"),
+        (lambda x: nn.upsample_nearest(x[None], size=(3, 0)), ValueError, "from size 3 to size 0 along axis 3"),
         (lambda x: nn.upsample_bilinear(x, 2), ValueError, "upsample_bilinear: an array with 3 axes"),
-        (lambda x: nn.pixel_shuffle(x, 2), ValueError, "1 channels are not a multiple of 2"),
-        (lambda x: nn.pixel_unshuffle(x, 2), ValueError, "size 3 of axis 2 is not a multiple of 2"),
-        (lambda x: nn.fold(x, (1, 1, 4), 2), ValueError, r"it must be \(1, 2, 3\)"),
+        (lambda x: nn.pixel_shuffle(x[None], 2), ValueError, "1 channels are not a multiple of 4"),
+        (lambda x: nn.pixel_unshuffle(x[:, :, :2, None], 2), ValueError, "size 1 of axis 3 is not a multiple of 2"),
+        (lambda x: nn.fold(x, (1, 1, 4), (2,), (1,), (0, 0), (1,), True), ValueError, r"it must be \(1, 2, 3\)"),
     ],
 )
 def test_what_is_refused(call: Any, error: Any, message: str):
