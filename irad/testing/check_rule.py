@@ -23,14 +23,16 @@ def check_rule(rule: Any, *arguments: Any, **options: Any) -> None:
 
     Args:
         rule: a function that has a rule, or an `Elementwise` rule itself.
-        arguments: for a function, the point at which to check it; for an elementwise rule at most its primal.
-        options: for a function ``single``, ``aliasing``, ``rtol``, ``atol``; for an elementwise rule ``functions``,
-            ``samples``, ``seed``.
+        arguments: for a function, the point at which to check it, with ``irad.Const(x)`` for what has no derivative and
+            is passed as it is in all checks: a function, settings, a guess. For an elementwise rule at most its primal.
+        options: for a function ``single``, ``aliasing``, ``width``, ``rtol``, ``atol``; for an elementwise rule
+            ``functions``, ``samples``, ``seed``.
 
     Raises:
         RuleError: the rule is wrong; the message says in what, and what was expected.
 
     Examples:
+        >>> import irad
         >>> import numpy as np
         >>> from irad.rules import easy_rule
         >>> from irad.testing import check_rule
@@ -40,6 +42,11 @@ def check_rule(rule: Any, *arguments: Any, **options: Any) -> None:
         ...     return np.sqrt((a * a).sum())
         >>> _ = easy_rule(norm, lambda a, value: a / value)
         >>> check_rule(norm, np.array([3.0, 4.0]))
+        >>> @njit
+        ... def power(a, n):
+        ...     return a**n
+        >>> _ = easy_rule(power, lambda a, n: n * a ** (n - 1.0), None)
+        >>> check_rule(power, 2.0, irad.Const(3.0))
     """
     if isinstance(rule, Elementwise):
         check_elementwise(rule, *arguments, **options)

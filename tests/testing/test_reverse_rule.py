@@ -382,9 +382,9 @@ def test_arrays_of_several_calls_are_rows_of_one_where_these_have_their_type():
     fixed.flags.writeable = False
     rows = [A, square, A.astype(np.complex128), A.astype(np.float32)]
     packed = [0.5, np.asfortranarray(np.ones((2, 3))), np.ones(4)[::2], np.array(1.0), fixed, (A, 1.0)]
-    assert {_passed(value) for value in rows} == {Passed.STACKED}
-    assert {_passed(value) for value in packed} == {Passed.PACKED}
-    assert {_passed(value) for value in (3, np.arange(2), None)} == {Passed.ONCE}
+    assert {_passed(value, True) for value in rows} == {Passed.STACKED}
+    assert {_passed(value, True) for value in packed} == {Passed.PACKED}
+    assert {_passed(value, False) for value in (3, np.arange(2), None, A)} == {Passed.ONCE}
 
 
 @pytest.mark.parametrize("values", [A, np.repeat(A, 2)[::2]], ids=["rows", "packs"])

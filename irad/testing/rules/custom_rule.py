@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from numba import typeof
 
+import irad
 from irad.compiling import collection_paused
 from irad.data.floats import Vector, has_floats
 from irad.data.precision import in_precision
@@ -52,7 +53,8 @@ def check_custom_rule(
 
     Args:
         f: a function with a rule.
-        arguments: where to check it.
+        arguments: where to check it; ``irad.Const(x)`` for what has no derivative, passed as it is in all checks: a
+            function, settings, a guess.
         single: check value, derivative and shadows in single precision as well.
         aliasing: whether one array may stand for two arguments of the same type.
         width: compare so many directions at once with each alone, where all arguments take part; 1: leave that out.
@@ -64,8 +66,9 @@ def check_custom_rule(
         RuleError: there is no rule, or it cannot be compiled.
     """
     packs.load()
-    arguments = tuple(map(packed, arguments))
-    rule = catalogue.find(f, tuple(map(typeof, arguments)))
+    held = tuple(isinstance(each, irad.Const) for each in arguments)
+    given = tuple(packed(each.value if fixed else each) for each, fixed in zip(arguments, held, strict=True))
+    rule = catalogue.find(f, tuple(map(typeof, given)))
     if rule is None or not (rule.is_for_reverse or rule.is_for_forward):
         raise RuleError(
             f"{catalogue.name_of(f)} has no rule",
@@ -73,21 +76,21 @@ def check_custom_rule(
             "there is nothing to check",
             catalogue.place_of(f),
         )
-    if not any(map(has_floats, arguments)):
+    everything = tuple(has_floats(value) and not fixed for value, fixed in zip(given, held, strict=True))
+    if not any(everything):
         raise SignatureError(
-            f"{catalogue.name_of(f)} is not given any float",
+            f"{catalogue.name_of(f)} is not given any float that has a derivative",
             "check it where an argument holds floats",
             "a rule gives derivatives with respect to floats",
         )
     function = callable_in_compiled_code(f)
-    program = call_once(function, len(arguments))
-    values = tuple(in_precision(value, single=False) for value in arguments)
-    everything = tuple(map(has_floats, values))
+    program = call_once(function, len(given))
+    values = _in_precision(given, held, single=False)
     slopes: dict[object, Vector] = {}
     with remembering(), collection_paused():
         for active in activities(everything):
-            trial = Trial(program, values, active, False, rtol, atol, slopes=slopes)
-            narrow = replace(trial, values=tuple(in_precision(each, single=True) for each in values), slopes={})
+            trial = Trial(program, values, active, False, rtol, atol, slopes=slopes, held=held)
+            narrow = replace(trial, values=_in_precision(given, held, single=True), slopes={})
             in_single = narrow if single and active == everything else None
             if rule.is_for_reverse:
                 _check_in_reverse(f, function, trial, in_single, aliasing)
@@ -98,6 +101,12 @@ def check_custom_rule(
     for each in catalogue.entries_of(f):
         if each.pattern == rule.pattern and _is_checked(each):
             _passed[each.key] = each.version
+
+
+def _in_precision(values: tuple[Any, ...], held: tuple[bool, ...], *, single: bool) -> tuple[Any, ...]:
+    """The arguments in one precision; those that are held as they are."""
+    pairs = zip(values, held, strict=True)
+    return tuple(value if fixed else in_precision(value, single=single) for value, fixed in pairs)
 
 
 def unchecked_rules() -> tuple[str, ...]:
@@ -138,7 +147,7 @@ def _has_forward(rule: CustomRule, trial: Trial) -> bool:
 
 def _check_in_reverse(f: Any, function: Any, trial: Trial, in_single: Trial | None, aliasing: bool) -> None:
     """Checks one combination in reverse mode; where all arguments take part, all that must hold, in both precisions."""
-    if all(trial.active[i] for i, value in enumerate(trial.values) if has_floats(value)):
+    if trial.all_take_part:
         Checker(f, trial).basics()
         if in_single is not None:
             Checker(f, in_single, Property.PRECISION).basics()
@@ -157,7 +166,7 @@ def _check_in_forward(f: Any, trial: Trial, in_single: Trial | None, *, reverse:
     with optimisation_limited():
         if in_single is not None:
             ForwardChecker(f, in_single, Property.PRECISION).basics()
-        if all(trial.active[i] for i, value in enumerate(trial.values) if has_floats(value)):
+        if trial.all_take_part:
             ForwardChecker(f, trial).everything(reverse=reverse, aliasing=aliasing)
         else:
             check_some_constant(f, trial, reverse=reverse)

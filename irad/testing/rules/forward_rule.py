@@ -198,7 +198,7 @@ class ForwardChecker:
     def aliases(self) -> None:
         """One array as two arguments, with one tangent, for each two of the same type."""
         trial = self._trial
-        for first, second in twins(trial.values):
+        for first, second in twins(trial):
 
             def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
                 return (*fewer[:second], fewer[first], *fewer[second:])
@@ -207,7 +207,8 @@ class ForwardChecker:
                 return trial.program(*spread(fewer))
 
             values = (*trial.values[:second], *trial.values[second + 1 :])
-            alone = Trial(plain, values, tuple(map(has_floats, values)), False, trial.rtol, trial.atol)
+            active, held = ((*each[:second], *each[second + 1 :]) for each in (trial.active, trial.held))
+            alone = Trial(plain, values, active, False, trial.rtol, trial.atol, held=held)
             tangents = draw_tangents(alone, 1.0)
             directions = directions_of(alone, tangents)
             run = run_forward(replace(trial, values=spread(alone.values)), spread(tangents))

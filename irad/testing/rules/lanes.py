@@ -137,4 +137,5 @@ def _with_memory(trial: Trial) -> Trial:
         return program(*arguments[:-1])
 
     values, active = (*trial.values, np.zeros(1)), (*trial.active, True)
-    return replace(trial, program=beside, values=values, active=active, reference=None, slopes={})
+    held = (*trial.held, False) if trial.held else ()
+    return replace(trial, program=beside, values=values, active=active, held=held, reference=None, slopes={})

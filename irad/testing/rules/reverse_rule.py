@@ -139,7 +139,7 @@ class Checker:
         if trial.seed is None:
             return False
         arguments = copied(trial.values)
-        irad.vjp(trial.program, *arguments)
+        trial.vjp(arguments)
         return trial.same(arguments[position], wanted)
 
     def _derivative(self, run: Run, expected: tuple[Vector | None, ...], before: tuple[Any, ...]) -> None:
@@ -181,33 +181,31 @@ class Checker:
             return
         expected = trial.expected(trial.shadows((False,) * len(trial.values)))
         arguments = copied(trial.values)
-        value, pullback = irad.vjp(trial.program, *arguments)
+        value, pullback = trial.vjp(arguments)
         self._primal(value, arguments, " (pullback)")
-        first = pullback(trial.seed)
+        first = pullback()
         self._pulled(self._wrong_derivative, first, expected, "the cotangent of argument {} by a pullback")
         self._primal(value, arguments, " when the pullback has run")
-        self._pulled(
-            Property.REUSE, pullback(trial.seed), expected, "the second cotangent of argument {} by a pullback"
-        )
+        self._pulled(Property.REUSE, pullback(), expected, "the second cotangent of argument {} by a pullback")
         arguments = copied(trial.values)
-        _, pullback = irad.vjp(trial.program, *arguments)
+        _, pullback = trial.vjp(arguments)
         for argument in arguments:
             spoil(argument)
         what = "the cotangent of argument {}, arguments being overwritten before the reverse"
-        self._pulled(Property.CHANGED, pullback(trial.seed), expected, what)
+        self._pulled(Property.CHANGED, pullback(), expected, what)
         self._interleaved()
 
     def _interleaved(self) -> None:
         trial = self._trial
-        points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
+        points = [shrunk(trial, number) for number in range(LIVE_CALLS)]
         alone = []
         for point in points:
-            _, pullback = irad.vjp(trial.program, *copied(point))
-            alone.append(tuple(map(read_floats, pullback(trial.seed))))
-        pullbacks = [irad.vjp(trial.program, *copied(point))[1] for point in points]
+            _, pullback = trial.vjp(copied(point))
+            alone.append(tuple(map(read_floats, pullback())))
+        pullbacks = [trial.vjp(copied(point))[1] for point in points]
         for number, (pullback, wanted) in enumerate(zip(pullbacks, alone, strict=True)):
             what = f"the cotangent of argument {{}} of call {number} of {LIVE_CALLS}"
-            self._pulled(Property.LIVE_CALLS, pullback(trial.seed), wanted, what)
+            self._pulled(Property.LIVE_CALLS, pullback(), wanted, what)
 
     def _pulled(self, fault: Property, found: Sequence[Any], expected: Sequence[Vector | None], what: str) -> None:
         for position, (got, wanted) in enumerate(zip(found, expected, strict=True)):
@@ -217,8 +215,8 @@ class Checker:
     def live_calls(self, function: Callable[..., Any]) -> None:
         """Three calls in a loop, then their reverses."""
         trial = self._trial
-        passed = list(map(_passed, trial.values))
-        points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
+        passed = list(map(_passed, trial.values, trial.free))
+        points = [shrunk(trial, number) for number in range(LIVE_CALLS)]
         packs = tuple(
             tuple(x for x, how in zip(point, passed, strict=True) if how is Passed.PACKED) for point in points
         )
@@ -233,6 +231,7 @@ class Checker:
             trial.rtol,
             trial.atol,
             reference=loop_of(trial.program, passed, has_value),
+            held=(False, True, *(how is Passed.ONCE for _, how in rest)),
         )
         shadows = loop.shadows(loop.modified)
         expected = loop.expected(shadows)
@@ -244,7 +243,7 @@ class Checker:
     def aliases(self) -> None:
         """One array as two arguments, with one shadow, for each two of the same type."""
         trial = self._trial
-        for first, second in twins(trial.values):
+        for first, second in twins(trial):
 
             def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
                 return (*fewer[:second], fewer[first], *fewer[second:])
@@ -254,7 +253,8 @@ class Checker:
 
             fewer = (*trial.values[:second], *trial.values[second + 1 :])
             active = (*trial.active[:second], *trial.active[second + 1 :])
-            alone = Trial(plain, fewer, active, False, trial.rtol, trial.atol)
+            held = (*trial.held[:second], *trial.held[second + 1 :])
+            alone = Trial(plain, fewer, active, False, trial.rtol, trial.atol, held=held)
             shadows = alone.shadows((True,) * len(fewer))
             expected = alone.expected(shadows)
             run = replace(trial, values=spread(fewer)).run(spread(shadows))
@@ -270,7 +270,7 @@ class Checker:
         trial = self._trial
         if trial.seed is None or any(trial.modified):  # then a constant value is tried with shadows of what is written
             return
-        taking_part = [has_floats(value) for value in trial.values]
+        taking_part = trial.free
         apart = replace(
             trial,
             program=call_without_result(function, taking_part),
@@ -300,15 +300,18 @@ class Checker:
         raise RuleFault(fault, self._f, what, expected, got, self._trial.description, part)
 
 
-def shrunk(values: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+def shrunk(trial: Trial, number: int) -> tuple[Any, ...]:
     """Other arguments of the same types, for one of several calls."""
     factor = 1.0 - _SHRINK * number
-    return tuple(in_types_of(with_floats(x, factor * read_floats(x)), x) if has_floats(x) else x for x in values)
+    return tuple(
+        in_types_of(with_floats(x, factor * read_floats(x)), x) if free else x
+        for x, free in zip(trial.values, trial.free, strict=True)
+    )
 
 
-def _passed(value: Any) -> Passed:
+def _passed(value: Any, free: bool) -> Passed:
     """How an argument is passed to a program of several calls; rows of an array must have the type of the argument."""
-    if not has_floats(value):
+    if not free:
         return Passed.ONCE
     is_array = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind in "fc"
     is_plain = is_array and typeof(value) == typeof(np.empty(value.shape, value.dtype))
@@ -320,8 +323,9 @@ def _rows(values: Sequence[Any]) -> Any:
     return np.ascontiguousarray(np.stack(values))
 
 
-def twins(values: tuple[Any, ...]) -> list[tuple[int, int]]:
+def twins(trial: Trial) -> list[tuple[int, int]]:
     """Pairs of arguments that one array can stand for."""
-    arrays = [i for i, x in enumerate(values) if isinstance(x, np.ndarray) and has_floats(x)]
+    values = trial.values
+    arrays = [i for i, x in enumerate(values) if isinstance(x, np.ndarray) and trial.free[i]]
     kinds = {i: (values[i].dtype, values[i].shape, values[i].strides, values[i].flags.writeable) for i in arrays}
     return [(i, j) for i, j in combinations(arrays, 2) if kinds[i] == kinds[j]]

@@ -63,6 +63,7 @@ class Trial:
         reference: what finite differences are taken of, where that is not the program itself: a Python function that
             comes to the same, so that Numba need not compile the program.
         slopes: finite differences that are known; trials of one program at one point may share them.
+        held: for each argument whether it is always passed as it is, and never takes part; none is if empty.
     """
 
     program: Callable[..., Any]
@@ -77,6 +78,18 @@ class Trial:
     nudges: bool = True
     reference: Callable[..., Any] | None = None
     slopes: dict[object, Vector] = field(default_factory=dict)
+    held: tuple[bool, ...] = ()
+
+    @cached_property
+    def free(self) -> tuple[bool, ...]:
+        """For each argument whether it holds floats that may take part."""
+        held = self.held or (False,) * len(self.values)
+        return tuple(has_floats(value) and not fixed for value, fixed in zip(self.values, held, strict=True))
+
+    @property
+    def all_take_part(self) -> bool:
+        """Whether all arguments do that may."""
+        return all(active or not free for active, free in zip(self.active, self.free, strict=True))
 
     @property
     def plainly(self) -> Callable[..., Any]:
@@ -95,13 +108,16 @@ class Trial:
 
         What it writes may happen to be there already, zeros where zeros were; so it is tried close by, too.
         """
-        nudged = tuple(map(nudge, self.values)) if self.nudges else self.values
+        nudged = tuple(map(self._nudged, self.values, self.free))
         after = copied(nudged)
         self.plainly(*after)
         return tuple(
-            has_floats(before) and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
-            for i, before in enumerate(self.values)
+            free and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
+            for i, (before, free) in enumerate(zip(self.values, self.free, strict=True))
         )
+
+    def _nudged(self, value: Any, free: bool) -> Any:
+        return nudge(value) if free and self.nudges else value
 
     @cached_property
     def seed(self) -> Any:
@@ -183,6 +199,20 @@ class Trial:
             for gradient, shadow, active in zip(found, shadows, self.active, strict=True)
         )
         return Run(value, arguments, cotangents)
+
+    def vjp(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[], tuple[Any, ...]]]:
+        """The value, and what gives the cotangents of the arguments, None for those that are held."""
+        if not any(self.held):
+            value, pullback = irad.vjp(self.program, *arguments)
+            return value, lambda: pullback(self.seed)
+        free = tuple(i for i, free in enumerate(self.free) if free)
+        value, pullback = irad.vjp(self.program, *arguments, argnums=free)
+
+        def pulled() -> tuple[Any, ...]:
+            found = dict(zip(free, pullback(self.seed), strict=True))
+            return tuple(found.get(i) for i in range(len(self.values)))
+
+        return value, pulled
 
     def agree(self, got: Any, wanted: Any) -> bool:
         """Whether two values are equal as far as derivatives can be."""
