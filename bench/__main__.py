@@ -18,8 +18,9 @@ from rich.table import Table
 from bench import compile_times, environment
 from bench.case import Case
 from bench.cases import BY_NAME, CASES
-from bench.measure import Timing, time_interleaved
 from bench.variants import HAND_FLAGS, largest_error, make_variants
+from irad.benchmark.clock import Timing, time_interleaved
+from irad.benchmark.compare import changes, spread_of
 
 TOLERANCE = 1e-9  # of the largest entry; reordered sums differ by less
 
@@ -80,7 +81,15 @@ def measure(case: Case, rounds: int, *, with_irad: bool, with_compile_times: boo
 @click.option("--irad/--no-irad", "with_irad", default=True, help="Measure irad, or the hand-written adjoints alone.")
 @click.option("--compile/--no-compile", "with_compile_times", default=True, help="Measure compile times.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
-def main(names: tuple[str, ...], rounds: int, with_irad: bool, with_compile_times: bool, output: Path | None) -> None:
+@click.option("--compare", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="An older result file.")
+def main(
+    names: tuple[str, ...],
+    rounds: int,
+    with_irad: bool,
+    with_compile_times: bool,
+    output: Path | None,
+    compare: Path | None,
+) -> None:
     """Compare irad's value-and-gradient with hand-written adjoints. Without CASE all are measured."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
@@ -100,6 +109,9 @@ def main(names: tuple[str, ...], rounds: int, with_irad: bool, with_compile_time
     ]
     if wrong:
         sys.exit("wrong gradients\n" + "\n".join(wrong))
+    worse = [] if compare is None else regressions(json.loads(compare.read_text()), report_of(outcomes, rounds))
+    if worse:
+        sys.exit("worse than before\n" + "\n".join(worse))
 
 
 def table_of(outcomes: list[Outcome]) -> Table:
@@ -137,6 +149,20 @@ def report_of(outcomes: list[Outcome], rounds: int) -> dict[str, Any]:
         "geometric_mean": geometric_mean([o.ratio for o in outcomes]),
         "cases": [o.to_json() for o in outcomes],
     }
+
+
+def regressions(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What got worse in the cases that both result files have."""
+    before = {case["name"]: case for case in old["cases"]}
+    worse = []
+    for case in new["cases"]:
+        if case["name"] not in before:
+            continue
+        pair = before[case["name"]], case
+        figures = [{k: c[k] for k in ("ratio", "compile_ratio") if c[k] is not None} for c in pair]
+        compared = changes(*figures, sum(map(spread_of, pair)))
+        worse += [f"{case['name']}: {change}" for change in compared if change.is_regression]
+    return worse
 
 
 def geometric_mean(ratios: list[float | None]) -> float | None:

@@ -15,8 +15,8 @@ from rich.table import Table
 import irad
 from bench.case import Case
 from bench.cases import BY_NAME, CASES
-from bench.measure import Timing, time_interleaved
 from bench.tangents import BY_NAME as TANGENTS
+from irad.benchmark.clock import Timing, time_interleaved
 
 
 def directions(case: Case, arguments: tuple[Any, ...], seed: int = 7) -> tuple[Any, ...]:

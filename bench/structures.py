@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 import irad
-from bench.measure import time_interleaved
 from irad import data
+from irad.benchmark.clock import time_interleaved
 from irad.data import VectorSpace
 
 PAIR = np.dtype([("x", np.float64), ("y", np.float64)])

@@ -15,9 +15,9 @@ import irad
 from bench.case import Case
 from bench.cases import BY_NAME, CASES
 from bench.forward import directions, with_mean
-from bench.measure import Run, Timing, time_interleaved
 from irad.api.autodiff import autodiff_of
 from irad.api.forward import batched_pushforward
+from irad.benchmark.clock import Run, Timing, time_interleaved
 from irad.frontend.calls.annotations import Seed
 
 

@@ -33,6 +33,7 @@ LAYERS = (
     (
         "irad",
         "irad.api",
+        "irad.benchmark",
         "irad.cuda",
         "irad.cli",
         "irad.report",

@@ -16,6 +16,7 @@ import irad
 from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
+    "bench": ("irad.cli.bench", "Measure what a gradient costs, beside the function and a gradient by hand."),
     "check": ("irad.cli.check", "Say what cannot be differentiated; verify the gradient; say where it would break."),
     "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
     "inspect": ("irad.cli.inspect", "Show what irad makes of a function, stage by stage, and why."),

@@ -7,11 +7,11 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 Run = Callable[[], Any]
 
-SAMPLE_NS = 10_000_000  # long against the resolution of the clock and the timing loop
+SAMPLE_NS: Final = 10_000_000  # long against the resolution of the clock and the timing loop
 
 
 @dataclass(frozen=True)
@@ -32,33 +32,38 @@ class Timing:
         return (high - low) / self.median
 
 
-def time_interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, Timing]:
+def time_interleaved(
+    runs: Mapping[str, Run], rounds: int, *, before: Run | None = None, sample_ns: int = SAMPLE_NS
+) -> dict[str, Timing]:
     """CPU time of each function, in turns, so that a slow moment of the machine meets all of them.
 
     Args:
         runs: compiled already; each is called once more before it is timed.
         rounds: samples of each function; every round times all functions once.
+        before: called before each call, and not timed: it puts back what the functions write.
+        sample_ns: how long a sample takes at least.
 
     Returns:
         One timing per name, ``rounds`` samples each, of the thread that calls: work on other threads is not seen.
     """
-    repeats = {name: _calls_per_sample(run) for name, run in runs.items()}
+    sample = _sample if before is None else _sampler(before)
+    repeats = {name: _calls_per_sample(run, sample, sample_ns) for name, run in runs.items()}
     samples: dict[str, list[float]] = {name: [] for name in runs}
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(rounds):
             for name, run in runs.items():
-                samples[name].append(_sample(run, repeats[name]))
+                samples[name].append(sample(run, repeats[name]))
     finally:
         if collecting:
             gc.enable()
     return {name: Timing(tuple(values)) for name, values in samples.items()}
 
 
-def _calls_per_sample(run: Run) -> int:
-    run()
-    return max(1, round(SAMPLE_NS / max(1.0, 1e9 * min(_sample(run, 1) for _ in range(3)))))
+def _calls_per_sample(run: Run, sample: Callable[[Run, int], float], sample_ns: int) -> int:
+    sample(run, 1)
+    return max(1, round(sample_ns / max(1.0, 1e9 * min(sample(run, 1) for _ in range(3)))))
 
 
 def _sample(run: Run, repeats: int) -> float:
@@ -66,3 +71,16 @@ def _sample(run: Run, repeats: int) -> float:
     for _ in range(repeats):
         run()
     return (time.thread_time_ns() - start) / (1e9 * repeats)
+
+
+def _sampler(before: Run) -> Callable[[Run, int], float]:
+    def sample(run: Run, repeats: int) -> float:
+        total = 0
+        for _ in range(repeats):
+            before()
+            start = time.thread_time_ns()
+            run()
+            total += time.thread_time_ns() - start
+        return max(total, 1) / (1e9 * repeats)
+
+    return sample
