@@ -91,7 +91,7 @@ def derive_kernel(
             "give one for each parameter of the LLVM function",
             "a kind says what becomes of a parameter in the derivative",
         )
-    with check_communication(program.text):
+    with check_communication(program.text, leaves_apart=program.leaves_apart and not mode.is_forward):
         derivative = derive(
             _settled(program.text, kinds if apart else (), mode),
             _request(program, kinds, memory, options, mode, axes),

@@ -28,6 +28,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import Parameter, const_int
 from irad.kernel.half import widen_halves
+from irad.kernel.leaving import leave_apart
 from irad.kernel.operations import call_atomics, drop_bodies, is_part, set_aside
 from irad.kernel.shared_memory import SPACE, SharedArray, pass_shared, shared_arrays
 from irad.kernel.toolchain import NVPTX
@@ -51,12 +52,14 @@ class KernelProgram:
         parameters: types and names of the kernel's own parameters.
         shared: its shared arrays, which the entry takes behind them.
         apart: a module that defines the functions of rules, or nothing.
+        leaves_apart: see `irad.kernel.leaving`.
     """
 
     text: str
     parameters: tuple[Parameter, ...]
     shared: tuple[SharedArray, ...]
     apart: str = ""
+    leaves_apart: bool = False
 
 
 def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
@@ -80,7 +83,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
         made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
         restore_types(made)
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
-    return KernelProgram(print_module(made), parameters, tuple(shared), apart)
+    return KernelProgram(print_module(made), parameters, tuple(shared), apart, leave_apart(made.functions[ENTRY]))
 
 
 def promise_apart(params: Iterable[Parameter]) -> None:

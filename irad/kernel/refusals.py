@@ -16,6 +16,7 @@ from irad.ir.instructions import CallSite, Fence
 from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
 from irad.kernel.convention import KERNEL
+from irad.kernel.leaving import error_of_counting
 from irad.options import Options
 
 _FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
@@ -37,13 +38,17 @@ def check_options(options: Options) -> None:
 
 
 @contextmanager
-def check_communication(text: str) -> Iterator[None]:
+def check_communication(text: str, *, leaves_apart: bool) -> Iterator[None]:
     """Refuses fences between blocks and synchronisation of the grid, with all that is refused in a block of code.
+
+    Args:
+        text: the program of the kernel.
+        leaves_apart: whether threads of a block may leave at different barriers, and are going to wait.
 
     Raises:
         UnsupportedError: names the operation.
     """
-    errors = _communication(text)
+    errors = _communication(text, leaves_apart)
     try:
         yield
     except UnsupportedProgram as several:
@@ -62,7 +67,7 @@ def _elsewhere(found: Sequence[IradError], known: Sequence[IradError]) -> list[I
     return [error for error in found if error.location is None or error.location not in places]
 
 
-def _communication(text: str) -> list[IradError]:
+def _communication(text: str, leaves_apart: bool) -> list[IradError]:
     module = parse_module(text)
     errors: list[IradError] = []
     for function in module.defined_functions():
@@ -71,6 +76,8 @@ def _communication(text: str) -> list[IradError]:
                 error = _error(str(inst.callee.name))
             else:
                 error = _error(_FENCES[0]) if isinstance(inst, Fence) and inst.syncscope != "block" else None
+            if error is None and leaves_apart:
+                error = error_of_counting(inst)
             if error is not None:
                 error.instruction = inst
                 errors.append(error)

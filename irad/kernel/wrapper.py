@@ -10,7 +10,8 @@ Method  the threads of a block clear the shadows of shared arrays together and w
         most bytes that a thread wanted, until something did not fit, and whether that happened; where the tape is
         metered, behind these for each place the units that all threads asked for. In debug mode the last word is the
         number of the watched call, and the tape's head says which block and thread it is of. The tape has a slice, of
-        whole words, for each thread of each warp. Cotangents of numbers are added up over all threads.
+        whole words, for each thread of each warp. Cotangents of numbers are added up over all threads. Where threads
+        of a block leave apart, they wait between the sweeps (`leaving`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from irad.ir.instructions import Alloca
 from irad.ir.module import Function, Module
 from irad.ir.types import I32, I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, GlobalVariable, Parameter, Undef, Value, const_int, zero
+from irad.kernel.leaving import meet_anywhere, wait_for_others
 from irad.kernel.program import KernelProgram
 from irad.kernel.shared_memory import SPACE, SharedArray
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
@@ -132,6 +134,10 @@ class _Wrapper:
             status = self.build.call(self.module.functions[symbols[AUGMENTED]], [frame, tape, *given])
             self.report(tape)
             self.leave_if(self.build.icmp("ne", status, const_int(I32, 0)))
+            if self.program.leaves_apart:
+                for each in (AUGMENTED, REVERSE):
+                    meet_anywhere(self.module.functions[symbols[each]])
+                self.build = wait_for_others(self.build)
             outs = [[self.slot(p.type) for p in self.active_parameters()] for _ in self.beside]
             self.build.call(
                 self.module.functions[symbols[REVERSE]], [frame, tape, *(out for lane in outs for out in lane)]

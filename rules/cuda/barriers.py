@@ -15,6 +15,9 @@ from irad.ir.values import const_int
 from irad.ruleset.interface import Effects, Inactive, ReverseContext, Rule
 
 BLOCK: Final = "llvm.nvvm.barrier.cta.sync.aligned.all"
+PREDICATED: Final = tuple(f"irad.cuda.barrier.{word}" for word in ("popc", "and", "or"))
+ANYWHERE: Final = "irad.cuda.barrier.anywhere"
+"""A barrier that threads may reach in different places; says whether all of them have given a number that is not 0."""
 WARP: Final = "llvm.nvvm.bar.warp.sync"
 _CONVERGENT: Final = ("convergent", "nounwind")
 
@@ -32,7 +35,7 @@ def _warp_waits(context: ReverseContext, call: CallSite) -> None:
 RULES: Final[tuple[Rule, ...]] = (
     Inactive((BLOCK,), "the threads of a block wait for each other", Effects(), adjoint=_block_waits),
     Inactive(
-        ("irad.cuda.barrier.popc", "irad.cuda.barrier.and", "irad.cuda.barrier.or"),
+        PREDICATED,
         "the threads of a block wait for each other and count; the result is an integer",
         Effects(),
         adjoint=_block_waits,

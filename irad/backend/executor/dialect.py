@@ -48,6 +48,7 @@ class Wait:
     Attributes:
         state: meanwhile.
         words: what it is, for messages.
+        is_anywhere: whether threads that wait for each other there may be in different places of the program.
         mask, value, operand: which argument goes to that field of the thread's record; None if there is none.
     """
 
@@ -56,6 +57,7 @@ class Wait:
     mask: int | None = None
     value: int | None = None
     operand: int | None = None
+    is_anywhere: bool = False
 
     @property
     def is_barrier(self) -> bool:
@@ -82,6 +84,7 @@ WAITS: Final[Mapping[str, Wait]] = MappingProxyType(
         "irad.cuda.barrier.popc": Wait(State.BARRIER_POPC, "barrier that counts", operand=0),
         "irad.cuda.barrier.and": Wait(State.BARRIER_AND, "barrier with an and", operand=0),
         "irad.cuda.barrier.or": Wait(State.BARRIER_OR, "barrier with an or", operand=0),
+        "irad.cuda.barrier.anywhere": Wait(State.BARRIER_AND, "barrier", operand=0, is_anywhere=True),
         "llvm.nvvm.bar.warp.sync": Wait(State.WARP_SYNC, "barrier of the warp", mask=0),
         **{
             f"irad.cuda.shfl.{mode}.{type_}": Wait(state, f"shuffle ({mode})", mask=0, value=1, operand=2)

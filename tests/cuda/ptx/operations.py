@@ -72,6 +72,7 @@ def _barriers() -> list[Operation]:
         _call("llvm.nvvm.barrier.cta.sync.aligned.all", "void", ["i32 0"], "bar.sync"),
         _call("irad.cuda.barrier.popc", "i32", ["i32 %i"], "bar.red.popc.u32"),
         _call("irad.cuda.barrier.and", "i32", ["i32 %i"], "bar.red.and.pred"),
+        _call("irad.cuda.barrier.anywhere", "i32", ["i32 %i"], "barrier.red.and.pred"),
         _call("irad.cuda.barrier.or", "i32", ["i32 %i"], "bar.red.or.pred"),
         _call("llvm.nvvm.bar.warp.sync", "void", ["i32 15"], "bar.warp.sync \t15;"),
         _call("llvm.nvvm.membar.cta", "void", [], "membar.cta", ""),

@@ -15,6 +15,14 @@ define i32 @irad.cuda.barrier.or(i32 %predicate) #0 {
   ret i32 %found
 }
 
+; Not aligned: the threads of a warp may be in different places.
+define i32 @irad.cuda.barrier.anywhere(i32 %predicate) #0 {
+  %bit = icmp ne i32 %predicate, 0
+  %all = call i1 @llvm.nvvm.barrier.cta.red.and.all(i32 0, i1 %bit)
+  %found = zext i1 %all to i32
+  ret i32 %found
+}
+
 define i32 @irad.cuda.vote.all(i32 %mask, i32 %predicate) #0 {
   %bit = icmp ne i32 %predicate, 0
   %vote = call i1 @llvm.nvvm.vote.all.sync(i32 %mask, i1 %bit)
@@ -70,6 +78,7 @@ define i32 @irad.cuda.dynamic_shared_size() #1 {
 declare i32 @llvm.nvvm.barrier0.popc(i32)
 declare i32 @llvm.nvvm.barrier0.and(i32)
 declare i32 @llvm.nvvm.barrier0.or(i32)
+declare i1 @llvm.nvvm.barrier.cta.red.and.all(i32, i1)
 declare i1 @llvm.nvvm.vote.all.sync(i32, i1)
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
 declare i1 @llvm.nvvm.vote.uni.sync(i32, i1)

@@ -42,6 +42,7 @@ class Sites:
     symbol: str
     name: str = ""
     all: list[Site] = field(default_factory=list)
+    _anywhere: int | None = None
 
     def __post_init__(self) -> None:
         self.name = self.symbol
@@ -53,6 +54,12 @@ class Sites:
             self._learn(chain.pop().function, chain[-1].function)
         self.all.append(Site(words, chain[0] if chain else None, tuple(chain[1:])))
         return len(self.all) - 1
+
+    def anywhere(self, words: str, inst: ir.Instruction) -> int:
+        """The number of the one place that stands for all places of such operations: the first."""
+        if self._anywhere is None:
+            self._anywhere = self.add(words, inst)
+        return self._anywhere
 
     def _learn(self, wrapper: str, function: str) -> None:
         """Numba's kernel calls the user's function; that of a derivative has a longer symbol."""

@@ -132,7 +132,8 @@ def _rewrite(inst: ir.Instruction, registers: Registers, sites: Sites, coroutine
     if wait is not None:
         assert isinstance(inst, ir.Call)
         assert coroutine is not None
-        _suspend(inst, wait, registers.thread, sites.add(wait.words, inst), coroutine)
+        number = sites.anywhere(wait.words, inst) if wait.is_anywhere else sites.add(wait.words, inst)
+        _suspend(inst, wait, registers.thread, number, coroutine)
     elif name in dialect.NO_OPERATION:
         inst.erase()
     elif name in dialect.OPERATIONS:
