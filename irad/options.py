@@ -37,7 +37,8 @@ class Options:
             arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
         vector_math: loops with `exp`, `sin`, … become vectors where the C library has them for vectors, whose
             results differ from those of the others in the last places, and so do values from those of the plain
-            function. Otherwise such loops stay scalar, and values are those of the plain function to the bit.
+            function. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay scalar, and
+            values are those of the plain function to the bit.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
 
     Examples:
@@ -61,7 +62,7 @@ class Options:
     measure_tape: bool = False
     boundscheck: bool = False
     zero_times_infinity: ZeroTimesInfinity = "nan"
-    vector_math: bool = False
+    vector_math: bool = True
 
     def __post_init__(self) -> None:
         for name in _FLAGS:
@@ -102,6 +103,11 @@ class Options:
             return _NO_LIMIT if self.measure_tape else None
         return self.max_tape_bytes
 
+    @property
+    def has_vector_math(self) -> bool:
+        """Whether loops may call functions for vectors; not where values have to be those of the plain function."""
+        return self.vector_math and self.plan == "default" and not (self.strict or self.debug)
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
         """Options as the environment asks for them.
@@ -137,7 +143,7 @@ class Options:
             verify=_read_flag(variables, "IRAD_VERIFY"),
             debug=_read_flag(variables, "IRAD_DEBUG"),
             boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
-            vector_math=_read_flag(variables, "IRAD_VECTOR_MATH"),
+            vector_math=_read_flag(variables, "IRAD_VECTOR_MATH", default=True),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
             zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
         )
@@ -195,8 +201,10 @@ def _check_errors_setting(variables: Mapping[str, str]) -> None:
         )
 
 
-def _read_flag(variables: Mapping[str, str], name: str) -> bool:
+def _read_flag(variables: Mapping[str, str], name: str, *, default: bool = False) -> bool:
     text = variables.get(name, "").strip().lower()
+    if not text:
+        return default
     if text in _TRUE:
         return True
     if text in _FALSE:

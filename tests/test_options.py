@@ -29,9 +29,15 @@ def test_environment_of_zero_times_infinity():
 
 
 def test_environment_of_vector_math():
-    assert Options.from_environment({"IRAD_VECTOR_MATH": "1"}) == Options(vector_math=True)
-    for value in ("", "0"):
-        assert not Options.from_environment({"IRAD_VECTOR_MATH": value}).vector_math
+    assert Options.from_environment({"IRAD_VECTOR_MATH": "0"}) == Options(vector_math=False)
+    for value in ("", "1"):
+        assert Options.from_environment({"IRAD_VECTOR_MATH": value}).vector_math
+
+
+def test_values_to_the_bit_need_functions_for_numbers():
+    assert Options().has_vector_math
+    for exact in (Options(vector_math=False), Options(strict=True), Options(debug=True), Options(plan="save_all")):
+        assert not exact.has_vector_math
 
 
 def test_unknown_zero_times_infinity_is_refused():

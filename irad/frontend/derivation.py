@@ -417,7 +417,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         meters=task.options.tape_limit is not None and not task.is_forward,  # where there is no tape, none is too large
         checks_bounds=task.options.boundscheck,
         zero_wins=task.options.zero_times_infinity == "zero",
-        vector_math=task.options.vector_math,
+        vector_math=task.options.has_vector_math,
         is_primal=task.is_primal,
     )
 
