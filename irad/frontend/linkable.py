@@ -68,7 +68,8 @@ class Linkable:
         recursive: str | None = None,
         has_vector_math: bool = False,
     ) -> None:
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        marked = with_vector_variants(text, CPU.features()) if has_vector_math else text
+        digest = hashlib.sha256(marked.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
         self.name, self.alive = f"irad.{digest}", alive
         self.environments = (*environments, *(each for library in libraries for each in library.environments))
@@ -78,7 +79,6 @@ class Linkable:
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._text, self._given_signatures, self.recursive = text, signatures, recursive
-        marked = with_vector_variants(text, CPU.features()) if has_vector_math else text
         self._module = self._with(resident.inline_text(called), marked)
         self._set_apart()
         self._module.link_in(parse(_NEVER_CACHED))

@@ -181,8 +181,8 @@ class _GradientCheck:
         single: bool,
     ) -> None:
         self._f, self._args, self._expected = f, args, expected
-        self._exact, self._rounded = exact, partial(_same_to_rounding, single=single)
         self._single = single or any(map(holds_single, (*args, expected.value)))
+        self._exact, self._rounded = exact, partial(_same_to_rounding, single=self._single)
         self._rtol = rtol if rtol is not None else _RTOL_SINGLE if self._single else _RTOL
         largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
         self._atol = atol if atol is not None else self._rtol * max(largest, 1e-3)

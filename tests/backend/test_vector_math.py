@@ -14,7 +14,7 @@ import irad
 from irad.backend.vector_math import with_vector_variants
 from irad.frontend.numba import target
 
-VECTORS = irad.Options(vector_math=True)
+VECTORS, NUMBERS = irad.Options(), irad.Options(vector_math=False)
 ALL = frozenset({"sse2", "avx2", "avx512f"})
 TEXT = """
 declare double @llvm.exp.f64(double)
@@ -169,3 +169,17 @@ def test_sums_of_the_primal_keep_their_order() -> None:
         value, gradient = irad.value_and_grad(total)(x, y)
         assert value == total(x, y)
         np.testing.assert_array_equal(gradient, y)
+
+
+@has_vectors
+def test_derivatives_with_and_without_do_not_share_code() -> None:
+    @njit
+    def activated(x: Any) -> Any:
+        return np.tanh(x)
+
+    x = np.linspace(-2.0, 2.0, 1001)
+    in_vectors = irad.vjp(activated, x, options=VECTORS)[0]
+    by_numbers = irad.vjp(activated, x, options=NUMBERS)[0]
+    assert (by_numbers == activated(x)).all()
+    assert (in_vectors != by_numbers).any()
+    np.testing.assert_allclose(in_vectors, by_numbers, rtol=1e-15)
