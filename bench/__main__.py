@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from bench import compile_times, environment
-from bench.case import Case
+from bench.case import Case, Size
 from bench.cases import BY_NAME, CASES
 from bench.variants import HAND_FLAGS, largest_error, make_variants
 from irad.benchmark.clock import Timing, time_interleaved
@@ -64,9 +64,9 @@ class Outcome:
         }
 
 
-def measure(case: Case, rounds: int, *, with_irad: bool, with_compile_times: bool) -> Outcome:
+def measure(case: Case, size: Size, rounds: int, *, with_irad: bool, with_compile_times: bool) -> Outcome:
     """Check the variants of a case against each other, then time them."""
-    args = case.make("full")
+    args = case.make(size)
     variants = make_variants(case, with_irad=with_irad)
     expected = case.hand(*args)
     errors = {name: largest_error(v(*args), expected) for name, v in variants.items() if name != "primal"}
@@ -78,6 +78,7 @@ def measure(case: Case, rounds: int, *, with_irad: bool, with_compile_times: boo
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, metavar="[CASE]...")
 @click.option("--rounds", default=31, show_default=True, type=click.IntRange(3), help="Samples of each function.")
+@click.option("--size", default="full", show_default=True, type=click.Choice(get_args(Size)), help="Of the inputs.")
 @click.option("--irad/--no-irad", "with_irad", default=True, help="Measure irad, or the hand-written adjoints alone.")
 @click.option("--compile/--no-compile", "with_compile_times", default=True, help="Measure compile times.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
@@ -85,6 +86,7 @@ def measure(case: Case, rounds: int, *, with_irad: bool, with_compile_times: boo
 def main(
     names: tuple[str, ...],
     rounds: int,
+    size: Size,
     with_irad: bool,
     with_compile_times: bool,
     output: Path | None,
@@ -98,18 +100,18 @@ def main(
     outcomes = []
     for case in [BY_NAME[name] for name in names] or CASES:
         with console.status(case.title):
-            outcomes.append(measure(case, rounds, with_irad=with_irad, with_compile_times=with_compile_times))
+            outcomes.append(measure(case, size, rounds, with_irad=with_irad, with_compile_times=with_compile_times))
     console.print(table_of(outcomes))
     path = output or Path(__file__).parent / "results" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report_of(outcomes, rounds), indent=2) + "\n")
+    path.write_text(json.dumps(report_of(outcomes, rounds, size), indent=2) + "\n")
     console.print(f"written to {path}", highlight=False, soft_wrap=True)
     wrong = [
         f"{o.case.name}: {name} is off by {e:.1e}" for o in outcomes for name, e in o.errors.items() if e > TOLERANCE
     ]
     if wrong:
         sys.exit("wrong gradients\n" + "\n".join(wrong))
-    worse = [] if compare is None else regressions(json.loads(compare.read_text()), report_of(outcomes, rounds))
+    worse = [] if compare is None else regressions(json.loads(compare.read_text()), report_of(outcomes, rounds, size))
     if worse:
         sys.exit("worse than before\n" + "\n".join(worse))
 
@@ -140,12 +142,13 @@ def table_of(outcomes: list[Outcome]) -> Table:
     return table
 
 
-def report_of(outcomes: list[Outcome], rounds: int) -> dict[str, Any]:
+def report_of(outcomes: list[Outcome], rounds: int, size: Size) -> dict[str, Any]:
     """The result file."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": environment.describe(),
         "rounds": rounds,
+        "size": size,
         "geometric_mean": geometric_mean([o.ratio for o in outcomes]),
         "cases": [o.to_json() for o in outcomes],
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Size: TypeAlias = Literal["small", "full"]
+Size: TypeAlias = Literal["small", "medium", "full"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Case:
         primal: an njit function that returns a float, written as a user writes it.
         hand: an njit function of the same arguments that returns ``(value, gradients)``, a tuple with one gradient per
             entry of ``argnums``; it allocates its gradients, as irad's do.
-        make: makes the arguments; ``"small"`` is for the tests, where every entry is checked by finite differences.
+        make: makes the arguments; ``"small"`` is for the tests, where every entry is checked by finite differences;
+            ``"full"`` is what the table shows.
         argnums: positions of the arguments whose gradient is asked for.
     """
 

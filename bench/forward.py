@@ -14,9 +14,11 @@ from rich.table import Table
 
 import irad
 from bench.case import Case
-from bench.cases import BY_NAME, CASES
+from bench.cases import BY_NAME, CASES as ALL_CASES
 from bench.tangents import BY_NAME as TANGENTS
 from irad.benchmark.clock import Timing, time_interleaved
+
+CASES = tuple(case for case in ALL_CASES if case.name in TANGENTS)
 
 
 def directions(case: Case, arguments: tuple[Any, ...], seed: int = 7) -> tuple[Any, ...]:

@@ -13,8 +13,8 @@ from rich.table import Table
 
 import irad
 from bench.case import Case
-from bench.cases import BY_NAME, CASES
-from bench.forward import directions, with_mean
+from bench.cases import BY_NAME
+from bench.forward import CASES, directions, with_mean
 from irad.api.autodiff import autodiff_of
 from irad.api.forward import batched_pushforward
 from irad.benchmark.clock import Run, Timing, time_interleaved

@@ -74,7 +74,7 @@ def hand(spots, strikes, maturities, volatilities, rate):
 
 def make(size: Size) -> tuple[Any, ...]:
     """Options near the money, up to two years."""
-    n = 100_000 if size == "full" else 9
+    n = {"small": 9, "medium": 1_000, "full": 100_000}[size]
     rng = np.random.default_rng(4)
     spots, strikes = rng.uniform(80.0, 120.0, n), rng.uniform(80.0, 120.0, n)
     return spots, strikes, rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 0.5, n), 0.03

@@ -155,7 +155,7 @@ def hand(alphas, means, factors, points, gamma, m):
 
 def make(size: Size) -> tuple[Any, ...]:
     """Standard normal parameters and points, as ADBench draws them."""
-    d, k, n = (20, 25, 1000) if size == "full" else (3, 4, 7)
+    d, k, n = {"small": (3, 4, 7), "medium": (8, 5, 200), "full": (20, 25, 1000)}[size]
     rng = np.random.default_rng(1)
     factors = 0.3 * rng.standard_normal((k, d + d * (d - 1) // 2))
     return rng.standard_normal(k), rng.standard_normal((k, d)), factors, rng.standard_normal((n, d)), 1.0, 0

@@ -73,7 +73,7 @@ def hand(initial, target, ratio, steps):
 
 def make(size: Size) -> tuple[Any, ...]:
     """Random fields; ``ratio`` is below the limit of stability, 1/4."""
-    n, steps = (128, 100) if size == "full" else (6, 5)
+    n, steps = {"small": (6, 5), "medium": (32, 50), "full": (128, 100)}[size]
     rng = np.random.default_rng(3)
     return rng.standard_normal((n, n)), rng.standard_normal((n, n)), 0.2, steps
 

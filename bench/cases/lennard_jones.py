@@ -55,7 +55,7 @@ def hand(positions, epsilon, sigma):
 
 def make(size: Size) -> tuple[Any, ...]:
     """A cubic lattice with a little noise, so that no pair is close enough to drown the others."""
-    side, n = (8, 500) if size == "full" else (2, 7)
+    side, n = {"small": (2, 7), "medium": (5, 100), "full": (8, 500)}[size]
     rng = np.random.default_rng(2)
     lattice = np.stack(np.meshgrid(*[np.arange(side)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     return 1.2 * lattice[:n] + 0.05 * rng.standard_normal((n, 3)), 1.0, 1.0

@@ -81,7 +81,7 @@ def hand(weights, bias, features, labels, ridge):
 
 def make(size: Size) -> tuple[Any, ...]:
     """Standard normal features, random labels."""
-    n, width, classes = (1000, 50, 10) if size == "full" else (8, 5, 3)
+    n, width, classes = {"small": (8, 5, 3), "medium": (100, 20, 5), "full": (1000, 50, 10)}[size]
     rng = np.random.default_rng(5)
     weights, bias = 0.1 * rng.standard_normal((width, classes)), 0.1 * rng.standard_normal(classes)
     return weights, bias, rng.standard_normal((n, width)), rng.integers(0, classes, n), 0.01

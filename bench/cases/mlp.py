@@ -61,7 +61,7 @@ def _through_tanh(activations, bar):
 
 def make(size: Size) -> tuple[Any, ...]:
     """Standard normal inputs and targets, weights that keep the variance."""
-    batch, width = (64, 256) if size == "full" else (4, 3)
+    batch, width = {"small": (4, 3), "medium": (16, 32), "full": (64, 256)}[size]
     rng = np.random.default_rng(6)
     layers: list[Any] = []
     for _ in range(3):

@@ -98,7 +98,7 @@ def hand(initial, rates, target, step, steps):
 
 def make(size: Size) -> tuple[Any, ...]:
     """About one period of the cycle."""
-    steps = 10_000 if size == "full" else 20
+    steps = {"small": 20, "medium": 500, "full": 10_000}[size]
     return np.array([10.0, 5.0]), np.array([1.1, 0.4, 0.1, 0.4]), np.array([8.0, 3.0]), 10.0 / steps, steps
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import irad
 from bench.case import Case
-from bench.cases import CASES
-from bench.forward import directions
+from bench.forward import CASES, directions
 from bench.tangents import BY_NAME
 
 
