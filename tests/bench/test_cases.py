@@ -12,6 +12,8 @@ from bench.case import Case, Size
 from bench.cases import BY_NAME, CASES
 from bench.variants import irad_gradient, largest_error
 
+KINKED = {"asian-option", "cnn"}  # of many maxima one switches within a longer step
+
 
 def difference_quotient(case: Case, args: tuple, argnum: int, direction, step: float) -> float:
     """Central difference of fourth order along a direction of one argument."""
@@ -52,7 +54,7 @@ def test_random_direction_on_full_inputs(case: Case):
     rng = np.random.default_rng(0)
     for argnum, gradient in zip(case.argnums, gradients, strict=True):
         direction = rng.standard_normal(np.shape(args[argnum]))
-        step = 1e-4 * float(np.linalg.norm(args[argnum]) / np.linalg.norm(direction))
+        step = (1e-7 if case.name in KINKED else 1e-4) * float(np.linalg.norm(args[argnum]) / np.linalg.norm(direction))
         expected = difference_quotient(case, args, argnum, direction, step)
         products = gradient * direction
         # Products cancel; the rounding of the value, a sum of as many terms, does not.
