@@ -230,7 +230,7 @@ def test_parallel_loops():
         for threads in (1, before):
             numba.set_num_threads(threads)
             _, tangent = irad.jvp(sums, (x,), (np.ones_like(x),))
-            np.testing.assert_allclose(tangent[0], slope, rtol=1e-14)
+            np.testing.assert_allclose(tangent[0], slope, rtol=1e-14, atol=1e-15)
             assert tangent[1] == pytest.approx((slope * x + np.sin(x) * x).sum(), rel=1e-13)
     finally:
         numba.set_num_threads(before)
