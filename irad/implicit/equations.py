@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
-
 from irad.api.functions import primal_of
+from irad.api.jit import jit
 from irad.frontend.calls.raising import public
 from irad.implicit import systems
 from irad.implicit.theorem import implicit
@@ -27,9 +26,9 @@ def solves(
 
     Returns:
         A decorator of functions ``solver(guess, …) -> x``, compiled or not, whose arguments behind the guess are those
-        of the residual. ``x`` is a float, an array of floats, or a tuple of these, in new memory. What it makes can be
-        called from Python and compiled code. The guess has no derivative: a solution does not depend on where the
-        search began.
+        of the residual. ``x`` is a float, an array of floats, or a structure of these like one that was passed in, in
+        new memory; the residual may return its parts as a tuple. What it makes can be called from Python and compiled
+        code. The guess has no derivative: a solution does not depend on where the search began.
 
     Raises:
         SignatureError: ``residual`` or the solver is not a function that Numba compiles.
@@ -65,7 +64,7 @@ def solves(
 def _solution(solver: Any, residual: Any, chosen: tuple[Any, Any], tolerance: float) -> Any:
     core = implicit(solver, residual, chosen, tolerance)
 
-    @njit
+    @jit(error_model="python")  # takes dictionaries and other structures from Python
     def solution(guess, *args):  # type: ignore[no-untyped-def]
         return core(guess, args)
 

@@ -10,6 +10,7 @@ from numba import njit
 
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
+from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.offering import offer, tuple_of
 from irad.implicit.theorem import implicit
@@ -32,8 +33,8 @@ def fixed_point(
 
     Args:
         func: returns what has the structure of ``x``.
-        x0: where to begin: a number, an array of any shape, or a tuple of these.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        x0: where to begin, as for `newton`: a number, an array of any shape, or a structure of these.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         xtol: of the largest part of ``func(x, *args) - x``.
         maxiter: the most steps.
         memory: how many steps back are combined; 0 is the plain iteration.
@@ -62,8 +63,8 @@ def fixed_point(
         >>> bool(np.isclose(tangent, 1.0 / (1.0 + 0.5 * np.sin(x))))
         True
     """
-    settings = x0, float(xtol), int(maxiter), int(memory)
-    return _fixed_point(primal_of(func), matrix_free)(settings, tuple_of(args))
+    settings = packed((x0, float(xtol), int(maxiter), int(memory)))
+    return _fixed_point(primal_of(func), matrix_free)(settings, packed(tuple_of(args)))
 
 
 def _fixed_point(f: Any, matrix_free: bool) -> Any:

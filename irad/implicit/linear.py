@@ -12,6 +12,7 @@ from numba.extending import overload
 
 from irad.api.functions import primal_of
 from irad.frontend.calls.raising import public
+from irad.frontend.packing.packed import packed
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, krylov_of
 from irad.implicit.offering import offer, tuple_of
 
@@ -163,7 +164,7 @@ def _called(method: str, operator: Any, b: Any, x0: Any, args: Any, rest: tuple[
     start = np.zeros_like(right) if x0 is None else np.array(x0, np.float64)
     relative, absolute, limit, restart = rest
     settings = start, relative, absolute, limit or ITERATIONS * right.size, restart
-    return krylov_of(primal_of(operator), method)(settings, (right, tuple_of(args)))
+    return krylov_of(primal_of(operator), method)(settings, (right, packed(tuple_of(args))))
 
 
 def begun(x0: Any, b: Any) -> Any:

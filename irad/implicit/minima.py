@@ -12,6 +12,7 @@ from irad.api.functions import primal_of, remembered
 from irad.api.grad import grad, value_and_grad
 from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.calls.raising import public
+from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.offering import offer, tuple_of
 from irad.implicit.theorem import implicit
@@ -27,8 +28,8 @@ def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8,
 
     Args:
         fun: returns a number.
-        x0: where to begin: a number, an array of any shape, or a tuple of these.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        x0: where to begin, as for `newton`: a number, an array of any shape, or a structure of these.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         gtol: of the largest part of the gradient.
         maxiter: the most steps.
 
@@ -59,7 +60,7 @@ def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8,
         >>> round(w, 6), round(tangent, 6)
         (1.0, -0.25)
     """
-    return _argmin(primal_of(fun))((x0, float(gtol), int(maxiter)), tuple_of(args))
+    return _argmin(primal_of(fun))(packed((x0, float(gtol), int(maxiter))), packed(tuple_of(args)))
 
 
 def _stationary(objective: Any) -> Any:
@@ -136,7 +137,7 @@ def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float 
     Args:
         fun: returns an array.
         x0: where to begin: an array with one axis.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         gtol: of the largest part of half the gradient.
         maxiter: the most steps.
 
@@ -162,7 +163,7 @@ def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float 
         >>> least_squares(misfit, np.ones(2), (x, 3.0 * np.exp(-0.5 * x))).round(6)
         array([3. , 0.5])
     """
-    return _least_squares(primal_of(fun))((x0, float(gtol), int(maxiter)), tuple_of(args))
+    return _least_squares(primal_of(fun))((x0, float(gtol), int(maxiter)), packed(tuple_of(args)))
 
 
 def _least_squares(residuals: Any) -> Any:

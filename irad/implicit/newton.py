@@ -10,6 +10,7 @@ from numba import njit
 
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
+from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.offering import offer, tuple_of
 from irad.implicit.theorem import implicit
@@ -32,8 +33,10 @@ def newton(
 
     Args:
         func: returns what has the structure of ``x``; irad differentiates it by ``x``.
-        x0: where to begin: a number, an array of any shape, or a tuple of these.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        x0: where to begin: a number, an array of any shape, or a structure of these: a tuple, a dictionary, an object
+            with fields. ``func`` may return its parts as a tuple, in their order. In compiled code a dictionary has to
+            be one that Python passed in.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         tol: of the largest part of ``func``.
         maxiter: the most steps.
         matrix_free: takes steps and derivatives by GMRES, with products of the derivative and a vector in place of the
@@ -62,7 +65,7 @@ def newton(
         >>> round(irad.grad(anomaly)(0.0), 9)
         2.0
     """
-    return _newton(primal_of(func), matrix_free)((x0, float(tol), int(maxiter)), tuple_of(args))
+    return _newton(primal_of(func), matrix_free)(packed((x0, float(tol), int(maxiter))), packed(tuple_of(args)))
 
 
 def _newton(residual: Any, matrix_free: bool) -> Any:
@@ -150,7 +153,7 @@ def brentq(
         0.083333333
     """
     settings = float(a), float(b), float(xtol), float(rtol), int(maxiter)
-    found: float = _brentq(primal_of(f))(settings, tuple_of(args))
+    found: float = _brentq(primal_of(f))(settings, packed(tuple_of(args)))
     return found
 
 

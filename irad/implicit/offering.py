@@ -11,6 +11,7 @@ from numba.extending import overload
 
 from irad.api.nopython import function_behind, literal
 from irad.frontend.generated import function_from
+from irad.implicit.unknowns import MADE, made_in_compiled_code
 
 _FILE: Final = "irad.implicit"
 
@@ -40,6 +41,8 @@ def offer(
 
     def typed(*given: Any) -> Any:
         kinds = dict(zip(names, given, strict=True))
+        if isinstance(given[1], MADE):
+            raise made_in_compiled_code(f"{name} is given")
         chosen = make(function_behind(given[0]), *(literal(kinds[each], each) for each in literals))
         source = f"def {name}({head}):\n    return solve({call})\n"
         return function_from(name, source, _FILE, {"solve": chosen, "tuple_of": tuple_of, **scope, **defaults})

@@ -10,6 +10,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload, register_jitable
 
+from irad.api.checkpointing.values import leaves_of
 from irad.api.forward import pushforward
 from irad.api.functions import remembered
 from irad.api.grad import grad
@@ -42,7 +43,11 @@ def slope_of(residual: Any) -> Any:
     @overload(slope, strict=False)
     def slope_typed(x: Any, args: Any) -> Any:
         one = flat(residual)
-        found = grad(one) if isinstance(x, types.Float) else jacobian(one)
+        if isinstance(x, types.Float):
+            found = grad(one)
+        else:  # of as many rows as columns: where nothing else could be written to, no code is made for reverse mode
+            is_plain = all(isinstance(leaf.type, types.Array | types.Number) for leaf in leaves_of(args))
+            found = jacobian(one, mode="forward" if is_plain else None)
         return lambda x, args: found(vector(x, x), x, args)
 
     return slope

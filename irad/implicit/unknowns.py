@@ -1,4 +1,4 @@
-"""Unknowns of equations in compiled code: a float, an array, or a tuple of these, as a vector and back.
+"""Unknowns of equations in compiled code: a float, an array, or a structure of these, as a vector and back.
 
 v = vector(x, x)            a number stays one; everything else becomes an array with one axis
 shaped(v, x)                a value with the structure of x, in new memory where it is not v itself
@@ -20,6 +20,8 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 
 _FILE: Final = "irad.implicit"
+MADE: Final = types.LiteralStrKeyDict | types.DictType
+"""The types of dictionaries that compiled code has made; those that Python passes in are named tuples there."""
 
 
 def vector(value: Any, like: Any) -> Any:
@@ -69,6 +71,8 @@ def _dtype(leaf: Leaf) -> Type:
 
 @overload(check_unknowns, strict=False)
 def _check_unknowns_typed(x: Any) -> Any:
+    if isinstance(x, MADE):
+        raise made_in_compiled_code("the solver of an implicit equation returns")
     leaves = leaves_of(x)
     if not leaves or not all(isinstance(_dtype(leaf), types.Float) for leaf in leaves):
         raise SignatureError(
@@ -89,10 +93,22 @@ def _given(value: Any, leaf: Leaf) -> bool:
     return bool(value != types.none)
 
 
+def made_in_compiled_code(what: str) -> SignatureError:
+    """The error about a dictionary that compiled code has made."""
+    return SignatureError(
+        f"{what} a dictionary made in compiled code",
+        "(a) make a tuple of its parts, in their order, or (b) work with a dictionary that Python passes in",
+        "unknowns are put into a vector by their places, and such a dictionary has none",
+        SourceLocation.here(),
+    )
+
+
 @overload(vector, strict=False)
 def _vector_typed(value: Any, like: Any) -> Any:
     if is_plain(like):
         return lambda value, like: value
+    if isinstance(value, MADE):
+        raise made_in_compiled_code("the function of an equation returns")
     leaves = leaves_of(like, "like")
     sizes = [f"{leaf.text}.size" if isinstance(leaf.type, types.Array) else "1" for leaf in leaves]
     lines = [f"found, at = zeros({' + '.join(sizes)}), 0"]
