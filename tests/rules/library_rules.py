@@ -1,67 +1,123 @@
 """The rules of irad's libraries, each with operands at which `check_rule` checks it.
 
-A new rule needs a line in `EXAMPLES`. The rules of functions that are made for another function, as those of
-`irad.implicit` and `irad.integrate.quad`, are not in the catalogue until they are made; their libraries have the tests.
+A new rule needs a line: in `EXAMPLES` if it is that of a function of a module, in `MADE` (`made_rules.py`) if it is
+made for another function, in `WITHOUT_DERIVATIVE` if it says that there is nothing to differentiate.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import irad
 import irad.nn
-import irad.sparse_linalg  # noqa: F401  the catalogue has the rules of what is imported
+import irad.ode
+import irad.sparse_linalg  # the catalogue has the rules of what is imported
 from irad.frontend.custom import catalogue
 
-LIBRARIES = ("irad.nn.", "irad.integrate.", "irad.sparse_linalg.", "irad.implicit.", "irad.interpolate.")
+
+class Operands(NamedTuple):
+    """Where a rule is checked.
+
+    Attributes:
+        arguments: as `check_rule` takes them.
+        options: of `check_rule`.
+    """
+
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+def at(*arguments: Any, **options: Any) -> Operands:
+    return Operands(arguments, options)
+
+
+def values(*shape: int) -> Any:
+    """Numbers between -1.1 and 1.4, all different."""
+    n = int(np.prod(shape))
+    return (np.linspace(-1.0, 1.3, n) + 0.1 * np.cos(5.0 * np.arange(n))).reshape(shape)
+
 
 X = np.linspace(-1.0, 1.5, 6).reshape(1, 3, 2)
 INDICES, STARTS = np.array([0, 1, 1, 0]), np.array([0, 2, 4])
 ENTRIES, RIGHT = np.array([4.0, 1.0, 3.0, 0.5]), np.array([1.0, 2.0])
+ROWS = np.array([1, 0, 1])  # one is repeated
+CONVOLUTION = ((1, 1, 2), (0, 0, 0, 0, 1, 0), (1, 1, 1), 1, False)  # stride, padding, dilation, groups, flipped
+WINDOWS = ((1, 1, 2), (1, 1, 1), (0, 0, 0, 0, 1, 0))  # size, stride, padding
+FOLDED = (*WINDOWS, (1, 1, 1), True)
+LINEAR = (np.int64(6), np.int64(0))
+MASK = np.array([[[[True, True, False], [True, True, True]]]])
+POINTS = np.array([[[0.0, 0.3, 1.2], [0.0, 0.6, 0.4]]])
 
-EXAMPLES: dict[str, tuple[Any, ...]] = {
-    "irad.nn.softmaxes._logsoftmax": (X,),
-    "irad.nn.softmaxes._logsumexp": (X,),
-    "irad.nn.products._mul": (X, X.transpose(0, 2, 1).copy() + 1.0, False, False),
-    "irad.sparse_linalg.solve.csc_solve": (ENTRIES, INDICES, STARTS, RIGHT),
-    "irad.sparse_linalg.solve.csr_solve": (ENTRIES, INDICES, STARTS, RIGHT),
+EXAMPLES: dict[str, tuple[Operands, ...]] = {
+    "irad.nn.attention.tiles._exponentials": (at(values(2, 3) - 3.0, values(2) + 2.0, 2, 2),),
+    "irad.nn.attention.tiles.attend": (
+        at(values(1, 1, 2, 2), values(1, 1, 3, 2), values(1, 1, 3, 1), values(1, 1, 2, 3), MASK, True),
+    ),
+    "irad.nn.convolution.bilinear.add_conv": (
+        at(values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 2, 1, 1, 2), CONVOLUTION),
+    ),
+    "irad.nn.convolution.bilinear.add_data": (
+        at(values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 2), CONVOLUTION),
+    ),
+    "irad.nn.convolution.bilinear.add_filter": (
+        at(values(1, 2, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), CONVOLUTION),
+    ),
+    "irad.nn.indexing._add_from": (at(values(3, 2), values(2, 2), ROWS),),
+    "irad.nn.indexing._add_at": (at(values(2, 2), values(3, 2), ROWS, irad.Const(-2.0)),),
+    "irad.nn.indexing._fold": tuple(at(op, values(2, 2) + 2.0, values(3, 2) + 2.1, ROWS) for op in (3, 4, 5)),
+    "irad.nn.normalisation._normalise": (at(values(2, 1, 3), values(3) + 2.0, values(3), 0.1),),
+    "irad.nn.pooling._maxima": (at(values(1, 1, 1, 1, 4), WINDOWS),),
+    # sums are new memory, never what is added
+    "irad.nn.pooling._add_means": (at(values(1, 1, 1, 1, 4), values(1, 1, 1, 1, 4) + 1.0, WINDOWS, aliasing=False),),
+    "irad.nn.pooling._add_spread": (at(values(1, 1, 1, 1, 4), values(1, 1, 1, 1, 4) + 1.0, WINDOWS, aliasing=False),),
+    "irad.nn.products._mul": (at(X, X.transpose(0, 2, 1).copy() + 1.0, False, False),),
+    # with probability zero: a function of chance has no differences, test_dropout.py compares with the mask
+    "irad.nn.random_masks._dropped": (at(values(3, 2), irad.Const(0.0)),),
+    "irad.nn.resampling.folding._add_windows": (at(values(1, 2, 4), values(1, 1, 1, 1, 4), FOLDED),),
+    "irad.nn.resampling.folding._add_images": (at(values(1, 1, 1, 1, 4), values(1, 2, 4), FOLDED),),
+    "irad.nn.resampling.sampling.add_samples": (at(values(1, 2, 2), values(1, 2, 1, 2, 3), POINTS, True),),
+    "irad.nn.resampling.along.add_along": (at(values(1, 4, 2), values(1, 2, 2), LINEAR),),
+    "irad.nn.resampling.along.add_back": (at(values(1, 2, 2), values(1, 4, 2), LINEAR),),
+    "irad.nn.sequences.ctc._losses": (
+        at(0.1 * values(1, 3, 3) - 1.1, np.array([[0, 1]]), np.array([3]), np.array([2]), 2),
+    ),
+    "irad.nn.softmaxes._logsoftmax": (at(X),),
+    "irad.nn.softmaxes._logsumexp": (at(X),),
+    # what it writes to is new memory, never what it reads
+    "irad.nn.softmaxes._put_softmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
+    "irad.sparse_linalg.solve.csc_solve": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
+    "irad.sparse_linalg.solve.csr_solve": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
 }
 """Operands of the rules of functions that a module defines."""
 
-ELSEWHERE = frozenset(
+WITHOUT_DERIVATIVE = frozenset(
     {
-        "irad.nn.attention.tiles._exponentials",
-        "irad.nn.attention.tiles.attend",
-        "irad.nn.convolution.bilinear.add_conv",
-        "irad.nn.convolution.bilinear.add_data",
-        "irad.nn.convolution.bilinear.add_filter",
-        "irad.nn.indexing._add_from",
-        "irad.nn.indexing._add_at",
-        "irad.nn.indexing._fold",
-        "irad.nn.normalisation._normalise",
-        "irad.nn.pooling._maxima",
-        "irad.nn.pooling._add_means",
-        "irad.nn.pooling._add_spread",
-        "irad.nn.random_masks._dropped",
-        "irad.nn.resampling.folding._add_windows",
-        "irad.nn.resampling.folding._add_images",
-        "irad.nn.resampling.sampling.add_samples",
-        "irad.nn.resampling.along.add_along",
-        "irad.nn.resampling.along.add_back",
-        "irad.nn.sequences.ctc._losses",
-        "irad.nn.softmaxes._put_softmax",  # writes to new memory, never in place, which check_rule would try
+        "irad.nn.attention.tiles._raise_tops",
+        "irad.nn.indexing._check_rows",
+        "irad.nn.indexing._operation_of",
+        "irad.nn.resampling.grids._choice",
+        "irad.nn.sequences.ctc._check",
+        "irad.ode.control.error_size",
+        "irad.ode.control.factor",
+        "irad.ode.control.first_share",
+        "irad.ode.control.shrinking",
+        "irad.ode.solve._settings",
     }
 )
-"""Rules that have no operands here: the tests of their libraries compare them with differences and forward mode."""
+"""Functions that are declared inactive: checks of arguments, names, and the sizes of steps."""
+
+
+def own_rules() -> Iterator[tuple[str, catalogue.CustomRule]]:
+    """What is declared for functions of irad, and their names."""
+    for rule in catalogue.rules():
+        module = str(getattr(rule.target, "__module__", ""))
+        if module.startswith("irad."):
+            yield f"{module}.{rule.target.__qualname__}", rule
 
 
 def targets() -> dict[str, Any]:
-    """The functions of modules of the libraries that have a rule."""
-    found = {}
-    for rule in catalogue.rules():
-        module = str(getattr(rule.target, "__module__", ""))
-        name = str(getattr(rule.target, "__qualname__", ""))
-        if rule.parts and module.startswith(LIBRARIES) and "<locals>" not in name:
-            found[f"{module}.{name}"] = rule.target
-    return found
+    """The functions of modules that have a rule, by name."""
+    return {name: rule.target for name, rule in own_rules() if rule.parts and "<locals>" not in name}
