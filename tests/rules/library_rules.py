@@ -49,7 +49,8 @@ WINDOWS = ((1, 1, 2), (1, 1, 1), (0, 0, 0, 0, 1, 0))  # size, stride, padding
 FOLDED = (*WINDOWS, (1, 1, 1), True)
 LINEAR = (np.int64(6), np.int64(0))
 MASK = np.array([[[[True, True, False], [True, True, True]]]])
-POINTS = np.array([[[0.0, 0.3, 1.2], [0.0, 0.6, 0.4]]])
+POINTS = np.array([[[0.4, 0.3, 1.2], [-0.3, 0.6, 0.4]]])
+FLAT_POINTS = irad.Const(np.array([[[0.0, 0.3, 1.2], [0.0, 0.6, 0.4]]]))  # along an axis of one element there is a kink
 
 EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.attention.tiles._exponentials": (at(values(2, 3) - 3.0, values(2) + 2.0, 2, 2),),
@@ -78,7 +79,10 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.random_masks._dropped": (at(values(3, 2), irad.Const(0.0)),),
     "irad.nn.resampling.folding._add_windows": (at(values(1, 2, 4), values(1, 1, 1, 1, 4), FOLDED),),
     "irad.nn.resampling.folding._add_images": (at(values(1, 1, 1, 1, 4), values(1, 2, 4), FOLDED),),
-    "irad.nn.resampling.sampling.add_samples": (at(values(1, 2, 2), values(1, 2, 1, 2, 3), POINTS, True),),
+    "irad.nn.resampling.sampling.add_samples": (
+        at(values(1, 2, 2), values(1, 2, 2, 2, 3), POINTS, False),
+        at(values(1, 2, 2), values(1, 2, 1, 2, 3), FLAT_POINTS, True),
+    ),
     "irad.nn.resampling.along.add_along": (at(values(1, 4, 2), values(1, 2, 2), LINEAR),),
     "irad.nn.resampling.along.add_back": (at(values(1, 2, 2), values(1, 4, 2), LINEAR),),
     "irad.nn.sequences.ctc._losses": (
