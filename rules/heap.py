@@ -114,7 +114,9 @@ def _free_owned(context: TangentContext, call: CallSite) -> None:
     pointer = call.arguments[0]
     if context.is_active(pointer):
         build = context.after
-        build.call(build.module.declare("free", function_type(VOID, [PTR])), [context.shadow(pointer)])
+        # as it is declared already: with Numba a function that returns nothing has a result
+        free = build.module.functions.get("free") or build.module.declare("free", function_type(VOID, [PTR]))
+        build.call(free, [context.shadow(pointer)])
 
 
 _FRESH: Final = Effects(result=Origin.FRESH)

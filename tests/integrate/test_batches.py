@@ -28,8 +28,8 @@ def pair(xs, out, p, w):
 
 @njit
 def product(a, b, p, w, tolerance):
-    value, _, count = quad(pair, a, b, (p, w), True, 0.0, tolerance, points=(p,), batch=w.size)
-    return value[0] * value[1], count
+    value, error, count = quad(pair, a, b, (p, w), True, 0.0, tolerance, points=(p,), batch=w.size)
+    return value[0] * value[1] + error, count
 
 
 def closed(a, b, p, w):
@@ -69,6 +69,15 @@ def test_forward_agrees_with_reverse(gradient):
     assert value == product(*GIVEN, TIGHT)[0]
     pulled = gradient(*GIVEN, TIGHT)[1]
     assert tangent == pytest.approx(sum(np.sum(a * b) for a, b in zip(pulled, tangents, strict=True)), rel=1e-11)
+
+
+def test_the_error_has_no_derivative(gradient):
+    """It is large here, and part of what is differentiated; the slope by a limit is that of the product without it."""
+    a, b, p, w = GIVEN
+    value, error, count = quad(pair, a, b, (p, w), True, 0.0, LOOSE, points=(p,), batch=(2,))
+    assert (error > 1e-3, count) == (True, 42)
+    expected = -w[0] * np.cos(p * a) * value[1] - w[1] * np.sqrt(abs(a)) * value[0]
+    assert gradient(*GIVEN, LOOSE)[1][0] == pytest.approx(expected, rel=1e-14)
 
 
 def traced(call):
