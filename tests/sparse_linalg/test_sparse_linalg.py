@@ -119,6 +119,9 @@ def test_triangular(f, form, lower):
     assert value == pytest.approx(by_x @ x, rel=1e-12)
     np.testing.assert_allclose(dense(by_data, indices, indptr, form), by_matrix * (matrix != 0.0), rtol=1e-11)
     np.testing.assert_allclose(found_by_x, by_x, rtol=1e-11)
+    tangents = np.cos(np.arange(data.size)), np.sin(np.arange(4.0))
+    pushed = irad.jvp(f, (data, indices, indptr, x, lower), (tangents[0], None, None, tangents[1], None))[1]
+    assert pushed == pytest.approx(tangents[0] @ by_data + tangents[1] @ by_x, rel=1e-11)
     with pytest.raises(ValueError, match="not triangular"):
         f(data, indices, indptr, x, not lower)
     with pytest.raises(ValueError, match="diagonal"):
