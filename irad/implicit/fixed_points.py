@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
-from irad.implicit.offering import offer, tuple_of
+from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
 from irad.implicit.unknowns import like_listed, listed, shaped, size_of, started, vector
 
@@ -64,7 +65,7 @@ def fixed_point(
         True
     """
     settings = packed((x0, float(xtol), int(maxiter), int(memory)))
-    return _fixed_point(primal_of(func), matrix_free)(settings, packed(tuple_of(args)))
+    return _fixed_point(primal_of(func), matrix_free)(settings, passed_along(args))
 
 
 def _fixed_point(f: Any, matrix_free: bool) -> Any:
@@ -110,4 +111,4 @@ def _anderson(f: Any) -> Any:
     return steps
 
 
-offer(fixed_point, _fixed_point, "(x0, xtol, maxiter, memory), tuple_of(args)", literals=("matrix_free",))
+offer(fixed_point, _fixed_point, "(x0, xtol, maxiter, memory), passed_along(args)", literals=("matrix_free",))

@@ -10,11 +10,11 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of
 from irad.frontend.calls.raising import public
-from irad.frontend.packing.packed import packed
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, krylov_of
-from irad.implicit.offering import offer, tuple_of
+from irad.implicit.offering import offer
 
 
 @public
@@ -35,7 +35,7 @@ def cg(
         A: a function, linear in its first argument, whose matrix is symmetric and positive definite.
         b: an array of floats with one axis.
         x0: where to begin; None: at zero.
-        args: a tuple of further arguments of ``A``: numbers, arrays and tuples of these.
+        args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
         rtol: of the norm of the residual, relative to that of ``b``.
         atol: the same, absolute; the greater of both counts.
         maxiter: the most products; 0: ten times the number of unknowns.
@@ -84,7 +84,7 @@ def gmres(
         A: a function, linear in its first argument.
         b: an array of floats with one axis.
         x0: where to begin; None: at zero.
-        args: a tuple of further arguments of ``A``: numbers, arrays and tuples of these.
+        args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
         rtol: of the norm of the residual, relative to that of ``b``.
         atol: the same, absolute; the greater of both counts.
         restart: how many directions are kept.
@@ -130,7 +130,7 @@ def bicgstab(
         A: a function, linear in its first argument.
         b: an array of floats with one axis.
         x0: where to begin; None: at zero.
-        args: a tuple of further arguments of ``A``: numbers, arrays and tuples of these.
+        args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
         rtol: of the norm of the residual, relative to that of ``b``.
         atol: the same, absolute; the greater of both counts.
         maxiter: the most steps, of two products each; 0: ten times the number of unknowns.
@@ -164,7 +164,7 @@ def _called(method: str, operator: Any, b: Any, x0: Any, args: Any, rest: tuple[
     start = np.zeros_like(right) if x0 is None else np.array(x0, np.float64)
     relative, absolute, limit, restart = rest
     settings = start, relative, absolute, limit or ITERATIONS * right.size, restart
-    return krylov_of(primal_of(operator), method)(settings, (right, packed(tuple_of(args))))
+    return krylov_of(primal_of(operator), method)(settings, (right, passed_along(args)))
 
 
 def begun(x0: Any, b: Any) -> Any:
@@ -181,4 +181,6 @@ def _begun_typed(x0: Any, b: Any) -> Any:
 
 for _function, _restart in ((cg, "0"), (gmres, "restart"), (bicgstab, "0")):
     _settings = f"(begun(x0, b), rtol, atol, maxiter or {ITERATIONS} * b.size, {_restart})"
-    offer(_function, partial(krylov_of, method=_function.__name__), f"{_settings}, (b, tuple_of(args))", begun=begun)
+    offer(
+        _function, partial(krylov_of, method=_function.__name__), f"{_settings}, (b, passed_along(args))", begun=begun
+    )

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.grad import grad, value_and_grad
 from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
-from irad.implicit.offering import offer, tuple_of
+from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
 from irad.implicit.unknowns import like_listed, listed, shaped, size_of, started, vector
 
@@ -60,7 +61,7 @@ def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8,
         >>> round(w, 6), round(tangent, 6)
         (1.0, -0.25)
     """
-    return _argmin(primal_of(fun))(packed((x0, float(gtol), int(maxiter))), packed(tuple_of(args)))
+    return _argmin(primal_of(fun))(packed((x0, float(gtol), int(maxiter))), passed_along(args))
 
 
 def _stationary(objective: Any) -> Any:
@@ -124,7 +125,7 @@ def _bfgs(both: Any) -> Any:
     return steps
 
 
-offer(argmin, _argmin, "(x0, gtol, maxiter), tuple_of(args)")
+offer(argmin, _argmin, "(x0, gtol, maxiter), passed_along(args)")
 
 
 @public
@@ -163,7 +164,7 @@ def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float 
         >>> least_squares(misfit, np.ones(2), (x, 3.0 * np.exp(-0.5 * x))).round(6)
         array([3. , 0.5])
     """
-    return _least_squares(primal_of(fun))((x0, float(gtol), int(maxiter)), packed(tuple_of(args)))
+    return _least_squares(primal_of(fun))((x0, float(gtol), int(maxiter)), passed_along(args))
 
 
 def _least_squares(residuals: Any) -> Any:
@@ -212,4 +213,4 @@ def _levenberg_marquardt(residuals: Any) -> Any:
     return steps
 
 
-offer(least_squares, _least_squares, "(x0, gtol, maxiter), tuple_of(args)")
+offer(least_squares, _least_squares, "(x0, gtol, maxiter), passed_along(args)")

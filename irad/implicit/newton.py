@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
-from irad.implicit.offering import offer, tuple_of
+from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
 from irad.implicit.unknowns import shaped, size_of, started, vector
 
@@ -65,7 +66,7 @@ def newton(
         >>> round(irad.grad(anomaly)(0.0), 9)
         2.0
     """
-    return _newton(primal_of(func), matrix_free)(packed((x0, float(tol), int(maxiter))), packed(tuple_of(args)))
+    return _newton(primal_of(func), matrix_free)(packed((x0, float(tol), int(maxiter))), passed_along(args))
 
 
 def _newton(residual: Any, matrix_free: bool) -> Any:
@@ -104,7 +105,7 @@ def _newton_steps(residual: Any, solved: Any) -> Any:
     return steps
 
 
-offer(newton, _newton, "(x0, tol, maxiter), tuple_of(args)", literals=("matrix_free",))
+offer(newton, _newton, "(x0, tol, maxiter), passed_along(args)", literals=("matrix_free",))
 
 
 @public
@@ -125,7 +126,7 @@ def brentq(
         f: takes a number, and ``args`` behind it, and returns a number.
         a: an end of the interval, at which ``f`` has another sign than at the other end.
         b: the other end.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         xtol: of the root.
         rtol: the same relative to the root.
         maxiter: the most steps.
@@ -153,7 +154,7 @@ def brentq(
         0.083333333
     """
     settings = float(a), float(b), float(xtol), float(rtol), int(maxiter)
-    found: float = _brentq(primal_of(f))(settings, packed(tuple_of(args)))
+    found: float = _brentq(primal_of(f))(settings, passed_along(args))
     return found
 
 
@@ -199,4 +200,4 @@ def _brent_steps(f: Any) -> Any:
     return steps
 
 
-offer(brentq, _brentq, "(a, b, xtol, rtol, maxiter), tuple_of(args)")
+offer(brentq, _brentq, "(a, b, xtol, rtol, maxiter), passed_along(args)")

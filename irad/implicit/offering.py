@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from numba.core import types
 from numba.extending import overload
 
+from irad.api.custom.passed_along import passed_along
 from irad.api.nopython import function_behind, literal
 from irad.frontend.generated import function_from
 from irad.implicit.unknowns import MADE, made_in_compiled_code
@@ -45,20 +45,8 @@ def offer(
             raise made_in_compiled_code(f"{name} is given")
         chosen = make(function_behind(given[0]), *(literal(kinds[each], each) for each in literals))
         source = f"def {name}({head}):\n    return solve({call})\n"
-        return function_from(name, source, _FILE, {"solve": chosen, "tuple_of": tuple_of, **scope, **defaults})
+        return function_from(name, source, _FILE, {"solve": chosen, "passed_along": passed_along, **scope, **defaults})
 
     source = f"def {name}({head}):\n    return typed({', '.join(names)})\n"
     declared = function_from(name, source, _FILE, {"typed": typed, **defaults})
     overload(function, prefer_literal=True, strict=False)(declared)
-
-
-def tuple_of(args: Any) -> Any:
-    """Further arguments as a tuple: one that is not in a tuple is the only one."""
-    return args if isinstance(args, tuple) else (args,)
-
-
-@overload(tuple_of, strict=False)
-def _tuple_of_typed(args: Any) -> Any:
-    if isinstance(args, types.BaseTuple):
-        return lambda args: args
-    return lambda args: (args,)

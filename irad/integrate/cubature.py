@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core import types
 from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, push, zero_cotangents
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.frontend.calls.raising import public
@@ -49,7 +49,7 @@ def cubature(
             of these. It must not keep the point.
         a: where to begin on each axis: an array, or a tuple of numbers. All are finite.
         b: where to end on each axis; may be less than ``a``.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: returns the number of points as well; a literal in compiled code.
         epsabs: the error that is tolerated, of the largest part of the value.
         epsrel: the same relative to the largest part of the value; the greater of both counts.
@@ -82,9 +82,8 @@ def cubature(
         >>> round(mass(2.0, 1.0), 9), round(irad.grad(mass)(2.0, 1.0), 9)  # width²/4
         (1.0, 1.0)
     """
-    given = args if isinstance(args, tuple) else (args,)
     low, high = (np.array(limits, dtype=np.float64).reshape(-1) for limits in (a, b))
-    result = _cubature(primal_of(f))(low, high, given, float(epsabs), float(epsrel), int(limit))
+    result = _cubature(primal_of(f))(low, high, passed_along(args), float(epsabs), float(epsrel), int(limit))
     return result if full_output else result[:2]
 
 
@@ -105,13 +104,12 @@ def _cubature_typed(
 ) -> Any:
     found = _cubature(function_behind(f))
     chosen = all_of if literal(full_output, "full_output") else first_two
-    is_tuple = isinstance(args, types.BaseTuple) or args == ()
 
     def cubature(  # type: ignore[no-untyped-def]
         f, a, b, args=(), full_output=False, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=_LIMIT
     ):
-        given = args if is_tuple else (args,)
-        return chosen(found(as_points(a), as_points(b), given, float(epsabs), float(epsrel), limit))
+        low, high = as_points(a), as_points(b)
+        return chosen(found(low, high, passed_along(args), float(epsabs), float(epsrel), limit))
 
     return cubature
 

@@ -9,6 +9,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload, register_jitable
 
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.frontend.calls.raising import public
@@ -42,7 +43,7 @@ def quad(
         f: takes a number, and ``args`` behind it, and returns a number, real or complex, an array, or a tuple of these.
         a: where to begin; may be infinite.
         b: where to end; may be infinite, and less than ``a``.
-        args: a tuple of further arguments: numbers, arrays and tuples of these.
+        args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: returns the number of points as well; a literal in compiled code.
         epsabs: the error that is tolerated, of the largest part of the value.
         epsrel: the same relative to the largest part of the value; the greater of both counts.
@@ -81,11 +82,10 @@ def quad(
         >>> round(amount(2.0), 12), round(irad.grad(amount)(2.0), 12)
         (0.5, -0.25)
     """
-    given = args if isinstance(args, tuple) else (args,)
     at = np.array(points, dtype=np.float64).reshape(-1)
     shape = None if batch is False else () if batch is True else tuple(map(int, np.atleast_1d(batch)))
     settings = float(epsabs), float(epsrel), int(limit), shape
-    result = _quadrature(primal_of(f), batch is not False)(float(a), float(b), given, at, settings)
+    result = _quadrature(primal_of(f), batch is not False)(float(a), float(b), passed_along(args), at, settings)
     return result if full_output else result[:2]
 
 
@@ -151,13 +151,11 @@ def _quad_typed(
     is_batched, shape_of = _batch_typed(batch)
     found = _quadrature(function_behind(f), is_batched)
     chosen = all_of if literal(full_output, "full_output") else first_two
-    is_tuple = isinstance(args, types.BaseTuple) or args == ()
 
     def quad(  # type: ignore[no-untyped-def]
         f, a, b, args=(), full_output=False, epsabs=_TOLERANCE, epsrel=_TOLERANCE, limit=50, points=(), batch=False
     ):
-        given = args if is_tuple else (args,)
         settings = float(epsabs), float(epsrel), limit, shape_of(batch)
-        return chosen(found(np.float64(a), np.float64(b), given, as_points(points), settings))
+        return chosen(found(np.float64(a), np.float64(b), passed_along(args), as_points(points), settings))
 
     return quad

@@ -11,6 +11,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from irad.api.custom.declarations import inactive
+from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation
@@ -90,7 +91,7 @@ def solve(
         f: takes the time, the state and ``args``, and returns the state's derivative in a new array.
         y0: the state at the beginning, an array of real numbers with one axis.
         t_span: where to begin and to end; the end may be before the beginning.
-        args: a tuple of further arguments of ``f`` and ``event``: numbers, arrays and tuples of these.
+        args: a tuple of further arguments of ``f`` and ``event``: numbers, arrays and structures of these.
         t_eval: the times at which the state is wanted, an array or a tuple, in the order in which they are reached.
         method: "dopri5", Dormand and Prince's of order 5; "rk4", the classical one of order 4 with equal steps; or
             "rodas", a Rosenbrock method of order 4 for stiff systems, which takes the derivative of ``f`` by forward
@@ -135,7 +136,6 @@ def solve(
         >>> round(left(2.0), 6), round(irad.grad(left)(2.0), 6)  # exp(-2), -exp(-2)
         (0.135335, -0.135335)
     """
-    given = args if isinstance(args, tuple) else (args,)
     watched = None if event is None else primal_of(event)
     state = np.ascontiguousarray(y0)
     _check_state(state.ndim == 1 and state.dtype.kind in "iuf", f"an array of {state.dtype} with {state.ndim} axes")
@@ -143,7 +143,7 @@ def solve(
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if method == "rk4" else max_steps
     numbers = float(rtol), float(atol), float(first_step), int(most), int(direction), int(terminal)
-    found = solver(state.astype(np.float64), float(t_span[0]), float(t_span[1]), given, times, *numbers)
+    found = solver(state.astype(np.float64), float(t_span[0]), float(t_span[1]), passed_along(args), times, *numbers)
     return Solution(*found)
 
 
@@ -281,7 +281,6 @@ def _solve_typed(
     has_times, watched = t_eval not in absent, None if event in absent else function_behind(event)
     chosen = literal(method, "method"), literal(adjoint, "adjoint"), literal(snapshots, "snapshots")
     solver = _solver(function_behind(f), watched, _Choice(*chosen, has_times))
-    is_tuple = isinstance(args, types.BaseTuple) or args == ()
     is_fixed, times_of = chosen[0] == "rk4", as_points if has_times else _no_times
 
     def solve(  # type: ignore[no-untyped-def]
@@ -302,13 +301,12 @@ def _solve_typed(
         adjoint="discrete",
         snapshots=_SNAPSHOTS,
     ):
-        given = args if is_tuple else (args,)
         most = steps if is_fixed else max_steps
         return solver(
             y0.astype(np.float64),
             np.float64(t_span[0]),
             np.float64(t_span[1]),
-            given,
+            passed_along(args),
             times_of(t_eval),
             float(rtol),
             float(atol),
