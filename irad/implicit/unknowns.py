@@ -153,10 +153,22 @@ def _shaped_typed(found: Any, like: Any) -> Any:
 
 @overload(started, strict=False)
 def _started_typed(value: Any) -> Any:
+    leaves = leaves_of(value, "value")
+    if not leaves or not all(isinstance(_dtype(leaf), types.Float | types.Integer | types.Boolean) for leaf in leaves):
+        raise SignatureError(
+            f"the solver of an equation begins with {described(value)}",
+            "begin with a number, an array of numbers, or a structure of these",
+            "unknowns are real numbers, put into a vector",
+            SourceLocation.here(),
+        )
     if isinstance(value, types.Integer | types.Boolean):
         return lambda value: float(value)
     if isinstance(value, types.Array) and not isinstance(value.dtype, types.Float):
         return lambda value: value.astype(np.float64)
+    if isinstance(value, types.BaseTuple):
+        scope: dict[str, Any] = {"started_part": started}
+        made = structured(value, iter([f"started_part({leaf.text})" for leaf in leaves]), scope)
+        return _written("started(value)", [f"return {made}"], scope)
     return lambda value: copied(value)
 
 

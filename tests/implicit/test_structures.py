@@ -58,9 +58,15 @@ def circle(p, r):
 
 
 def test_an_object_from_python():
-    found = implicit.newton(circle, Point(1.0, 1.0), (5.0,))
+    found = implicit.newton(circle, Point(1.0, 1), (5.0,))  # an integer is a number
     assert isinstance(found, Point)
     assert (found.x, found.y) == pytest.approx((2.0, 1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("guess", [(1.0, None), (1.0, 1j), {"x": 1.0, "y": "one"}, ()])
+def test_what_holds_no_real_numbers_is_refused(guess):
+    with pytest.raises(irad.SignatureError, match="the solver of an equation begins with"):
+        implicit.newton(circle, guess, (5.0,))
 
 
 def literal(x, a):
