@@ -13,7 +13,6 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.analysis.callees import Pointer, constant_parameters, effects_of, is_from_outside
-from irad.passes.analysis.instances import stays_in_its_instance
 from irad.passes.analysis.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.request import MemoryType, ParameterKind
@@ -86,9 +85,7 @@ def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
     pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
     if unit.everything:
         return frozenset(i for i, _ in pointers)
-    return frozenset(
-        i for i, p in pointers if unit.effects.is_overwritten(p, call) and not stays_in_its_instance(unit, p, call)
-    )
+    return frozenset(i for i, pointer in pointers if unit.effects.is_overwritten(pointer, call))
 
 
 def _parameters(call: CallSite) -> frozenset[int]:

@@ -4,8 +4,9 @@ Input   a function, where its pointers point, what its caller does with the argu
 Output  `Effects`: for a pointer read at an instruction, whether that memory may have changed when the reverse sweep
         comes back.
 Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block,
-        or in a block that the load's block reaches; or when it does not outlive the forward sweep. Where the reverse of
-        a callee may restore what that overwrote, it has changed when the reverse sweep runs for a second time.
+        or in a block that the load's block reaches; or when it does not outlive the forward sweep. Writes to newer
+        arrays of the same allocation do not count (`instances`). Where the reverse of a callee may restore what that
+        overwrote, it has changed when the reverse sweep runs for a second time.
 Limit   writes are distinguished by object and position, not by address.
 """
 
@@ -17,22 +18,23 @@ from dataclasses import dataclass
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Block, Function
+from irad.ir.run_order import RunOrder
 from irad.ir.values import GlobalVariable, Value
 from irad.passes.analysis.callees import Pointer
+from irad.passes.analysis.instances import is_of_older_instance
 from irad.passes.memory.mod_ref import ModRef
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
+from irad.passes.memory.objects import MemoryObject, ObjectKind
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Answers whether memory read at one place is still the same in the reverse sweep."""
 
-    points_to: PointsTo
+    mod_ref: ModRef
+    order: RunOrder
     written: int  # the objects that are written at all
     lost: int
     kept: int
-    reach: Mapping[Block, int]
-    position: Mapping[Instruction, int]
     writing_blocks: Mapping[int, int]  # for each object the blocks that write it, as a mask of positions
     last_writes: Mapping[tuple[int, Block], int]  # and the position of the last write in each of them
 
@@ -45,22 +47,24 @@ class Effects:
         return self._why(pointer, at) or "not overwritten before the reverse sweep reads it"
 
     def _why(self, pointer: Value, at: Instruction) -> str | None:
-        mask = self.points_to.mask(pointer)
+        points_to = self.mod_ref.points_to
+        mask = points_to.mask(pointer)
         if not mask:
             return "it points to no known object"
-        touched = self.points_to.overlapping(mask)
         if mask & self.lost:
-            return f"{self.points_to.members(mask & self.lost)[0]} may change before the reverse sweep"
-        for item in self.points_to.members(touched & self.written):
-            if self._is_written_after(item, at):
+            return f"{points_to.members(mask & self.lost)[0]} may change before the reverse sweep"
+        for item in points_to.members(points_to.overlapping(mask) & self.written):
+            if self._is_written_after(item, at) and not is_of_older_instance(
+                pointer, at, item, self.order, self.mod_ref
+            ):
                 return f"{item} is written later"
         return None
 
     def _is_written_after(self, item: MemoryObject, at: Instruction) -> bool:
         assert at.block is not None
-        if self.last_writes.get((item.index, at.block), -1) > self.position[at]:
+        if self.last_writes.get((item.index, at.block), -1) > self.order.position[at]:
             return True
-        return bool(self.reach[at.block] & self.writing_blocks.get(item.index, 0))
+        return bool(self.order.reach[at.block] & self.writing_blocks.get(item.index, 0))
 
 
 def find_effects(
@@ -83,14 +87,12 @@ def find_effects(
         restores: whether the reverse of a callee may put back what the callee overwrote.
     """
     points_to, written = mod_ref.points_to, 0
-    position: dict[Instruction, int] = {}
     writing_blocks: dict[int, int] = {}
     last_writes: dict[tuple[int, Block], int] = {}
     lost = 0
     for block in cfg.order:
         last: dict[int, int] = {}  # by set of objects: many writes go to the same
         for index, inst in enumerate(block.instructions):
-            position[inst] = index
             mask = mod_ref.of(inst).writes
             last[mask] = index
             if restores and isinstance(inst, CallSite) and isinstance(mod_ref.callee(inst), Function | Pointer):
@@ -103,7 +105,7 @@ def find_effects(
     for item in points_to.objects:
         if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
-    return Effects(points_to, written, lost, kept, _reach(cfg), position, writing_blocks, last_writes)
+    return Effects(mod_ref, RunOrder.of(cfg), written, lost, kept, writing_blocks, last_writes)
 
 
 def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
@@ -116,20 +118,3 @@ def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
             return arguments_change
         case ObjectKind.GLOBAL:
             return not (isinstance(item.value, GlobalVariable) and item.value.constant)
-
-
-def _reach(cfg: ControlFlow) -> dict[Block, int]:
-    """For each block the blocks that can run after it (itself if it is in a cycle), as a mask of positions."""
-    index = cfg.position
-    masks = dict.fromkeys(cfg.order, 0)
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(cfg.order):
-            mask = masks[block]
-            for successor in cfg.successors[block]:
-                mask |= masks[successor] | 1 << index[successor]
-            if mask != masks[block]:
-                masks[block] = mask
-                changed = True
-    return masks

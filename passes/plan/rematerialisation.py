@@ -20,6 +20,7 @@ from irad.passes.agreement.pinned import Pinned
 from irad.passes.analysis.callees import resolve
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import size_in_memory
+from irad.passes.memory.objects import ObjectKind
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.ruleset.interface import Elementwise
@@ -135,6 +136,8 @@ class Rematerialisation:
             return "a pointer in shadow memory is not loaded again"
         if load.volatile or load.ordering is not None:
             return "it is a volatile or atomic load"
+        if not self.augmented.unit.effects.is_overwritten(primal.operands[0], primal):
+            return "it is not loaded again: its array, made as often, would have to stay alive"
         return f"it is not loaded again: {self.augmented.unit.effects.explain(primal.operands[0], primal)}"
 
     def _is_cheap_call(self, call: ir.CallSite) -> bool:
@@ -147,7 +150,17 @@ class Rematerialisation:
         primal = self.primal_of.get(load)
         if not isinstance(primal, ir.Load) or load.volatile or load.ordering is not None:
             return False
-        return not self.augmented.unit.effects.is_overwritten(primal.operands[0], primal)
+        if self.augmented.unit.effects.is_overwritten(primal.operands[0], primal):
+            return False
+        return self._is_worth_keeping(primal.operands[0], self.depth_of(load))
+
+    def _is_worth_keeping(self, pointer: Value, depth: int) -> bool:
+        """Whether memory is read more often than allocated: many small arrays that stay alive cost more than a tape."""
+        unit, depths = self.augmented.unit, [0]
+        for item in unit.points_to.of(pointer):
+            if item.kind is ObjectKind.ALLOCATION and item.value is not None:
+                depths.append(self.depth_of(self.augmented.values.get(item.value, item.value)))
+        return depth > max(depths) or not max(depths)
 
 
 def _is_integer_intrinsic(call: ir.CallSite) -> bool:

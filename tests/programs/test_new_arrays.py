@@ -1,0 +1,89 @@
+"""Arrays that a loop makes in each iteration: read in the next, changed, rotated, kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from tests.tools.catalogue import Case, Catalogue, floats
+
+PROGRAMS = Catalogue()
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def new_array_each_step(x):
+    u = x.copy()
+    for step in range(4):
+        v = np.empty(5)
+        for i in range(5):
+            v[i] = u[i] * u[i - 1] + step
+            v[i] *= v[i - 1] if i else 0.5
+        u = v
+    return np.sum(u)
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def new_arrays_rotated_and_changed(x):
+    u, v = x.copy(), x * x
+    for step in range(4):
+        w = np.zeros(5)
+        for i in range(5):
+            w[i] += u[i] * v[4 - i]
+            u[i] *= v[i]
+        if step == 1:
+            v[2] = u[3] * v[2]
+        u, v = v, w
+    return np.sum(u * v)
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def new_array_in_some_steps(x):
+    u = x * 1.5
+    for step in range(5):
+        if step % 2:
+            v = np.empty(5)
+            for i in range(5):
+                v[i] = u[i] * u[4 - i]
+            u = v
+        for i in range(5):
+            u[i] = u[i] * u[i] - 0.1 * step
+    return np.sum(u)
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def new_arrays_that_are_kept_in_a_list(x):
+    kept = [x.copy()]
+    for step in range(3):
+        v = np.empty(5)
+        for i in range(5):
+            v[i] = kept[step][i] * kept[0][4 - i]
+        kept.append(v)
+        for i in range(5):
+            kept[step][i] *= v[i]
+    return np.sum(kept[1] * kept[3])
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def new_array_from_the_last_by_a_view(x):
+    u = x.copy()
+    for _ in range(3):
+        v = np.empty(6)
+        w = v[1:]
+        for i in range(5):
+            w[i] = u[i] * u[4 - i]
+        v[0] = w[2]
+        for i in range(5):
+            v[i] *= u[i]
+        u = w
+    return np.sum(u)
+
+
+@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+def test_gradient(case: Case):
+    case.check()
