@@ -237,6 +237,11 @@ class Load(Instruction):
     ordering: str | None = None
     syncscope: str | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is neither volatile nor atomic."""
+        return not self.volatile and self.ordering is None
+
 
 @dataclass(eq=False, slots=True)
 class Store(Instruction):

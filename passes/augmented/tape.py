@@ -8,8 +8,9 @@ saved value that lies in no loop. Values of a loop are saved once per iteration:
                      values differ in type, since a place in a row tells what it holds
     other loops      a record per iteration, allocated when the iteration starts, with a link to the one before
 
-Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any shape
-(ragged, data dependent) need nothing special.
+Where the iterations of an outer loop run through the same values (`plan/repeated.py`), they share the slab of the inner
+loop. Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any
+shape (ragged, data dependent) need nothing special.
 
 In a kernel the words of a thread's tape lie apart, between those of the other threads of its warp. A pointer leads to
 the first byte of a slab or record, and `apart` says how far behind it another byte lies. A slab has rows there: the

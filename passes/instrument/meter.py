@@ -47,8 +47,8 @@ def note_tape(augmented: AugmentedPrimal, materialiser: Materialiser) -> tuple[T
     """Notes what an augmented primal allocates, and has it counted where that is asked for."""
     program = augmented.program
     loops = {augmented.values.get(block): augmented.unit.loops.loop_of(block) for block in augmented.unit.cfg.order}
-    primal_loops = {_made(storage): loop for loop, storage in materialiser.storages.items()}
-    storages = {_made(storage): storage for storage in materialiser.storages.values()}
+    primal_loops = {_made(storage): loop for loop, storage in materialiser.all_storages()}
+    storages = {_made(storage): storage for _, storage in materialiser.all_storages()}
     frames = dict(augmented.callee_frames.values())
     marks = []
     for call in _allocations(augmented.function):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from irad.ir.instructions import CallSite, Instruction, Load, Store, accessed
+from irad.ir.module import Block
 from irad.ir.values import Value
 from irad.passes.analysis.callees import ELSEWHERE, Callee, effects_of, resolve
 from irad.passes.memory.objects import PointsTo, reached_by, union
@@ -87,6 +88,16 @@ class ModRef:
             return _NOTHING
         mask = self.points_to.mask(pointer)
         return Access(0 if isinstance(inst, Store) else mask, 0 if isinstance(inst, Load) else mask)
+
+    def changed_by(self, blocks: Iterable[Block]) -> int:
+        """The objects whose memory may change while blocks run, or be given back, or move."""
+        written = freed = 0
+        for block in blocks:
+            for inst in block.instructions:
+                access = self.of(inst)
+                written |= access.writes
+                freed |= access.frees
+        return self.points_to.overlapping(written | self.points_to.reachable(freed))
 
     def callee(self, call: CallSite) -> Callee:
         """What a call calls."""

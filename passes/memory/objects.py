@@ -120,6 +120,14 @@ class PointsTo:
         """The same as objects."""
         return self.members(self.mask(pointer))
 
+    def is_shared(self, mask: int) -> bool:
+        """Whether code that was not passed a pointer may write there: to global variables, or behind the scenes."""
+        for item in self.members(mask):
+            constant = isinstance(item.value, GlobalVariable) and item.value.constant
+            if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):
+                return True
+        return False
+
     def position(self, pointer: Value) -> Position:
         """Where a pointer may point in its object."""
         found = self.pointees.get(pointer)

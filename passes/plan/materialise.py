@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 
 from irad.errors import PlanError
@@ -52,6 +52,7 @@ class Materialiser:
     saved_in: dict[Loop | None, list[Value]] = field(default_factory=dict)
     frame_slots: dict[Value, int] = field(default_factory=dict)
     storages: dict[Loop, Slab | Records] = field(default_factory=dict)
+    shared: dict[Value, Slab] = field(default_factory=dict)
     record_slots: dict[Loop, Alloca] = field(default_factory=dict)
     last_records: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
 
@@ -88,19 +89,31 @@ class Materialiser:
     def store_loop(self, loop: Loop, mode: LoopMode) -> None:
         """Makes the storage of a loop for the values saved in it, and the saves."""
         values = sorted(self.saved_in.get(loop, ()), key=lambda v: -size_in_memory(v.type))
+        again = [] if self.sweep.augmented.unit.everything else [v for v in values if self.remat.repeated.around(v)]
+        if again and loop.parent is not None:
+            slab = self.store_in_slab(loop.parent, self.loops.trip_before(loop, loop.parent), again, loop)
+            self.shared.update(dict.fromkeys(again, slab))
+            values = [v for v in values if v not in self.shared]
         if not values:
             return
         if self.alternates:
             _check_words(values)
         last = self.loops.trip(loop)
         if mode is LoopMode.COUNTED and last is not None:
-            self.store_in_slab(loop, last, values)
+            self.storages[loop] = self.store_in_slab(loop, last, values, loop)
         else:
             self.store_in_records(loop, values)
 
-    def store_in_slab(self, loop: Loop, last: Value, values: list[Value]) -> None:
-        """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration."""
-        augmented, twin = self.sweep.augmented, self.loops.twins[loop]
+    def store_in_slab(self, before: Loop, last: Value, values: list[Value], loop: Loop) -> Slab:
+        """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration.
+
+        Args:
+            before: the loop in front of which the array is allocated: this one, or the one around it.
+            last: number of the last iteration, known there.
+            values: what is saved.
+            loop: in which they are made.
+        """
+        augmented, twin = self.sweep.augmented, self.loops.twins[before]
         is_primal = augmented.program.request.is_primal
         has_rows = self.alternates or (is_primal and len({value.type for value in values}) > 1)
         slab = Slab(twin, last, values, has_rows=has_rows, alternates=self.alternates)
@@ -112,10 +125,23 @@ class Materialiser:
             count = slab.count if slab.is_behind_others(value) else None
             slot = slab.slot(build, slab.base, count, value, counter)
             store_value(build, value, slot, augmented.scopes.tape())
-        self.storages[loop] = slab
         self.save(slab.base)
         if any(map(slab.is_behind_others, values)):
             self.plan_more(slab.count)
+        return slab
+
+    def storage_of(self, value: Value) -> Slab | Records | None:
+        """Where a value is stored; None for the frame."""
+        loop = self.loop_of(value)
+        return None if loop is None else self.shared.get(value) or self.storages[loop]
+
+    def all_storages(self) -> Iterator[tuple[Loop, Slab | Records]]:
+        """All slabs and records, each with the loop of its values."""
+        yield from self.storages.items()
+        for slab in dict.fromkeys(self.shared.values()):
+            loop = self.loop_of(slab.values[0])
+            assert loop is not None
+            yield loop, slab
 
     def plan_more(self, value: Value) -> None:
         """A value that storage needs: recomputed where that needs nothing new, else saved."""
@@ -302,18 +328,16 @@ class _StoredHead(Head):
         return sweep.arena if value is sweep.augmented.arena else Head.at_hand(self, value)
 
     def parts_of_saved(self, value: Value) -> tuple[Value, ...]:
-        loop = self.owner.loop_of(value)
-        storage = None if loop is None else self.owner.storages[loop]
+        storage = self.owner.storage_of(value)
         if not isinstance(storage, Slab):
             return ()
         return (storage.base, storage.count) if storage.is_behind_others(value) else (storage.base,)
 
     def load(self, value: Value) -> Value:
         owner = self.owner
-        loop = owner.loop_of(value)
-        if loop is None:
+        loop, storage = owner.loop_of(value), owner.storage_of(value)
+        if loop is None or storage is None:
             return self.load_from(self.build.byte_offset(owner.sweep.frame_pointer, owner.frame_slots[value]), value)
-        storage = owner.storages[loop]
         if isinstance(storage, Records):
             record = self.build.load(types.PTR, owner.record_slots[loop])
             return self.load_from(storage.slot(self.build, record, value), value)

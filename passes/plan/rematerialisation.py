@@ -21,6 +21,7 @@ from irad.passes.analysis.callees import resolve
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import size_in_memory
 from irad.passes.memory.objects import ObjectKind
+from irad.passes.plan.repeated import Repeated
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.ruleset.interface import Elementwise
@@ -41,10 +42,12 @@ class Rematerialisation:
     primal_of: Mapping[Value, ir.Instruction]
     affine: Mapping[Value, tuple[Loop, AffineVariable]]
     deciding: Mapping[Value, None]
+    repeated: Repeated = field(init=False)
     _pinned: Pinned = field(init=False)
 
     def __post_init__(self) -> None:
         self._pinned = Pinned(self._again, self.deciding)
+        self.repeated = Repeated(self.loops, self.affine, self.primal_of)
 
     @staticmethod
     def of(sweep: Sweep, loops: AugmentedLoops) -> Rematerialisation:
@@ -94,7 +97,9 @@ class Rematerialisation:
         """Of saving a value: bytes written and read per run, weighted by the depth of the loops around."""
         if isinstance(value, Parameter):
             return 0.01
-        return size_in_memory(value.type) * _TIMES_IN_LOOP ** self.depth_of(value)
+        depth = self.depth_of(value)
+        slots_of = depth - 1 if depth > 1 and self.repeated.around(value) is not None else depth
+        return size_in_memory(value.type) * _TIMES_IN_LOOP**slots_of
 
     def depth_of(self, value: Value) -> int:
         """How many loops are around a value of the forward sweep."""
@@ -134,7 +139,7 @@ class Rematerialisation:
         primal = self.primal_of.get(load)
         if not isinstance(primal, ir.Load):
             return "a pointer in shadow memory is not loaded again"
-        if load.volatile or load.ordering is not None:
+        if not load.is_plain:
             return "it is a volatile or atomic load"
         if not self.augmented.unit.effects.is_overwritten(primal.operands[0], primal):
             return "it is not loaded again: its array, made as often, would have to stay alive"
@@ -148,7 +153,7 @@ class Rematerialisation:
 
     def _can_load_again(self, load: ir.Load) -> bool:
         primal = self.primal_of.get(load)
-        if not isinstance(primal, ir.Load) or load.volatile or load.ordering is not None:
+        if not isinstance(primal, ir.Load) or not load.is_plain:
             return False
         if self.augmented.unit.effects.is_overwritten(primal.operands[0], primal):
             return False

@@ -22,9 +22,7 @@ from irad.ir.instructions import Cast, GetElementPtr, Instruction, Load
 from irad.ir.loops import Loop, LoopNest, innermost_first
 from irad.ir.module import Block
 from irad.ir.trip_count import is_invariant
-from irad.ir.values import GlobalVariable
 from irad.passes.memory.mod_ref import ModRef
-from irad.passes.memory.objects import ObjectKind, PointsTo
 
 
 def hoist_invariant_loads(nest: LoopNest, dominators: DominatorTree, mod_ref: ModRef) -> None:
@@ -35,19 +33,19 @@ def hoist_invariant_loads(nest: LoopNest, dominators: DominatorTree, mod_ref: Mo
 
 
 def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: ModRef) -> None:
-    loads = [i for block in loop.order for i in block.instructions if isinstance(i, Load) and _is_plain(i)]
+    loads = [i for block in loop.order for i in block.instructions if isinstance(i, Load) and i.is_plain]
     if not any(is_invariant(load.operands[0], loop) for load in loads):
         return
-    points_to, written = mod_ref.points_to, _written(loop, mod_ref)
+    points_to, written = mod_ref.points_to, mod_ref.changed_by(loop.order)
     ends = [*loop.latches, *(block for block, _ in loop.exits)]
     moved: set[Instruction] = set()
     for block in loop.order:
         always = all(dominators.dominates(block, end) for end in ends)
         for inst in list(block.instructions):
             match inst:
-                case Load() if always and _is_plain(inst):
+                case Load() if always and inst.is_plain:
                     touched = points_to.mask(inst.operands[0])
-                    wanted = bool(touched) and not touched & written and not _is_shared(touched, points_to)
+                    wanted = bool(touched) and not touched & written and not points_to.is_shared(touched)
                 case GetElementPtr() | Cast():
                     wanted = any(operand in moved for operand in inst.operands)
                 case _:
@@ -56,27 +54,3 @@ def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: Mod
                 block.instructions.remove(inst)
                 preheader.insert(len(preheader.instructions) - 1, inst)
                 moved.add(inst)
-
-
-def _written(loop: Loop, mod_ref: ModRef) -> int:
-    """The objects whose memory may change while the loop runs, or be given back, or move."""
-    written = freed = 0
-    for block in loop.order:
-        for inst in block.instructions:
-            access = mod_ref.of(inst)
-            written |= access.writes
-            freed |= access.frees
-    return mod_ref.points_to.overlapping(written | mod_ref.points_to.reachable(freed))
-
-
-def _is_shared(mask: int, points_to: PointsTo) -> bool:
-    """Whether code that was not passed a pointer may write there: through a global variable, or behind the scenes."""
-    for item in points_to.members(mask):
-        constant = isinstance(item.value, GlobalVariable) and item.value.constant
-        if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):
-            return True
-    return False
-
-
-def _is_plain(load: Load) -> bool:
-    return not load.volatile and load.ordering is None

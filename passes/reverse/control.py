@@ -15,7 +15,7 @@ graph in which nothing is active is stepped over.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from irad.errors import InternalError
@@ -23,10 +23,10 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.cfg import ControlFlow, control_flow
 from irad.ir.dominance import DominatorTree, dominators
-from irad.ir.instructions import Phi
+from irad.ir.instructions import Br, CondBr, Phi
 from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
-from irad.ir.trip_count import trip_count
+from irad.ir.trip_count import TripCount, is_invariant, trip_count
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.ir.worklist import reachable
 from irad.passes.augmented.primal import AugmentedPrimal
@@ -78,14 +78,61 @@ class AugmentedLoops:
         return self.trips[loop]
 
     def _find_trip(self, loop: Loop) -> Value | None:
-        exits = self.live_exits(loop)
-        if self.augmented.unit.everything or len({a for a, _ in exits}) != 1:
-            return None
-        twin = self.twins[loop]
-        found = trip_count(twin, self.cfg, self.dominators, self.augmented.block(exits[0][0]))
+        found, twin = self._counted(loop), self.twins[loop]
         if found is None or twin.preheader is None:
             return None
         return found.emit(Builder.before(twin.preheader.terminator))
+
+    def _counted(self, loop: Loop) -> TripCount | None:
+        exits = self.live_exits(loop)
+        if self.augmented.unit.everything or len({a for a, _ in exits}) != 1:
+            return None
+        return trip_count(self.twins[loop], self.cfg, self.dominators, self.augmented.block(exits[0][0]))
+
+    def runs_alike(self, loop: Loop, outer: Loop) -> bool:
+        """Whether a loop runs in each iteration of the one around it, or in none, always equally often."""
+        found, around = self._counted(loop), self.twins[outer]
+        if found is None or around.preheader is None or self._entered_if(loop, outer) is None:
+            return False
+        return is_invariant(found.start, around) and is_invariant(found.bound, around)
+
+    def trip_before(self, loop: Loop, outer: Loop) -> Value:
+        """The trip of a loop that runs alike, as a value before the loop around it; -1 where it does not run."""
+        found, entered, preheader = self._counted(loop), self._entered_if(loop, outer), self.twins[outer].preheader
+        assert found is not None
+        assert entered is not None
+        assert preheader is not None
+        build = Builder.before(preheader.terminator)
+        trip = replace(found, speculative=True).emit(build)
+        condition, wanted = entered
+        if condition is None:
+            return trip
+        never, frozen = const_int(types.I64, -1), build.freeze(condition)
+        return build.select(frozen, trip, never) if wanted else build.select(frozen, never, trip)
+
+    def _entered_if(self, loop: Loop, outer: Loop) -> tuple[Value | None, bool] | None:
+        """The condition under which each iteration enters an inner loop, and its value then.
+
+        The condition is None if all iterations do. The result is None if it is not known before the outer loop.
+        """
+        around, place = self.twins[outer], self.twins[loop].preheader
+        assert place is not None
+        ends = [*around.latches, *(block for block, _ in around.exits)]
+        condition, wanted = None, True
+        while not all(self.dominators.dominates(place, end) for end in ends):
+            before = self.cfg.predecessors[place]
+            branch = before[0].terminator if len(before) == 1 and before[0] in around.blocks else None
+            match branch:
+                case Br():
+                    pass
+                case CondBr(operands=[choice, *_], targets=[yes, no]) if (
+                    condition is None and yes is not no and is_invariant(choice, around)
+                ):
+                    condition, wanted = choice, yes is place
+                case _:
+                    return None
+            place = before[0]
+        return condition, wanted
 
     def counter(self, loop: Loop) -> Phi:
         """The number of the current iteration, from 0."""
