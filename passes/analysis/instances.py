@@ -22,7 +22,7 @@ from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Loa
 from irad.ir.run_order import RunOrder
 from irad.ir.values import Value
 from irad.passes.memory.mod_ref import ModRef
-from irad.passes.memory.objects import MemoryObject, ObjectKind
+from irad.passes.memory.objects import MemoryObject, ObjectKind, union
 
 
 def is_of_older_instance(pointer: Value, at: Instruction, item: MemoryObject, order: RunOrder, mod_ref: ModRef) -> bool:
@@ -53,8 +53,9 @@ def _goes_to_latest(write: Instruction, touched: int, item: MemoryObject, mod_re
         case Store(operands=[_, pointer]):
             return _is_latest(pointer, item, mod_ref)
         case CallSite() if not mod_ref.of(write).is_opaque:
-            touching = (a for a in write.arguments if mod_ref.points_to.mask(a) & touched)
-            return all(_is_latest(argument, item, mod_ref) for argument in touching)
+            touching = [a for a in write.arguments if mod_ref.points_to.mask(a) & touched]
+            inside = mod_ref.of(write).writes & touched & ~union(map(mod_ref.points_to.mask, touching))
+            return not inside and all(_is_latest(argument, item, mod_ref) for argument in touching)
         case _:
             return False
 

@@ -39,19 +39,19 @@ class Repeated:
             return None
         loop = self.loops.innermost.get(value.block)
         outer = loop.parent if loop is not None else None
-        if loop is None or outer is None or not self._repeats(value, outer) or not self.loops.runs_alike(loop, outer):
+        if loop is None or outer is None or not self._repeats(value, loop, outer):
             return None
-        return outer
+        return outer if self.loops.runs_alike(loop, outer) else None
 
-    def _repeats(self, value: Value, outer: Loop) -> bool:
-        """Whether a value is a function of the iterations of inner loops, the same in each iteration of a loop."""
+    def _repeats(self, value: Value, loop: Loop, outer: Loop) -> bool:
+        """Whether a value is a function of a loop's iteration, the same in each iteration of the loop around it."""
         twin = self.loops.twins[outer]
         pending = Worklist([value])
         for needed in pending:
             if is_invariant(needed, twin):
                 continue
             match needed:
-                case ir.Phi() if needed in self.affine and self.affine[needed][0] is not outer:
+                case ir.Phi() if needed in self.affine and self.affine[needed][0] is loop:
                     variable = self.affine[needed][1]
                     pending.add(variable.start, *(() if isinstance(variable.step, int) else (variable.step,)))
                 case ir.Load() if self._stays(needed, outer):

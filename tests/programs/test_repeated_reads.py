@@ -88,6 +88,22 @@ def offsets_and_lengths_that_change(x, y):
     return total
 
 
+@PROGRAMS.at(floats(9), np.array([0.1, 0.7, 0.3, 0.5]))
+@njit
+def from_where_another_loop_stopped(x, y):
+    state, total = x.copy(), 0.0
+    for _ in range(2):
+        for i in range(y.size):
+            k = 0
+            while y[i] > 0.2 * k:
+                k += 1
+            for j in range(x.size - 4):
+                total += state[j + k] ** 2 * y[i]
+        for j in range(x.size):
+            state[j] = 0.5 * state[j] * total
+    return total
+
+
 @PROGRAMS.at(floats(5), floats(3))
 @njit
 def left_in_the_middle(x, y):
