@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
+from numba.typed import List
 
 from tests.tools.catalogue import Case, Catalogue, floats
 
@@ -82,6 +83,21 @@ def new_array_from_the_last_by_a_view(x):
             v[i] *= u[i]
         u = w
     return np.sum(u)
+
+
+@PROGRAMS.at(floats(3))
+@njit
+def new_list_each_step(x):
+    old, total = List([x[0], x[1], x[2]]), 0.0
+    for _ in range(3):
+        new = List([0.0, 0.0, 0.0])
+        for i in range(3):
+            total += old[i] ** 2
+            new[i] = old[2 - i] * old[i] + 0.1
+            old[i] = 0.5 * old[i] + 0.01 * total
+            total += old[i] ** 3
+        old = new
+    return total
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
