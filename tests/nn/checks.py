@@ -14,18 +14,21 @@ import irad
 
 @njit
 def _weighted_squares(weights, y):
-    """A loop, since Numba takes 18 s to compile an expression of arrays with four axes."""
+    """The sum of weights · (y² + y), whose derivatives vanish neither at zeros of y nor in second order.
+
+    A loop, since Numba takes 18 s to compile an expression of arrays with four axes.
+    """
     each, flat = weights.ravel(), y.reshape(y.size)
     total = 0.0
     for i in range(flat.size):
-        total += each[i] * flat[i] * flat[i]
+        total += each[i] * (flat[i] * flat[i] + flat[i])
     flat[:] = np.nan
     return total
 
 
 @functools.cache  # what is compiled for one test serves others
 def scalar_of(f: Any, argument_count: int) -> Any:
-    """A compiled function of an array of weights and of the arguments of f: the weighted sum of what f returns.
+    """A compiled function of an array of weights and of the arguments of f: `_weighted_squares` of what f returns.
 
     The array that f returns is overwritten afterwards, so a rule that reads it again is found out.
     """
@@ -43,7 +46,8 @@ def gradient_of(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
 
 
 @functools.cache
-def _product(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
+def product_of(f: Any, argument_count: int, active: tuple[int, ...]) -> Any:
+    """What gives products with the matrix of second derivatives of that sum."""
     return irad.hvp(scalar_of(f, argument_count), argnums=tuple(1 + each for each in active))
 
 
@@ -90,7 +94,7 @@ def check(
             irad.jvp(scalar_of(f, len(arguments)), moved(0.0), tangents)[1], slope, rtol=1e-11, atol=1e-12
         )
     if second:
-        product = _product(f, len(arguments), active)(tuple(directions), *moved(0.0))
+        product = product_of(f, len(arguments), active)(tuple(directions), *moved(0.0))
         for p, a, b in zip(product, above, below, strict=True):
             np.testing.assert_allclose(p, (a - b) / (2 * step), rtol=1e-6, atol=1e-7)
 

@@ -10,7 +10,7 @@ from numba import njit
 
 import irad
 from irad import nn
-from tests.nn.checks import check, check_single
+from tests.nn.checks import check, check_single, gradient_of, product_of
 
 _INDICES = np.array([2, 0, 2, 2, 4])  # 1 and 3 are chosen by none
 _AT = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "max": np.maximum, "min": np.minimum}
@@ -52,20 +52,18 @@ def test_scatter_into_new_rows():
 
 
 def test_zeros_in_products_and_ties():
-    dst, src = np.array([2.0, 1.0]), np.array([0.0, 3.0, 0.0, 0.0, 5.0])
-    idx = np.array([0, 0, 1, 1, 1])
-
-    def total(dst: Any, src: Any, op: str, idx: Any) -> Any:
-        return nn.scatter(op, dst, src, idx).sum()
-
-    by_dst, by_src = irad.grad(total, argnums=(0, 1))(dst, src, "*", idx)
-    assert by_dst.tolist() == [0.0, 0.0]
-    assert by_src.tolist() == [6.0, 0.0, 0.0, 0.0, 0.0]
-    product = irad.hvp(total, argnums=1)(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), dst, src, "*", idx)
-    assert product.tolist() == [0.0, 0.0, 0.0, 5.0, 0.0]  # the derivative by both zeros
-    by_dst, by_src = irad.grad(total, argnums=(0, 1))(np.array([3.0, 9.0]), src, "max", idx)
-    assert by_dst.tolist() == [0.5, 1.0]
-    assert by_src.tolist() == [0.0, 0.5, 0.0, 0.0, 0.0]
+    dst, src = np.array([[2.0], [1.0]]), np.array([[0.0], [3.0], [0.0], [0.0], [5.0]])
+    idx, ones = np.array([0, 0, 1, 1, 1]), np.ones((2, 1))
+    gradient, product = gradient_of(nn.scatter, 4, (1, 2)), product_of(nn.scatter, 4, (1, 2))
+    by_dst, by_src = gradient(ones, "*", dst, src, idx)[1]  # of the sum of y² + y, where y is zero
+    assert by_dst.ravel().tolist() == [0.0, 0.0]
+    assert by_src.ravel().tolist() == [6.0, 0.0, 0.0, 0.0, 0.0]
+    direction = np.zeros((2, 1)), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]])
+    _, by_src = product(direction, ones, "*", dst, src, idx)
+    assert by_src.ravel().tolist() == [0.0, 0.0, 0.0, 5.0, 0.0]  # the derivative by both zeros
+    by_dst, by_src = gradient(ones, "max", np.array([[3.0], [9.0]]), src, idx)[1]  # y is 3 and 9
+    assert by_dst.ravel().tolist() == [7 * 0.5, 19.0]
+    assert by_src.ravel().tolist() == [0.0, 7 * 0.5, 0.0, 0.0, 0.0]
 
 
 def test_single_precision():
@@ -86,6 +84,10 @@ def test_indices_that_change_later():
     np.testing.assert_allclose(irad.grad(loss)(src, np.array([1, 1, 3])), [0.0, 4 * 2.0**3, 0.0, 2 * 4.0, 0.0])
 
 
+def _into_new_rows(src: Any, idx: Any) -> Any:
+    return nn.scatter("+", 5, src, idx).sum()
+
+
 @pytest.mark.parametrize(("index", "shown"), [(5, "5"), (-1, "-1")])
 def test_an_index_out_of_range_is_named(index: int, shown: str):
     message = f"index {shown} at position 1 is out of range for 5 rows"
@@ -93,7 +95,7 @@ def test_an_index_out_of_range_is_named(index: int, shown: str):
     with pytest.raises(IndexError, match=message):
         nn.gather(np.ones(5), idx)
     with pytest.raises(IndexError, match=message):
-        irad.grad(lambda src, idx: nn.scatter("+", 5, src, idx).sum())(np.ones(2), idx)
+        irad.grad(_into_new_rows)(np.ones(2), idx)
 
 
 def test_what_is_refused():
