@@ -12,6 +12,7 @@ from irad.nn.array import Array
 from irad.nn.convolution.public import shape_like, with_three
 from irad.nn.resampling.sampling import add_samples
 
+_ZEROS, _BORDER, _REFLECTION = map(np.int64, range(3))
 _SLACK = 1e-9  # a quarter turn leaves the first row in the image, in spite of rounding
 
 
@@ -26,7 +27,8 @@ def grid_sample(
         grid: (batch, …, 2) or (batch, …, 3), with as many axes as ``x``: points (x, y) or (x, y, z), x along the
             width; −1 and 1 are the ends of the image. NaN lies outside.
         mode: ``"bilinear"``, or ``"nearest"`` for the nearest element, which has no derivative by the grid.
-        padding_mode: beyond the ends, ``"zeros"``; or ``"border"``, the elements there, with no derivative by the grid.
+        padding_mode: beyond the ends, ``"zeros"``; ``"border"``, the elements there, with no derivative by the grid; or
+            ``"reflection"``, the image as mirrors at both ends show it.
         align_corners: whether the ends are the middles of the first and last elements, or their outer edges
             (PyTorch's default).
 
@@ -44,15 +46,12 @@ def grid_sample(
         _refuse_points(x.ndim, grid.shape[-1])
     if grid.shape[0] != x.shape[0]:
         _refuse_batch(x.shape[0], grid.shape[0])
-    is_nearest, is_border = (
-        _choice("mode", mode, "bilinear", "nearest"),
-        _choice("padding_mode", padding_mode, "zeros", "border"),
-    )
+    is_nearest, beyond = _choice("mode", mode, "bilinear", "nearest"), _beyond(padding_mode)
     each, count = with_three(x), 1
     for d in range(1, grid.ndim - 1):
         count *= grid.shape[d]
     given = np.ascontiguousarray(grid).reshape(x.shape[0], count, space)
-    points = _places(given, each.shape[2:], is_nearest, is_border, align_corners)
+    points = _places(given, each.shape[2:], is_nearest, beyond, align_corners)
     y = np.zeros((x.shape[0], x.shape[1], count), x.dtype)
     add_samples(y, each, points, space == 2)
     sizes = (grid.shape[1] if space == 3 else 1, grid.shape[-3], grid.shape[-2])
@@ -103,8 +102,34 @@ def _choice(name, given, first, second):
     return given == second
 
 
+@irad.rules.inactive
 @njit
-def _places(grid, sizes, is_nearest, is_border, align_corners):
+def _beyond(padding_mode):
+    """What lies beyond the ends, as a number."""
+    if padding_mode == "zeros":
+        return _ZEROS
+    if padding_mode == "border":
+        return _BORDER
+    if padding_mode == "reflection":
+        return _REFLECTION
+    raise ValueError(f"padding_mode: {padding_mode} is neither zeros nor border nor reflection")
+
+
+@njit(error_model="numpy")
+def _reflected(place, size, align_corners):
+    """A place between the mirrors: the first and last elements, or their outer edges."""
+    half = type(place)(0.5)
+    low, span = (0 * half, size - 1) if align_corners else (-half, size)
+    if span == 0:
+        return low
+    far = abs(place - low)
+    turns = np.floor(far / span)
+    rest = far - turns * span
+    return low + (rest if turns == 2 * np.floor(half * turns) else span - rest)
+
+
+@njit
+def _places(grid, sizes, is_nearest, beyond, align_corners):
     """Points of a grid in elements, in the order of the axes; the first is zero where there are two."""
     points = np.zeros((grid.shape[0], grid.shape[1], 3), grid.dtype)
     for n in range(grid.shape[0]):
@@ -113,9 +138,11 @@ def _places(grid, sizes, is_nearest, is_border, align_corners):
                 size = grid.dtype.type(sizes[2 - d])
                 place = grid[n, p, d] + grid.dtype.type(1.0)
                 place = place * (size - 1) / 2 if align_corners else (place * size - 1) / 2
-                if is_border and place < 0:
+                if beyond == _REFLECTION:
+                    place = _reflected(place, size, align_corners)
+                if beyond != _ZEROS and place < 0:
                     place = grid.dtype.type(0.0)
-                elif is_border and place > size - 1:
+                elif beyond != _ZEROS and place > size - 1:
                     place = size - 1
                 points[n, p, 2 - d] = np.rint(place) if is_nearest else place
     return points
