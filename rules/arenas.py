@@ -103,6 +103,12 @@ RULES: Final[tuple[Rule, ...]] = (
     Inactive(("irad.arena_rewind",), "gives memory back", _CHANGES),
     Inactive(("irad.arena_failed", "irad.arena_reason", "irad.stack_full"), "whether a sweep can go on", _LOOKS),
     Inactive(("irad.arena_defer",), "gives memory back later", Effects(frees=frozenset({1}))),
+    Inactive(("irad.slot_take",), "workspace of a rule", Effects(reads=frozenset({0, 1}), writes=frozenset({0, 1}))),
+    Inactive(
+        ("irad.slot_add",),
+        "workspace of a rule",
+        Effects(writes=frozenset({0, 1, 2}), captures=frozenset({2}), captures_into=frozenset({0, 1})),
+    ),
     Inactive(
         ("irad.keep_raised", "irad.keep_misfit", "irad.keep_pending"),
         "raises an exception",

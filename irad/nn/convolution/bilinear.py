@@ -1,7 +1,12 @@
 """The three kernels, which add a convolution or one of its adjoints to an array, and their rules.
 
+A rule owns the memory in which its kernels work: it lies in a slot, so from the second call of a derivative on nothing
+is allocated. Where a derivative is differentiated again, its slots are not used: they end with it, before the reverse
+sweep of the second one, whose rules have slots of their own. What is saved carries derivatives, so it goes on the tape.
+
 x (samples, channels, ·, ·, ·), w (filters, channels of a group, ·, ·, ·), y (samples, filters, ·, ·, ·); settings are
-(stride, pad, dilation, groups, flipped): three integers, three pairs in a row, three integers, an integer, a flag.
+(stride, pad, dilation, groups, flipped): three integers, three pairs in a row, three integers, an integer, a flag;
+room is memory to work in, in place of which new memory is used if it is too small.
 """
 
 from __future__ import annotations
@@ -10,11 +15,10 @@ import numpy as np
 from numba import njit
 
 import irad
-from irad.nn.convolution.columns import gather_columns, scatter_columns
+from irad.nn.convolution.columns import add_by_columns, room_of_columns
 from irad.nn.convolution.direct import TO_FILTER, TO_INPUT, TO_OUTPUT, add_direct
-from irad.nn.convolution.shifts import add_by_shifts, by_shifts
-from irad.nn.shapes import add_to
-from irad.rules import AugmentedReturn, is_active
+from irad.nn.convolution.shifts import add_by_shifts, by_shifts, room_of_shifts
+from irad.rules import AugmentedReturn, StatefulRule, is_active
 
 _FEWEST_ROWS = 16  # below, products of matrices gain nothing
 
@@ -35,119 +39,120 @@ def _add_directly(what, x, w, y, settings):
                 add_direct(what, x[n, channel], w[k, c], y[n, k], stride, pad, dilation, flipped)
 
 
-@njit(error_model="numpy")
-def _add_by_columns(what, x, w, y, settings):
-    stride, pad, dilation, groups, flipped = settings
-    inputs, outputs, taps, out = w.shape[1], w.shape[0] // groups, w.shape[2:], y.shape[2:]
-    rows, places = inputs * taps[0] * taps[1] * taps[2], out[0] * out[1] * out[2]
-    filters = w.reshape(groups, outputs, rows)
-    columns = np.empty((rows, places), x.dtype)
-    product = np.empty((outputs, rows) if what == TO_FILTER else (outputs, places), x.dtype)
-    for n in range(x.shape[0]):
-        for g in range(groups):
-            part = x[n, g * inputs : (g + 1) * inputs]
-            result = y[n, g * outputs : (g + 1) * outputs].reshape(outputs, places)
-            if what == TO_INPUT:
-                np.dot(filters[g].T, result, columns)
-                scatter_columns(part, columns, taps, out, stride, pad, dilation, flipped)
-                continue
-            gather_columns(columns, part, taps, out, stride, pad, dilation, flipped)
-            if what == TO_OUTPUT:
-                np.dot(filters[g], columns, product)
-                add_to(result, product)
-            else:
-                np.dot(result, columns.T, product)
-                add_to(filters[g], product)
+@njit
+def _room_of(w, y, settings):
+    """How many numbers the kernels work in."""
+    if by_shifts(w, y.shape[2:], settings):
+        return room_of_shifts(w, y.shape[2:], settings)
+    return 0 if _is_direct(w) else room_of_columns(w, y.shape[2:], settings)
 
 
 @njit
-def _add(what, x, w, y, settings):
+def _add(what, x, w, y, settings, room):
+    size = _room_of(w, y, settings)
+    enough = room if room.size >= size else np.empty(size, room.dtype)
     if by_shifts(w, y.shape[2:], settings):
-        add_by_shifts(what, x, w, y, settings)
+        add_by_shifts(what, x, w, y, settings, enough)
     elif _is_direct(w):
         _add_directly(what, x, w, y, settings)
     else:
-        _add_by_columns(what, x, w, y, settings)
+        add_by_columns(what, x, w, y, settings, enough)
 
 
 @njit
-def add_conv(y, x, w, settings):
+def _lent(slot, size):
+    """So many numbers that are kept in a slot, with any content; none in a derivative that is differentiated."""
+    if irad.within_autodiff():
+        return np.empty(0, slot.state.dtype)
+    if slot.state.size < size:
+        slot.state = np.empty(size, slot.state.dtype)
+    return slot.state
+
+
+@njit
+def add_conv(y, x, w, settings, room):
     """``y`` += x ∗ w."""
-    _add(TO_OUTPUT, x, w, y, settings)
+    _add(TO_OUTPUT, x, w, y, settings, room)
 
 
 @njit
-def add_data(x, y, w, settings):
+def add_data(x, y, w, settings, room):
     """``x`` += adjoint of the convolution by x, of y and w."""
-    _add(TO_INPUT, x, w, y, settings)
+    _add(TO_INPUT, x, w, y, settings, room)
 
 
 @njit
-def add_filter(w, x, y, settings):
+def add_filter(w, x, y, settings, room):
     """``w`` += adjoint of the convolution by w, of x and y."""
-    _add(TO_FILTER, x, w, y, settings)
+    _add(TO_FILTER, x, w, y, settings, room)
 
 
-def _register(add, add_to_left, add_to_right):
-    """The rule of ``add(total, left, right, settings)``, which adds what is linear in left and in right.
+def _register(add, room_of, add_to_left, add_to_right):
+    """The rule of ``add(total, left, right, settings, room)``, which adds what is linear in left and in right.
 
     Args:
         add: it.
+        room_of: of (total, left, right, settings): how many numbers the three kernels work in.
         add_to_left: of (left, cotangent of total, right): its adjoint by left.
         add_to_right: of (right, cotangent of total, left): its adjoint by right.
     """
 
-    @irad.rules.augmented_primal(add)
-    def augmented(config, total, left, right, settings):
-        add(total.value, left.value, right.value, settings.value)
+    def augmented_primal(config, slot, total, left, right, settings, room):
+        lent = _lent(slot, room_of(total.value, left.value, right.value, settings.value))
+        add(total.value, left.value, right.value, settings.value, lent)
         kept_left = left.value.copy() if config.overwritten[1] and is_active(right) else left.value
         kept_right = right.value.copy() if config.overwritten[2] and is_active(left) else right.value
         return AugmentedReturn(None, None, (kept_left, kept_right))
 
-    @irad.rules.reverse(add)
-    def reverse(config, cotangent, tape, total, left, right, settings):
+    def reverse(config, slot, cotangent, tape, total, left, right, settings, room):
+        lent = _lent(slot, 0)
         if is_active(total):
             if is_active(left):
-                add_to_left(left.shadow, total.shadow, tape[1], settings.value)
+                add_to_left(left.shadow, total.shadow, tape[1], settings.value, lent)
             if is_active(right):
-                add_to_right(right.shadow, total.shadow, tape[0], settings.value)
-        return None, None, None, None
+                add_to_right(right.shadow, total.shadow, tape[0], settings.value, lent)
+        return None, None, None, None, None
 
-    @irad.rules.forward(add)
-    def forward(config, total, left, right, settings):
+    def forward(config, slot, total, left, right, settings, room):
+        lent = _lent(slot, room_of(total.value, left.value, right.value, settings.value))
         if is_active(total):
             if is_active(left):
-                add(total.tangent, left.tangent, right.value, settings.value)
+                add(total.tangent, left.tangent, right.value, settings.value, lent)
             if is_active(right):
-                add(total.tangent, left.value, right.tangent, settings.value)
-        add(total.value, left.value, right.value, settings.value)
+                add(total.tangent, left.value, right.tangent, settings.value, lent)
+        add(total.value, left.value, right.value, settings.value, lent)
+
+    @irad.rules.build_rule(add)
+    def build(signature):
+        dtype = signature.args[0].dtype
+        return StatefulRule(augmented_primal, reverse, lambda: np.empty(0, dtype), forward)
 
 
 @njit
-def _filter_of(w, cotangent, x, settings):
-    add_filter(w, x, cotangent, settings)
+def _filter_of(w, cotangent, x, settings, room):
+    add_filter(w, x, cotangent, settings, room)
 
 
 @njit
-def _output_of_data(y, cotangent, w, settings):
-    add_conv(y, cotangent, w, settings)
+def _output_of_data(y, cotangent, w, settings, room):
+    add_conv(y, cotangent, w, settings, room)
 
 
 @njit
-def _data_of_filter(x, cotangent, y, settings):
-    add_data(x, y, cotangent, settings)
+def _data_of_filter(x, cotangent, y, settings, room):
+    add_data(x, y, cotangent, settings, room)
 
 
 @njit
-def _filter_of_data(w, cotangent, y, settings):
-    add_filter(w, cotangent, y, settings)
+def _filter_of_data(w, cotangent, y, settings, room):
+    add_filter(w, cotangent, y, settings, room)
 
 
 @njit
-def _output_of_filter(y, cotangent, x, settings):
-    add_conv(y, x, cotangent, settings)
+def _output_of_filter(y, cotangent, x, settings, room):
+    add_conv(y, x, cotangent, settings, room)
 
 
-_register(add_conv, add_data, _filter_of)
-_register(add_data, _output_of_data, _filter_of_data)
-_register(add_filter, _data_of_filter, _output_of_filter)
+_register(add_conv, njit(lambda y, x, w, settings: _room_of(w, y, settings)), add_data, _filter_of)
+_register(add_data, njit(lambda x, y, w, settings: _room_of(w, y, settings)), _output_of_data, _filter_of_data)
+_register(add_filter, njit(lambda w, x, y, settings: _room_of(w, y, settings)), _data_of_filter, _output_of_filter)

@@ -5,9 +5,51 @@ The matrix of columns has a row for each channel and element of the filter, and 
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
+from irad.nn.convolution.direct import TO_FILTER, TO_INPUT, TO_OUTPUT
 from irad.nn.convolution.geometry import shift_of, valid
+from irad.nn.shapes import add_to
+
+
+@njit
+def room_of_columns(w, out, settings):
+    """How many numbers `add_by_columns` works in: columns, and a product of either kind."""
+    outputs, rows, places = w.shape[0] // settings[3], _rows(w), out[0] * out[1] * out[2]
+    return rows * places + outputs * max(rows, places)
+
+
+@njit
+def _rows(w):
+    return w.shape[1] * w.shape[2] * w.shape[3] * w.shape[4]
+
+
+@njit(error_model="numpy")
+def add_by_columns(what, x, w, y, settings, room):
+    """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
+    stride, pad, dilation, groups, flipped = settings
+    inputs, outputs, taps, out = w.shape[1], w.shape[0] // groups, w.shape[2:], y.shape[2:]
+    rows, places = _rows(w), out[0] * out[1] * out[2]
+    filters = w.reshape(groups, outputs, rows)
+    columns = room[: rows * places].reshape(rows, places)
+    length = rows if what == TO_FILTER else places
+    product = room[rows * places : rows * places + outputs * length].reshape(outputs, length)
+    for n in range(x.shape[0]):
+        for g in range(groups):
+            part = x[n, g * inputs : (g + 1) * inputs]
+            result = y[n, g * outputs : (g + 1) * outputs].reshape(outputs, places)
+            if what == TO_INPUT:
+                np.dot(filters[g].T, result, columns)
+                scatter_columns(part, columns, taps, out, stride, pad, dilation, flipped)
+                continue
+            gather_columns(columns, part, taps, out, stride, pad, dilation, flipped)
+            if what == TO_OUTPUT:
+                np.dot(filters[g], columns, product)
+                add_to(result, product)
+            else:
+                np.dot(result, columns.T, product)
+                add_to(filters[g], product)
 
 
 @njit(error_model="numpy")

@@ -116,7 +116,7 @@ def conv(
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
     sizes = sizes_of_output(three(x.shape), three(w.shape), settings[0], settings[1], settings[2])
     y = np.zeros((x.shape[0], w.shape[0], sizes[0], sizes[1], sizes[2]), x.dtype)
-    add_conv(y, with_three(x), with_three(w), settings)
+    add_conv(y, with_three(x), with_three(w), settings, np.empty(0, y.dtype))
     return y.reshape(shape_like(x.shape, x.shape[0], w.shape[0], sizes))
 
 
@@ -158,7 +158,7 @@ def conv_data(
     found = sizes_of_output(sizes, three(w.shape), settings[0], settings[1], settings[2])
     _check_output(each.shape, shape[0], w.shape[0], found)
     x = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), y.dtype)
-    add_data(x, each, with_three(w), settings)
+    add_data(x, each, with_three(w), settings, np.empty(0, y.dtype))
     return x.reshape(shape)
 
 
@@ -201,7 +201,7 @@ def conv_filter(
     found = sizes_of_output(three(x.shape), sizes, settings[0], settings[1], settings[2])
     _check_output(each.shape, x.shape[0], shape[0], found)
     w = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
-    add_filter(w, with_three(x), each, settings)
+    add_filter(w, with_three(x), each, settings, np.empty(0, y.dtype))
     return w.reshape(shape)
 
 

@@ -9,7 +9,6 @@ Source: Anderson et al. 2017, "Low-memory GEMM-based convolution algorithms for 
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from irad.nn.blas import gemm
@@ -53,16 +52,33 @@ def _length(out, padded):
     return ((out[0] - 1) * padded[1] + out[1] - 1) * padded[2] + out[2]
 
 
+@njit
+def _sizes(w, out, settings):
+    """How many numbers there are in a padded image, in a result and in the filters."""
+    padded = _padded(w.shape[2:], out, settings[2])
+    image = w.shape[1] * padded[0] * padded[1] * padded[2]
+    return image, w.shape[0] // settings[3] * _length(out, padded), w.size
+
+
+@njit
+def room_of_shifts(w, out, settings):
+    """How many numbers `add_by_shifts` works in."""
+    image, result, filters = _sizes(w, out, settings)
+    return image + result + filters
+
+
 @njit(error_model="numpy")
-def add_by_shifts(what, x, w, y, settings):
+def add_by_shifts(what, x, w, y, settings, room):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
     pad, groups = settings[1], settings[3]
-    inputs, outputs = w.shape[1], w.shape[0] // groups
+    inputs, outputs, taps = w.shape[1], w.shape[0] // groups, w.shape[2] * w.shape[3] * w.shape[4]
     padded = _padded(w.shape[2:], y.shape[2:], settings[2])
-    distances = _distances(w.shape[2:], padded, settings)
-    image = np.zeros((inputs, padded[0], padded[1], padded[2]), x.dtype)
-    result = np.zeros((outputs, _length(y.shape[2:], padded)), x.dtype)
-    filters = np.zeros((groups, distances.size, outputs, inputs), x.dtype)
+    to_result, length, count = _sizes(w, y.shape[2:], settings)
+    to_filters, size = to_result + length, to_result + length + count
+    room[:size] = 0.0
+    image = room[:to_result].reshape(inputs, padded[0], padded[1], padded[2])
+    result = room[to_result:to_filters].reshape(outputs, length // outputs)
+    filters = room[to_filters:size].reshape(groups, taps, outputs, inputs)
     if what != TO_FILTER:
         _exchange_filters(filters, w, True)
     for n in range(x.shape[0]):
@@ -74,7 +90,7 @@ def add_by_shifts(what, x, w, y, settings):
                 _exchange_image(image, part, pad, True)
             if what != TO_OUTPUT:
                 _exchange_result(result, target, padded, True)
-            _add_products(what, image, filters[g], result, distances)
+            _add_products(what, image, filters[g], result, w.shape[2:], settings)
             if what == TO_INPUT:
                 _exchange_image(image, part, pad, False)
             if what == TO_OUTPUT:
@@ -83,33 +99,27 @@ def add_by_shifts(what, x, w, y, settings):
         _exchange_filters(filters, w, False)
 
 
-@njit
-def _distances(taps, padded, settings):
-    """From each element of the filter to the first input that it meets."""
+@njit(error_model="numpy")
+def _distance(tap, taps, padded, settings):
+    """From an element of the filter, by its number, to the first input that it meets."""
     _, pad, dilation, _, flipped = settings
-    out, count = np.empty(taps[0] * taps[1] * taps[2], np.int64), 0
-    for t0 in range(taps[0]):
-        s0 = shift_of(t0, taps[0], dilation[0], pad[0], flipped) + pad[0]
-        for t1 in range(taps[1]):
-            s1 = shift_of(t1, taps[1], dilation[1], pad[2], flipped) + pad[2]
-            for t2 in range(taps[2]):
-                s2 = shift_of(t2, taps[2], dilation[2], pad[4], flipped) + pad[4]
-                out[count] = (s0 * padded[1] + s1) * padded[2] + s2
-                count += 1
-    return out
+    s0 = shift_of(tap // (taps[1] * taps[2]), taps[0], dilation[0], pad[0], flipped) + pad[0]
+    s1 = shift_of(tap // taps[2] % taps[1], taps[1], dilation[1], pad[2], flipped) + pad[2]
+    s2 = shift_of(tap % taps[2], taps[2], dilation[2], pad[4], flipped) + pad[4]
+    return (s0 * padded[1] + s1) * padded[2] + s2
 
 
 @njit
-def _add_products(what, image, filters, result, distances):
+def _add_products(what, image, filters, result, taps, settings):
     """One sample and group, some places at a time; what is multiplied and what is added to depends on ``what``."""
     (outputs, length), inputs = result.shape, image.shape[0]
-    total, each = image.size // inputs, outputs * inputs
+    total, each, padded = image.size // inputs, outputs * inputs, image.shape[1:]
     parts = (length + _PLACES - 1) // _PLACES
     for p in range(parts):
         start = length * p // parts
         places = length * (p + 1) // parts - start
-        for t in range(distances.size):
-            at, keep = distances[t] + start, 0.0 if t == 0 else 1.0
+        for t in range(filters.shape[0]):
+            at, keep = _distance(t, taps, padded, settings) + start, 0.0 if t == 0 else 1.0
             if what == TO_OUTPUT:
                 gemm(
                     *(False, False, outputs, places, inputs, 1.0, filters, t * each, inputs, image, at, total),
