@@ -50,6 +50,7 @@ FOLDED = (*WINDOWS, (1, 1, 1), True)
 LINEAR = (np.int64(6), np.int64(0))
 MASK = np.array([[[[True, True, False], [True, True, True]]]])
 POINTS = np.array([[[0.4, 0.3, 1.2], [-0.3, 0.6, 0.4]]])
+ROOM = np.empty(0)  # memory to work in
 FLAT_POINTS = irad.Const(np.array([[[0.0, 0.3, 1.2], [0.0, 0.6, 0.4]]]))  # along an axis of one element there is a kink
 
 EXAMPLES: dict[str, tuple[Operands, ...]] = {
@@ -58,13 +59,13 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
         at(values(1, 1, 2, 2), values(1, 1, 3, 2), values(1, 1, 3, 1), values(1, 1, 2, 3), MASK, True),
     ),
     "irad.nn.convolution.bilinear.add_conv": (
-        at(values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 2, 1, 1, 2), CONVOLUTION),
+        at(values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 2, 1, 1, 2), CONVOLUTION, ROOM),
     ),
     "irad.nn.convolution.bilinear.add_data": (
-        at(values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 2), CONVOLUTION),
+        at(values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 2), CONVOLUTION, ROOM),
     ),
     "irad.nn.convolution.bilinear.add_filter": (
-        at(values(1, 2, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), CONVOLUTION),
+        at(values(1, 2, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), CONVOLUTION, ROOM),
     ),
     "irad.nn.indexing._add_from": (at(values(3, 2), values(2, 2), ROWS),),
     "irad.nn.indexing._add_at": (at(values(2, 2), values(3, 2), ROWS, irad.Const(-2.0)),),
@@ -102,6 +103,7 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.nn.attention.tiles._raise_tops",
         "irad.nn.indexing._check_rows",
         "irad.nn.indexing._operation_of",
+        "irad.nn.resampling.grids._beyond",
         "irad.nn.resampling.grids._choice",
         "irad.nn.sequences.ctc._check",
         "irad.ode.control.error_size",
