@@ -21,6 +21,7 @@ from irad.ir.builder import Builder
 from irad.ir.cfg import control_flow
 from irad.ir.instructions import (
     Binary,
+    Call,
     Cast,
     FCmp,
     Freeze,
@@ -38,6 +39,12 @@ from irad.rules.cuda.half import ROUND
 
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
 _NAMES: Final[Mapping[Type, str]] = {FLOAT: "f32", DOUBLE: "f64"}
+_EXACT: Final = (
+    *("fabs", "copysign", "maxnum", "minnum", "maximum", "minimum", "maximumnum", "minimumnum"),
+    *("floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "sqrt"),
+)
+_FUNCTIONS: Final = {**{f"llvm.{name}.f16": FLOAT for name in _EXACT}, "llvm.fma.f16": DOUBLE}
+"""The precision in which functions of halves, rounded once more, are what they are in half precision."""
 
 
 def widen_halves(module: Module) -> bool:
@@ -123,11 +130,20 @@ class _Widening:
                 self.replace(inst, found if inst.type is FLOAT else build.fpext(found, inst.type))
             case Store(operands=[value, _]) if value.type is HALF:
                 inst.set_operand(0, build.fptrunc(self.of(value, build), HALF))
+            case Call(callee=Function(name=name), type=kind) if kind is HALF and str(name) in _FUNCTIONS:
+                found = [self.of(each, build) for each in inst.arguments]
+                self.wide[inst] = self.called(build, str(name), found)
             case Phi():
                 pass  # its float is there already
             case _ if inst.type is HALF:  # loads, calls, conversions of integers and bits
                 after = Builder.after(inst)
                 self.wide[inst] = after.fpext(inst, FLOAT)
+
+    def called(self, build: Builder, name: str, operands: list[Value]) -> Value:
+        """A function of halves: in double where single precision could round twice."""
+        kind = _FUNCTIONS[name]
+        given = operands if kind is FLOAT else [build.fpext(each, kind) for each in operands]
+        return self.rounded(build, build.intrinsic(name.replace("f16", _NAMES[kind]), kind, given))
 
     def rounded(self, build: Builder, value: Value) -> Value:
         symbol = f"{ROUND}.{_NAMES[value.type]}"
@@ -161,6 +177,8 @@ def _is_computed(inst: Instruction) -> bool:
     """Whether a half is computed from halves, or is a rounded number."""
     if isinstance(inst, Cast):
         return inst.opcode == "fptrunc"
+    if isinstance(inst, Call):
+        return isinstance(inst.callee, Function) and str(inst.callee.name) in _FUNCTIONS
     return isinstance(inst, Binary | Unary | Select | Freeze | Phi)
 
 

@@ -82,6 +82,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     if any(changed):
         made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
         restore_types(made)
+        widen_halves(made)  # LLVM makes halves again of what is stored on every way
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
     return KernelProgram(print_module(made), parameters, tuple(shared), apart, leave_apart(made.functions[ENTRY]))
 

@@ -47,6 +47,8 @@ class SharedArray:
         if self.is_dynamic:
             return None
         element = self.type.element if isinstance(self.type, types.ArrayType) else self.type
+        if element is types.I16:  # for Numba a half is one as well
+            return None
         return MemoryType(types.size_of(element), tuple((offset, str(kind)) for offset, kind in scalars(element)))
 
 

@@ -130,6 +130,8 @@ def converted(value: Value, kind: Type) -> Value:
             return ConstantNull(kind)
         case ConstantInt(value=bits) if kind is types.DOUBLE:
             return const_float(kind, struct.unpack("<d", struct.pack("<q", bits))[0])
+        case ConstantInt(value=bits) if kind is types.HALF:
+            return const_float(kind, struct.unpack("<e", struct.pack("<h", bits))[0])
         case ConstantInt(value=bits):
             return const_float(kind, struct.unpack("<f", struct.pack("<i", bits))[0])
         case Undef():

@@ -2,9 +2,10 @@
 
 Input   a module in normal form.
 Output  whether anything was changed; the module is rewritten in place.
-Method  loads, phis, selects and freezes of integers of 32 or 64 bits that hand a value on to each other are a group. A
-        group moves numbers, or pointers, if one comes in or goes out by a cast, or if TBAA says that memory which the
-        group reads or writes holds them. Then the whole group gets that type; casts stand where integers meet it.
+Method  loads, phis, selects and freezes of integers of 16, 32 or 64 bits that hand a value on to each other are a
+        group. A group moves numbers, or pointers, if one comes in or goes out by a cast, or if TBAA says that memory
+        which the group reads or writes holds them. Then the whole group gets that type; casts stand where integers meet
+        it.
 Why     a derivative follows numbers and pointers, not bits; `irad.passes.prepare.retype` knows only groups that touch
         memory known to hold numbers.
 
@@ -29,7 +30,7 @@ from irad.passes.prepare.retype import converted, moved_values
 from irad.raw.normal_form.replacement import kept_metadata
 from irad.raw.tbaa import Tbaa
 
-_FLOAT_OF_BITS: Final = {64: types.DOUBLE, 32: types.FLOAT}
+_FLOAT_OF_BITS: Final = {64: types.DOUBLE, 32: types.FLOAT, 16: types.HALF}
 
 
 def restore_types(module: Module) -> bool:
@@ -111,7 +112,7 @@ def _uncast(value: Value) -> Value | None:
     match value:
         case Cast(opcode="ptrtoint", operands=[source]) if value.type is types.I64 and source.type is types.PTR:
             return source
-        case Cast(opcode="bitcast", operands=[source]) if source.type in (types.DOUBLE, types.FLOAT):
+        case Cast(opcode="bitcast", operands=[source]) if source.type in (types.DOUBLE, types.FLOAT, types.HALF):
             return source
         case _:
             return None

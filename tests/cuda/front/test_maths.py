@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 import scipy.special
@@ -180,9 +179,6 @@ def test_half_precision():
     assert " asm " not in text
 
 
-@pytest.mark.skipif(
-    not llvm.address_of_symbol("__truncdfhf2"), reason="nothing in this process rounds float64 to float16"
-)
 def test_half_precision_is_rounded_once():
     def kernel(a, x, result):
         i = cuda.grid(1)

@@ -55,7 +55,20 @@ def define_libdevice(module: Module) -> None:
     for function in module.defined_functions():
         for block in function.blocks:
             for inst in list(block.instructions):
+                _widen_fma(inst)
                 _define_rounding(module, inst)
+
+
+def _widen_fma(inst: ir.Instruction) -> None:
+    """Of halves, in double: x86 has none, and a result that fits into a half is exact before it is rounded."""
+    if isinstance(inst, ir.Call) and getattr(inst.callee, "name", "") == "llvm.fma.f16":
+        build = Builder.before(inst)
+        wide = build.intrinsic("llvm.fma.f64", types.DOUBLE, [build.fpext(x, types.DOUBLE) for x in inst.arguments])
+        rounded = build.fptrunc(wide, types.HALF)
+        ir.replace_uses(inst, rounded)
+        inst.erase()
+        assert isinstance(rounded, ir.Instruction)
+        _define_rounding(build.module, rounded)
 
 
 def _define_rounding(module: Module, inst: ir.Instruction) -> None:
