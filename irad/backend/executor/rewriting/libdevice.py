@@ -12,7 +12,7 @@ from typing import Final
 
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
-from irad.ir.module import Module
+from irad.ir.module import Function, Module
 
 _NATIVE: Final = Path(__file__).parents[1] / "native"
 _PREFIX: Final = "__nv_"
@@ -61,7 +61,7 @@ def define_libdevice(module: Module) -> None:
 
 def _widen_fma(inst: ir.Instruction) -> None:
     """Of halves, in double: x86 has none, and a result that fits into a half is exact before it is rounded."""
-    if isinstance(inst, ir.Call) and getattr(inst.callee, "name", "") == "llvm.fma.f16":
+    if isinstance(inst, ir.Call) and isinstance(inst.callee, Function) and inst.callee.name == "llvm.fma.f16":
         build = Builder.before(inst)
         wide = build.intrinsic("llvm.fma.f64", types.DOUBLE, [build.fpext(x, types.DOUBLE) for x in inst.arguments])
         rounded = build.fptrunc(wide, types.HALF)
