@@ -471,7 +471,9 @@ def result_of_an_atomic_sum(x, y):
 
 
 def compares_and_swaps_numbers(x, y):
-    cuda.atomic.compare_and_swap(y, 0.0, x[cuda.grid(1)])
+    i = cuda.grid(1)
+    cuda.atomic.compare_and_swap(y.view(np.int64), 0, 1)
+    y[i] = x[i] * y[0]
 
 
 def fence_between_blocks(x, y):
@@ -492,6 +494,7 @@ def synchronises_the_grid(x, y):
     [
         (atomic_maximum, "cuda.atomic.max on active memory"),
         (result_of_an_atomic_sum, "the result of cuda.atomic.add on active memory is used"),
+        (compares_and_swaps_numbers, "cuda.atomic.cas on active memory"),
         (fence_between_blocks, r"cuda.threadfence\(\)"),
         (synchronises_the_grid, "synchronises the grid"),
     ],

@@ -78,7 +78,7 @@ class GpuDevice:
         self._kernel(module)
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
-        """Within the device."""
+        """Between addresses of the device or of the host."""
         self.driver.copy(to, source, size, stream)
 
     def clear(self, to: int, size: int, stream: int) -> None:
