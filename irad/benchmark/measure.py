@@ -192,7 +192,7 @@ class _Measurement:
 def _warm_up() -> None:
     """The first compilation of a process loads Numba, LLVM and irad, whatever it compiles."""
 
-    @numba.njit
+    @numba.njit  # type: ignore[untyped-decorator]
     def square(x: Any) -> Any:
         total = 0.0
         for value in x:

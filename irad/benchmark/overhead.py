@@ -11,7 +11,7 @@ import irad
 from irad.benchmark.clock import time_interleaved
 
 
-@numba.njit
+@numba.njit  # type: ignore[untyped-decorator]
 def _nothing(*_: Any) -> float:
     return 0.0
 

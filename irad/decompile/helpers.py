@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from typing import Any, Final
 
 import numpy as np
@@ -75,7 +76,7 @@ BUILTINS: Final = ("abs", "bool", "float", "int", "len", "max", "min", "range", 
 
 def namespace() -> dict[str, Any]:
     """A namespace in which the source runs."""
-    special: Any = None
+    found: dict[str, Any] = {"np": np, "special": None, **HELPERS}
     with contextlib.suppress(ImportError):
-        from scipy import special  # takes long, and few functions need it
-    return {"np": np, "special": special, **HELPERS}
+        found["special"] = importlib.import_module("scipy.special")  # takes long, and few functions need it
+    return found

@@ -131,8 +131,7 @@ class _Widening:
             case Store(operands=[value, _]) if value.type is HALF:
                 inst.set_operand(0, build.fptrunc(self.of(value, build), HALF))
             case Call(callee=Function(name=name), type=kind) if kind is HALF and str(name) in _FUNCTIONS:
-                found = [self.of(each, build) for each in inst.arguments]
-                self.wide[inst] = self.called(build, str(name), found)
+                self.wide[inst] = self.called(build, str(name), [self.of(each, build) for each in inst.arguments])
             case Phi():
                 pass  # its float is there already
             case _ if inst.type is HALF:  # loads, calls, conversions of integers and bits

@@ -34,7 +34,7 @@ _OF_A_THREAD: Final = tuple(f"irad.cuda.{word}" for word in ("shfl.", "vote.", "
 
 def leave_apart(function: Function) -> bool:
     """Whether threads of a block may pass different numbers of barriers, other than none."""
-    waiting = {inst.block for inst in function.instructions() if is_barrier(inst)}
+    waiting = {block for block in function.blocks if any(map(is_barrier, block.instructions))}
     if not waiting:
         return False
     cfg = control_flow(function)
