@@ -465,6 +465,10 @@ def atomic_maximum(x, y):
     cuda.atomic.max(y, 0, x[cuda.grid(1)])
 
 
+def atomic_minimum(x, y):
+    cuda.atomic.min(y, 0, x[cuda.grid(1)])
+
+
 def result_of_an_atomic_sum(x, y):
     i = cuda.grid(1)
     x[i] = cuda.atomic.add(y, 0, x[i])
@@ -493,6 +497,7 @@ def synchronises_the_grid(x, y):
     ("kernel", "named"),
     [
         (atomic_maximum, "cuda.atomic.max on active memory"),
+        (atomic_minimum, "cuda.atomic.min on active memory"),
         (result_of_an_atomic_sum, "the result of cuda.atomic.add on active memory is used"),
         (compares_and_swaps_numbers, "cuda.atomic.cas on active memory"),
         (fence_between_blocks, r"cuda.threadfence\(\)"),
