@@ -16,7 +16,7 @@ ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
-_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math")
+_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math", "cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Options:
             function. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay scalar, and
             values are those of the plain function to the bit.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
+        cache: compiled derivatives are kept on the disk, and later processes load them; see `docs/cache.md`.
 
     Examples:
         >>> import irad
@@ -63,6 +64,7 @@ class Options:
     boundscheck: bool = False
     zero_times_infinity: ZeroTimesInfinity = "nan"
     vector_math: bool = True
+    cache: bool = False
 
     def __post_init__(self) -> None:
         for name in _FLAGS:
@@ -113,7 +115,7 @@ class Options:
         """Options as the environment asks for them.
 
         The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK, IRAD_MAX_TAPE_BYTES,
-        IRAD_VECTOR_MATH and IRAD_ZERO_TIMES_INFINITY.
+        IRAD_VECTOR_MATH, IRAD_ZERO_TIMES_INFINITY and IRAD_CACHE.
 
         Args:
             environment: read in place of ``os.environ``.
@@ -144,6 +146,7 @@ class Options:
             debug=_read_flag(variables, "IRAD_DEBUG"),
             boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
             vector_math=_read_flag(variables, "IRAD_VECTOR_MATH", default=True),
+            cache=_read_flag(variables, "IRAD_CACHE"),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
             zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
         )

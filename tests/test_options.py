@@ -28,6 +28,11 @@ def test_environment_of_zero_times_infinity():
         assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": value}).zero_times_infinity == "nan"
 
 
+def test_environment_of_the_cache():
+    assert Options.from_environment({"IRAD_CACHE": "1"}) == Options(cache=True)
+    assert not Options.from_environment({"IRAD_CACHE": "0"}).cache
+
+
 def test_environment_of_vector_math():
     assert Options.from_environment({"IRAD_VECTOR_MATH": "0"}) == Options(vector_math=False)
     for value in ("", "1"):

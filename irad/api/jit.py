@@ -10,6 +10,7 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.inspectable import InspectableDispatcher
 from irad.api.typed import CompiledFunction, P, R
+from irad.frontend.disk.cache import DiskCache
 
 _njit: Any = numba.njit
 
@@ -31,6 +32,9 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
     by zero gives inf or nan, as in NumPy, and does not raise. The checks of the Python model prevent
     vectorisation, in the function and in its derivative. Write ``error_model="python"`` for Numba's own default.
 
+    With ``cache=True`` machine code is kept on the disk, that of derivatives as well, and compiled anew when the
+    function, a function that it calls, or a value that it reads has changed; see `docs/cache.md`.
+
     Derivatives do not need this decorator; they work on every ``numba.njit`` function.
 
     Args:
@@ -49,13 +53,18 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
         -0.25
     """
     options.setdefault("error_model", "numpy")
+    is_cached = bool(options.pop("cache", False))
     arguments = () if function is None else (function,)
     made = _njit(*arguments, *signature, **options)
-    return _inspectable(made) if isinstance(made, CPUDispatcher) else lambda later: _inspectable(made(later))
+    if isinstance(made, CPUDispatcher):
+        return _inspectable(made, is_cached)
+    return lambda later: _inspectable(made(later), is_cached)
 
 
-def _inspectable(dispatcher: Any) -> Any:
+def _inspectable(dispatcher: Any, is_cached: bool) -> Any:
     """The dispatcher that Numba made, with irad's methods added to its own."""
     if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
         dispatcher.__class__ = InspectableDispatcher
+        if is_cached:
+            vars(dispatcher)["_cache"] = DiskCache(dispatcher)
     return dispatcher

@@ -73,7 +73,7 @@ def _declaration(name: str, vector: str, arguments: int) -> str:
 @cache
 def _variants(stem: str, type_: str, features: frozenset[str]) -> tuple[tuple[str, int], ...]:
     """The variants that this process can call, with their numbers of lanes."""
-    if stem not in _NUMBERS_OF_ARGUMENTS or not _is_loaded():
+    if stem not in _NUMBERS_OF_ARGUMENTS or not is_loaded():
         return ()
     size, letter = (8, "") if type_ == "double" else (4, "f")
     arguments = "v" * _NUMBERS_OF_ARGUMENTS[stem]
@@ -86,7 +86,7 @@ def _variants(stem: str, type_: str, features: frozenset[str]) -> tuple[tuple[st
 
 
 @cache
-def _is_loaded() -> bool:
+def is_loaded() -> bool:
     """Whether the process has the library; it is loaded if need be."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False

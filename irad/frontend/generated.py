@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+_MARK: Final = "<irad"
 
 
 def function_from(name: str, source: str, file: str, scope: Mapping[str, object]) -> Callable[..., Any]:
@@ -12,13 +14,18 @@ def function_from(name: str, source: str, file: str, scope: Mapping[str, object]
     Args:
         name: of the function.
         source: the text.
-        file: what tracebacks call the file, without angle brackets.
+        file: what tracebacks call the file, without angle brackets; it begins with ``irad``.
         scope: the global names of the function, which itself is not one of them.
     """
     names: dict[str, Any] = dict(scope)
     exec(compile(source, f"<{file}>", "exec"), names)
     made: Callable[..., Any] = names.pop(name)
     return made
+
+
+def is_generated(function: Callable[..., Any]) -> bool:
+    """Whether irad wrote a function as text."""
+    return getattr(getattr(function, "__code__", None), "co_filename", "").startswith(_MARK)
 
 
 def emit_generated(

@@ -30,8 +30,10 @@ from irad.passes.mode import TANGENT
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 
 # Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
-# Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning.
-_NEVER_CACHED = "@numba.dynamic.globals.irad = weak_odr global i8 0"
+# Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning. irad's own
+# cache (`irad.frontend.disk`) looks at the code itself.
+MARKER: Final = "numba.dynamic.globals.irad"
+_NEVER_CACHED = f"@{MARKER} = weak_odr global i8 0"
 
 _INNER, _ADAPTED = ".inner", ".adapted"
 _OWN: Final = (("frame", abi.BOOKKEEPING), ("arena", abi.BOOKKEEPING))
@@ -54,6 +56,7 @@ class Linkable:
         recursive: the name of the function, where it is recursive and the text is its reverse mode.
         signatures: what parameters of its functions point to, by the names that they have where it is differentiated.
         has_vector_math: whether its loops may call other functions for vectors than for numbers.
+        program_symbols: of the functions of the program that the text is the derivative of.
     """
 
     def __init__(
@@ -67,13 +70,14 @@ class Linkable:
         signatures: tuple[Signature, ...] = (),
         recursive: str | None = None,
         has_vector_math: bool = False,
+        program_symbols: frozenset[str] = frozenset(),
     ) -> None:
         marked = with_vector_variants(text, CPU.features()) if has_vector_math else text
         digest = hashlib.sha256(marked.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
         self.name, self.alive = f"irad.{digest}", alive
         self.environments = (*environments, *(each for library in libraries for each in library.environments))
-        self.libraries, self.functions = libraries, functions
+        self.libraries, self.functions, self.program_symbols = libraries, functions, program_symbols
         called = resident.named_in(text)
         resident.load(called)
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,

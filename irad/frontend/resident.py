@@ -9,7 +9,7 @@ Method  Each function is compiled once, when the first code that calls it is mad
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from llvmlite import ir
@@ -23,8 +23,13 @@ _LOADED: Final[dict[str, Any]] = {}
 """The Numba library with the code of each function that is loaded; they live as long as the process."""
 
 
-def load(names: Iterable[str]) -> None:
-    """Loads support functions and what they call, as far as that is not done; other names are passed over."""
+def load(names: Iterable[str], build: Callable[[str, str, tuple[object, ...]], Any] = CPU.build) -> None:
+    """Loads support functions and what they call, as far as that is not done; other names are passed over.
+
+    Args:
+        names: of functions.
+        build: makes a library of LLVM text, as the toolchain does.
+    """
     with compiler_lock():
         process.install()
         whole = support.support()
@@ -33,7 +38,7 @@ def load(names: Iterable[str]) -> None:
         if not new:
             return
         texts = [each.exported if name in new else each.for_callers for name, each in reached.items()]
-        library = CPU.build(f"irad.runtime.{new[0]}", whole.module_of(texts), ())
+        library = build(f"irad.runtime.{new[0]}", whole.module_of(texts), ())
         _LOADED.update(dict.fromkeys(new, library))
 
 

@@ -105,7 +105,7 @@ def test_code_on_disk_is_found_by_the_next_process(tmp_path: Path) -> None:
     ]
     calls = ["12.0 True"] * 3
     assert [run.splitlines() for run in runs] == [[*calls, "0 3"], [*calls, "3 0"]]
-    assert len(list(folder.rglob("*.nbc"))) == 3
+    assert len(list(folder.rglob("irad.*first*.irad"))) == 6  # three times the function, and its gradient
 
 
 def test_star_arguments_and_defaults() -> None:

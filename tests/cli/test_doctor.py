@@ -143,8 +143,16 @@ def test_a_cache_folder_and_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "f.nbc").write_bytes(b"x" * 1_500_000)
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    [fact] = [fact for fact in environment._cache() if fact.what.startswith("Numba")]
-    assert f"{tmp_path}: 1.5 MB in 1 files" in fact.value
+    (tmp_path / "irad.f.irad").write_bytes(b"x" * 200_000)
+    monkeypatch.delenv("IRAD_CACHE", raising=False)
+    folder, numba, irad = environment._cache()
+    assert str(tmp_path) in folder.value
+    assert numba.value.startswith("1.5 MB in 1 files")
+    assert "0.2 MB in 1 files" in irad.value
+    assert "where asked for" in irad.value
+    monkeypatch.setenv("IRAD_CACHE", "1")
+    *_, irad = environment._cache()
+    assert "on for all" in irad.value
 
 
 def cuda_by_name() -> dict[str, Fact]:

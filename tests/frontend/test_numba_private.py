@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from numba import cfunc, float64, njit, typeof
 from numba.core import (
+    bytecode,
+    caching,
     callconv,
     codegen,
     compiler,
@@ -31,6 +33,7 @@ from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.cpython import listobj
 from numba.experimental import jitclass
+from numba.extending import intrinsic
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
@@ -94,6 +97,12 @@ PRIVATE_METHODS = [
     (typing.templates._OverloadMethodTemplate, "_resolve"),
     (typing.templates._IntrinsicTemplate, "generic"),
     (Environment, "from_fndesc"),
+    (compiler.CompileResult, "_reduce"),
+    (compiler.CompileResult, "_rebuild"),
+    (bytecode.FunctionIdentity, "_unique_ids"),
+    (caching, "_Cache"),
+    (caching._Cache, "load_overload"),
+    (caching._Cache, "save_overload"),
     (CPUTarget, "target_context"),
     (listobj.ListInstance, "_payload"),
     (listobj.ListInstance, "_gep"),
@@ -267,6 +276,9 @@ def test_private_names_are_exercised_here() -> None:
         **dict.fromkeys(("_library", "_sig", "_pyfunc"), cfunc("float64(float64)")(lambda x: x)),
         "_MinimalCallHelper": callconv,
         "_can_compile": make_function(),
+        "_cache": make_function(),
+        "_defn": intrinsic(lambda context: (types.void(), lambda *args: None)),
+        **dict.fromkeys(("_final_module", "_reload_init"), codegen.JITCPUCodegen("private").create_library("made")),
         "_definitions": compiler.run_frontend(make_function().py_func),
         "_numba_type_": jitclass([("x", float64)])(type("Held", (), {"__init__": lambda self: None}))(),
     }

@@ -34,6 +34,7 @@ from irad.frontend.calls.untypable import untypable
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
+from irad.frontend.disk.cache import DiskCache, is_cached
 from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.numba.boxing import compiler_boxing
@@ -94,6 +95,9 @@ class DerivativeDispatcher(StructureDispatcher):
         has_lanes = task is not None and task.mode.width > 1
         compiler = compiler_boxing(python_type, has_lanes=has_lanes)
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler)
+        # of a call whose task depends on its types, typing it leaves more behind than code
+        if task is not None and (is_cached(primal) or task.options.cache):
+            self._cache = DiskCache(self, (rebuild, task, is_pointed_to))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the derivative; specialises it first for new types.

@@ -58,6 +58,7 @@ class NumbaProgram:
         descriptor: Numba's function descriptor of the entry.
         environments: the objects behind the program's environment globals; set them when the text is loaded.
         python_functions: symbol → Python function (or the library function it implements) and its signature.
+        symbols: of all functions that were lowered for it, those inside derivatives included.
         kernels: symbol and arguments of the kernel of each parallel loop.
         ruled: functions for which users wrote rules.
         signatures: what the parameters of the functions in the text point to.
@@ -71,6 +72,7 @@ class NumbaProgram:
     descriptor: FunctionDescriptor = field(repr=False)
     environments: tuple[Any, ...] = field(repr=False)
     python_functions: dict[str, tuple[Callable[..., Any], NumbaSignature]] = field(repr=False)
+    symbols: frozenset[str] = field(repr=False)
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = field(repr=False)
     ruled: tuple[Outlined, ...] = field(repr=False)
     signatures: tuple[Signature, ...] = field(repr=False)
@@ -247,6 +249,7 @@ def _load(
         descriptor=compiled.fndesc,
         environments=linked.environments(),
         python_functions=_python_functions(linked.libraries),
+        symbols=frozenset(_symbols(linked.libraries)),
         kernels=tuple(k for library in libraries if (k := getattr(library, "kernel", None)) is not None),
         ruled=ruled,
         signatures=tuple(_signatures(linked.libraries, text)),
@@ -376,6 +379,14 @@ def _python_functions(libraries: list[CodeLibrary]) -> dict[str, tuple[Callable[
         if symbol in found and callable(function):
             found[symbol] = (function, found[symbol][1])
     return found
+
+
+def _symbols(libraries: list[CodeLibrary]) -> Iterator[str]:
+    for library in libraries:
+        if isinstance(library, RawLibrary):
+            yield from () if library.descriptor is None else (library.descriptor.mangled_name,)
+        else:
+            yield from getattr(library, "program_symbols", ())
 
 
 def _signatures(libraries: list[CodeLibrary], text: str) -> Iterator[Signature]:

@@ -157,6 +157,11 @@ class Shadow:
         _, redirect = self._redirects[0]
         return [found.library.lowered for table in redirect.all_of(owner) if (found := table.get(key)) is not None]
 
+    def all_lowered(self, owner: object) -> list[Lowered]:
+        """What the specialisations of a dispatcher were lowered from."""
+        _, redirect = self._redirects[0]
+        return [found.library.lowered for table in redirect.all_of(owner) for found in table.values()]
+
     @contextmanager
     def lowering(self, rule: CustomRule | None) -> Iterator[None]:
         """While a function is lowered: in one with a rule, pullbacks may be made (`refuses_pullbacks`)."""

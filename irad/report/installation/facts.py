@@ -194,19 +194,18 @@ def _cache() -> Iterator[Fact]:
     config, _ = imported("numba.core.config")
     if config is None:
         return
-    folder = config.CACHE_DIR
-    if folder:
-        yield Fact(group, "Numba (cache=True)", f"{folder}: {_size(Path(folder))} (NUMBA_CACHE_DIR)")
-    else:
-        home = Path(importlib.import_module("numba.misc.appdirs").user_cache_dir("numba", False))
-        where = f"__pycache__ beside each source file; where that cannot be written, {home}: {_size(home)}"
-        yield Fact(group, "Numba (cache=True)", where)
-    yield Fact(group, "irad", "keeps nothing on disk: derivatives are compiled once in each process")
+    folder = Path(config.CACHE_DIR or importlib.import_module("numba.misc.appdirs").user_cache_dir("numba", False))
+    beside = "__pycache__ beside each source file; where that cannot be written, "
+    where = f"{folder} (NUMBA_CACHE_DIR)" if config.CACHE_DIR else f"{beside}{folder}"
+    yield Fact(group, "folder", where)
+    yield Fact(group, "Numba (cache=True)", _size(folder, "*.nb?"))
+    switch = "on for all (IRAD_CACHE=1)" if Options.from_environment().cache else "where asked for, by cache=True"
+    yield Fact(group, "irad", f"{switch}; {_size(folder, '*.irad')}; to clear it, delete irad.*.irad")
 
 
-def _size(folder: Path) -> str:
-    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    return f"{sum(path.stat().st_size for path in files) / 1e6:.1f} MB in {len(files)} files"
+def _size(folder: Path, pattern: str) -> str:
+    files = [path for path in folder.rglob(pattern) if path.is_file()] if folder.is_dir() else []
+    return f"{sum(path.stat().st_size for path in files) / 1e6:.1f} MB in {len(files)} files there"
 
 
 def _options() -> Fact:

@@ -1,0 +1,390 @@
+"""What a compiled function depends on: its code and that of all it may call, values, rules, versions, the processor.
+
+Input   a dispatcher, before anything is compiled.
+Output  `Fingerprint`: a digest that is the same in every process in which compilation has the same result, and the
+        functions and values that it is made of.
+Method  From a function to what its global names, closure cells and attributes of modules stand for, and on. More may
+        be followed than Numba would call; what is of an unknown kind has no digest (`CannotStore`), so nothing that
+        matters is left out.
+Limit   Implementations of overloads are not found from the functions that they are for: `stored` looks for them in what
+        was compiled. What `numba`, `numpy`, `scipy` and irad define is known by their versions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import enum
+import hashlib
+import inspect
+import marshal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial, singledispatchmethod
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+from numba.core import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
+from numba.extending import _Intrinsic
+
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.disk.surroundings import surroundings
+from irad.frontend.frozen.numba_names import FREE, GLOBAL, is_of_library, token
+from irad.options import Options
+
+_GLOBALS: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_BUILTIN: Final = ("builtins", "math", "cmath", "operator", "_operator")
+_SIMPLE_TYPES: Final = (
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.UnicodeType,
+    types.Record,
+    types.StringLiteral,
+)
+
+
+class CannotStore(Exception):
+    """Compiled code that depends on what cannot be compared with a later process; the text says on what."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A name that code reads: ``kind`` as in `frozen.numba_names`."""
+
+    kind: str
+    name: str
+    code: CodeType
+    value: Any
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Identity of a program.
+
+    Attributes:
+        digest: equal where compilation has the same result.
+        functions: the Python functions that were followed.
+        dispatchers: the same as Numba compiles them.
+        reads: the names that they read.
+    """
+
+    digest: str
+    functions: frozenset[Any]
+    dispatchers: tuple[Dispatcher, ...]
+    reads: tuple[Read, ...]
+
+
+def fingerprint_of(dispatcher: Any, identity: object, argument_types: tuple[Type, ...]) -> Fingerprint:
+    """The fingerprint of a specialisation.
+
+    Args:
+        dispatcher: what is compiled.
+        identity: what it is made from, if that says more than its code does.
+        argument_types: of the specialisation.
+
+    Raises:
+        CannotStore: it depends on something without a digest.
+    """
+    walk = _Walk()
+    walk.add(surroundings())
+    walk.add(identity)
+    if identity is None:
+        walk.add(dispatcher)
+    walk.functions[dispatcher.py_func] = None
+    for each in argument_types:
+        walk.add(each)
+    walk.add_rules_of_libraries()
+    return Fingerprint(walk.hash.hexdigest(), frozenset(walk.functions), tuple(walk.dispatchers), tuple(walk.reads))
+
+
+class _Walk:
+    """One walk through everything that is reached."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+        self.functions: dict[Any, None] = {}
+        self.dispatchers: list[Dispatcher] = []
+        self.reads: list[Read] = []
+        self._seen: dict[int, tuple[int, object]] = {}
+
+    def note(self, *words: object) -> None:
+        """Adds words to the digest, so that no two lists of words have the same."""
+        for word in words:
+            data = word if isinstance(word, bytes) else str(word).encode("utf-8", "surrogatepass")
+            self.hash.update(b"%d:" % len(data))
+            self.hash.update(data)
+
+    def add(self, value: Any) -> None:
+        """Adds a value and all that it leads to."""
+        known = self._seen.get(id(value))
+        if known is not None:
+            self.note("again", known[0])
+            return
+        if not isinstance(value, bool | int | float | complex | str | bytes | None | enum.Enum):
+            self._seen[id(value)] = len(self._seen), value  # kept, so that no other object gets its number
+        self._add(value)
+
+    @singledispatchmethod
+    def _add(self, value: Any) -> None:
+        made_by = getattr(type(value), "__module__", None)
+        if dataclasses.is_dataclass(value) and is_of_library(made_by):
+            self.note("data", type(value).__qualname__)
+            for each in dataclasses.fields(value):
+                self.note(each.name)
+                self.add(getattr(value, each.name))
+        elif isinstance(value, np.ufunc) and vars(np).get(_name(value)) is value:
+            self.note("ufunc", _name(value))
+        elif isinstance(value, _Intrinsic) and is_of_library(value._defn.__module__):
+            self.note("intrinsic", value._defn.__module__, value._defn.__qualname__)
+        else:
+            raise CannotStore(f"it uses {value!r}, and what that stands for in another process is not known")
+
+    @_add.register(type(None))
+    @_add.register(bool)
+    @_add.register(int)
+    @_add.register(float)
+    @_add.register(complex)
+    @_add.register(str)
+    @_add.register(bytes)
+    def _(self, value: object) -> None:
+        self.note(type(value).__qualname__, repr(value))
+
+    @_add.register
+    def _(self, value: enum.Enum) -> None:
+        self.note("enum", value.name, repr(value.value))
+        self.add(type(value))
+
+    @_add.register
+    def _(self, value: tuple) -> None:  # type: ignore[type-arg]
+        self.note("tuple", len(value))
+        self.add(type(value))
+        for each in value:
+            self.add(each)
+
+    @_add.register
+    def _(self, value: frozenset) -> None:  # type: ignore[type-arg]
+        self.note("set", *sorted(map(repr, value)))
+        if not all(isinstance(each, int | str) for each in value):
+            raise CannotStore(f"it uses the set {value!r}")
+
+    @_add.register
+    def _(self, value: np.ndarray) -> None:
+        if value.dtype.hasobject or token(value, content=True)[1] is None:  # type: ignore[index]
+            raise CannotStore("it reads a large or non-contiguous global array, of which compiled code has the address")
+        self.note("array", value.dtype.str, repr(value.dtype), value.shape, value.strides, value.tobytes())
+
+    @_add.register
+    def _(self, value: np.generic) -> None:
+        self.note("scalar", repr(value.dtype), value.tobytes())
+
+    @_add.register
+    def _(self, value: np.dtype) -> None:
+        self.note("dtype", repr(value))
+
+    @_add.register
+    def _(self, value: Options) -> None:
+        if value.debug or value.measure_tape:
+            raise CannotStore("debug mode and the measurement of tapes report to objects of this process")
+        self.note("options", dataclasses.replace(value, cache=False))
+
+    @_add.register
+    def _(self, value: partial) -> None:  # type: ignore[type-arg]
+        self.note("partial")
+        self.add(value.func)
+        self.add(value.args)
+        self.add(tuple(sorted(value.keywords.items())))
+
+    @_add.register
+    def _(self, value: ModuleType) -> None:
+        self.note("module", value.__name__)
+
+    @_add.register
+    def _(self, value: BuiltinFunctionType) -> None:
+        if (value.__module__ or "").partition(".")[0] not in _BUILTIN and not is_of_library(value.__module__):
+            raise CannotStore(f"it calls {value.__module__}.{value.__qualname__}, which has no code to compare")
+        self.note("builtin", value.__module__, value.__qualname__)
+
+    @_add.register
+    def _(self, value: type) -> None:
+        self.note("class", value.__module__, value.__qualname__)
+        if value.__module__ in _BUILTIN or is_of_library(value.__module__):
+            return
+        home: Any = sys.modules.get(value.__module__)
+        for name in value.__qualname__.split("."):
+            home = getattr(home, name, None)
+        if home is not value or value.__module__ == "__main__":
+            raise CannotStore(f"another process has no class {value.__qualname__} that could be found by its name")
+        if issubclass(value, tuple) and hasattr(value, "_fields"):
+            self.note(*value._fields)
+        elif issubclass(value, enum.Enum):
+            self.note(*(f"{each.name}={each.value!r}" for each in value))
+        elif not issubclass(value, BaseException):
+            raise CannotStore(f"it uses the class {value.__qualname__}, whose methods are not followed")
+
+    @_add.register
+    def _(self, value: FunctionType) -> None:
+        self.functions[value] = None
+        if is_of_library(value.__module__):
+            self.note("library", value.__module__, value.__qualname__)
+            if value.__closure__ is None:
+                return
+        self.note("function", value.__module__, value.__qualname__, _content(value.__code__))
+        self.add(value.__defaults__ or ())
+        self.add(tuple((value.__kwdefaults__ or {}).items()))
+        for read in _reads(value):
+            self.note(read.kind, read.name)
+            if read.kind in (GLOBAL, FREE):
+                self.reads.append(read)
+            self.add(read.value)
+        self._add_rules(value)
+
+    @_add.register
+    def _(self, value: Dispatcher) -> None:
+        identity = getattr(value, "_irad_rebuild", None)
+        if identity is not None:
+            self.note("derivative")
+            self.functions[value.py_func] = None
+            self.add(identity)
+            return
+        self.dispatchers.append(value)
+        self.note("dispatcher", value._can_compile)
+        if not value._can_compile:  # it has signatures in its declaration, of which the first that fits is called
+            self.note(*(each.signature for each in value.overloads.values()))
+        self.add(value._compiler.pipeline_class)
+        for name, option in sorted(value.targetoptions.items()):
+            self.note(name)
+            self.add(option if not isinstance(option, set | dict) else tuple(sorted(map(str, option))))
+        self.add(tuple(sorted(value.locals.items())))
+        self.add(value.py_func)
+        self._add_rules(value)
+
+    @_add.register
+    def _(self, value: Type) -> None:
+        self.note("type", type(value).__qualname__)
+        match value:
+            case types.NamedTuple() | types.NamedUniTuple():
+                self.add(value.instance_class)
+                self._add_types(value.types)
+            case types.BaseTuple():
+                self._add_types(value.types)
+            case types.Array():
+                self.note(value.ndim, value.layout, value.mutable, value.aligned)
+                self.add(value.dtype)
+            case types.List() | types.ListType():
+                self.note(str(value) if isinstance(value, types.List) and value.reflected else "")
+                self.add(value.dtype)
+            case types.DictType():
+                self._add_types((value.key_type, value.value_type))
+            case types.Optional():
+                self.add(value.type)
+            case types.Omitted():
+                self.add(value.value)
+            case types.Literal():
+                self.add(value.literal_value)
+            case _ if isinstance(value, _SIMPLE_TYPES):
+                self.note(str(value))
+            case _:
+                raise CannotStore(f"an argument is of type {value}, which may be another one in another process")
+
+    def _add_types(self, found: Any) -> None:
+        self.note(len(tuple(found)))
+        for each in found:
+            self.add(each)
+
+    def _add_rules(self, target: object) -> None:
+        for rule in catalogue.entries_of(target):
+            self._add_rule(rule)
+
+    def _add_rule(self, rule: CustomRule) -> None:
+        if rule.is_imported:
+            raise CannotStore(f"the rule of {rule.name} is Python code, which compiled code knows by a number")
+        self.note("rule", rule.name, str(rule.pattern))
+        for each in dataclasses.fields(rule):
+            if each.name in ("target", "pattern", "version"):
+                continue
+            found = getattr(rule, each.name)
+            self.note(each.name)
+            self.add(tuple(sorted(found.items())) if isinstance(found, dict) else found)
+
+    def add_rules_of_libraries(self) -> None:
+        """Adds what users declared for functions of libraries and for symbols, whether these are called or not."""
+        for rule in catalogue.rules():
+            its = [*rule.parts.values(), *(rule.partials or ())]
+            made_here = bool(its) and all(is_of_library(getattr(each, "__module__", None)) for each in its)
+            target = getattr(rule.target, "py_func", rule.target)
+            is_followed = isinstance(target, FunctionType) and not is_of_library(target.__module__)
+            if not (made_here or is_followed):
+                self._add_rule(rule)
+
+
+def _reads(function: FunctionType) -> Iterator[Read]:
+    """What the names in a function stand for now; of attributes, whatever module has one of that name."""
+    names, attributes = _names_in(function.__code__)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    modules: list[ModuleType] = []
+    for name, cell in cells.items():
+        try:
+            yield Read(FREE, name, function.__code__, cell.cell_contents)
+        except ValueError:  # not assigned yet
+            continue
+        if isinstance(cell.cell_contents, ModuleType):
+            modules.append(cell.cell_contents)
+    for name in names:
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            yield Read(GLOBAL, name, function.__code__, value)
+            if isinstance(value, ModuleType):
+                modules.append(value)
+    for module in modules:
+        if is_of_library(module.__name__) or module.__name__ in _BUILTIN:
+            continue
+        for name in attributes:
+            if name in vars(module):
+                yield Read("attribute", f"{module.__name__}.{name}", function.__code__, vars(module)[name])
+                if isinstance(vars(module)[name], ModuleType) and vars(module)[name] not in modules:
+                    modules.append(vars(module)[name])
+
+
+def _name(value: Any) -> str:
+    return str(value.__name__)
+
+
+@lru_cache(maxsize=4096)
+def _names_in(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The global names and the attributes that code reads, in the functions within it as well."""
+    names, attributes = dict[str, None](), dict[str, None]()
+    for each in _codes(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname in _GLOBALS:
+                names[instruction.argval] = None
+            elif instruction.opname in _ATTRIBUTES:
+                attributes[instruction.argval] = None
+        if "getattr" in each.co_names:
+            attributes.update(dict.fromkeys(constant for constant in each.co_consts if isinstance(constant, str)))
+    return tuple(names), tuple(attributes)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+@lru_cache(maxsize=4096)
+def _content(code: CodeType) -> bytes:
+    """Code as bytes, with its lines, which messages name."""
+    return hashlib.sha256(marshal.dumps(code, 0)).digest()  # format 0: no references, which vary from run to run
+
+
+def module_and_name(function: Callable[..., Any]) -> str:
+    """What Numba's symbols name a function by."""
+    found = inspect.unwrap(function)
+    return f"{found.__module__}.{found.__qualname__}"

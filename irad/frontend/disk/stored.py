@@ -1,0 +1,224 @@
+"""Compiled specialisations as bytes and back, with Numba's own way of doing that.
+
+Input   a compile result.
+Output  bytes that mean the same in another process, or `CannotStore`.
+Method  Machine code refers to what is outside by symbol. Symbols of functions have a number that Numba counts in each
+        process; `number_apart` makes it one that no other process uses, so that stored code never meets other code of
+        the same name. What is left of this process in the code is looked for: addresses, symbols that only it has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import itertools
+import os
+import pickle
+import re
+import secrets
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+from numba.core import serialize
+from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler import CompileResult
+from numba.core.itanium_mangler import mangle_identifier
+from numba.core.runtime import rtsys
+
+from irad.backend import vector_math
+from irad.frontend import resident
+from irad.frontend.disk import files
+from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, module_and_name
+from irad.frontend.disk.surroundings import digest_of, surroundings
+from irad.frontend.frozen.numba_names import is_of_library
+from irad.frontend.generated import is_generated
+from irad.frontend.linkable import MARKER, Linkable
+from irad.frontend.numba.library import CPU
+from irad.frontend.numba.target import target_context
+
+_LEAST, _SPAN = 10**12, 1 << 60
+_NUMBER: Final = re.compile(r"B\d+v(\d+)")
+_DYNAMIC: Final = "numba.dynamic.globals."
+_UNRESOLVED: Final = ".numba.unresolved$"
+_ADDRESS: Final = re.compile(r"inttoptr ?\(?i64 (\d+)")
+_INTEGER: Final = re.compile(r"\bi64 (\d{7,15})\b")
+_SIZE: Final = re.compile(r"[1-9]\d*")
+_ARRAY_EXPRESSION: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_array_expr_")
+"""What Numba makes of an expression of arrays, a function of its own."""
+_OF_NUMBA: Final = ("numba_", "NRT_", "Py", "_Py", "llvm.")
+_LEAST_ADDRESS: Final = 1 << 12
+_IN_PYTHON: Final = re.compile(r'c"(irad\.[\w.]+)\\00"')
+_FREE_OF_PROCESS: Final = ("irad.frontend.calls.kept", "irad.frontend.pointers")
+"""Modules of irad of which stored code may call functions. Others take numbers that code was given when compiled; those
+of failures behind pointers are given when it runs, by tables that it knows by symbols.
+"""
+_RESULT: Final[Any] = CompileResult
+_apart: Final[set[int]] = set()
+"""The processes, this one and those that it was forked from, in which functions are numbered apart."""
+
+
+def number_apart() -> None:
+    """From now on, Numba numbers the functions that it compiles in a way of this process's own."""
+    if not _apart and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=number_apart)
+    if os.getpid() not in _apart:
+        _apart.add(os.getpid())
+        FunctionIdentity._unique_ids = itertools.count(_LEAST + secrets.randbelow(_SPAN))
+
+
+def dumped(compiled: Any, found: Fingerprint) -> bytes:
+    """A specialisation as bytes.
+
+    Raises:
+        CannotStore: it is bound to this process.
+    """
+    library: Any = compiled.library
+    module = library._final_module
+    if compiled.lifted or compiled.objectmode or compiled.reload_init or library._reload_init:
+        raise CannotStore("it runs Python code, or loops in parallel")
+    _check_overloads(library, found)
+    _check_names(module)
+    _check_addresses(str(module))
+    support = resident.named_in(" ".join(f"@{name}" for name in _outside(module)))
+    _check_outside(module, support)
+    descriptor: Any = compiled.fndesc
+    kept = descriptor.typemap, descriptor.calltypes
+    try:
+        reduced = compiled._reduce()
+        return bytes(pickle.dumps((sorted(support), _outside(module), serialize.dumps(reduced))))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise CannotStore(f"a part of it cannot be written: {error}") from error
+    finally:
+        descriptor.typemap, descriptor.calltypes = kept
+
+
+def loaded(content: bytes, context: Any, folder: Path) -> Any:
+    """The specialisation that was stored; None where this process lacks what it calls.
+
+    Args:
+        content: by `dumped`.
+        context: Numba's, of the target.
+        folder: where the support that it calls is stored.
+    """
+    support, outside, reduced = pickle.loads(content)
+    rtsys.initialize(context)
+    resident.load(support, partial(_support, folder))
+    if any(name.startswith("_ZGV") for name in outside) and not vector_math.is_loaded():
+        return None
+    if not all(name in support or _is_known(name) for name in outside):
+        return None
+    compiled = _RESULT._rebuild(context, *pickle.loads(reduced))
+    compiled.library.irad_is_stored = True
+    return compiled
+
+
+def is_stored(compiled: CompileResult) -> bool:
+    """Whether a specialisation was loaded from irad's cache."""
+    return bool(getattr(compiled.library, "irad_is_stored", False))
+
+
+def _support(folder: Path, name: str, text: str, environments: tuple[object, ...]) -> Any:
+    """A library of the run-time support, loaded from the disk where it is there, and written to it otherwise."""
+    path = files.path_in(folder, name, "", digest_of((*surroundings(), text)))
+    content = files.read(path)
+    if content is not None:
+        codegen: Any = target_context().codegen()
+        return codegen.unserialize_library(pickle.loads(content))
+    library: Any = CPU.build(name, text, environments)
+    files.write(path, pickle.dumps(library.serialize_using_object_code()))
+    return library
+
+
+def _outside(module: Any) -> list[str]:
+    """The symbols that code takes from elsewhere."""
+    every = itertools.chain(module.functions, module.global_variables)
+    return sorted({each.name for each in every if each.is_declaration and not each.name.startswith("llvm.")})
+
+
+def _is_known(name: str) -> bool:
+    return llvm.address_of_symbol(name) is not None
+
+
+def _check_names(module: Any) -> None:
+    for each in itertools.chain(module.functions, module.global_variables):
+        if each.name.startswith("_ZN") and not each.is_declaration:
+            numbers = [int(number) for number in _NUMBER.findall(each.name)]
+            if min(numbers, default=0) < _LEAST:
+                raise CannotStore(f"{each.name} was compiled before irad's cache was switched on")
+
+
+def _check_addresses(text: str) -> None:
+    if any(name != MARKER for name in re.findall(rf"@({re.escape(_DYNAMIC)}[\w.$]+)", text)) or _UNRESOLVED in text:
+        raise CannotStore("it has addresses of objects of this process")
+    for module in _IN_PYTHON.findall(text):
+        if module not in _FREE_OF_PROCESS:
+            raise CannotStore(f"it calls {module}, which knows objects of this process by numbers")
+    mapped = tuple(_mapped())
+    for number in itertools.chain(_ADDRESS.findall(text), _INTEGER.findall(text)):
+        if any(start <= int(number) < end for start, end in mapped):
+            raise CannotStore(f"it has an address of this process, {int(number):#x}")
+
+
+def _mapped() -> Iterator[tuple[int, int]]:
+    """The memory of this process; all there could be, where the system does not tell."""
+    if sys.platform != "linux":
+        yield _LEAST_ADDRESS, 1 << 64
+        return
+    with open("/proc/self/maps", encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            start, _, end = line.split(" ", 1)[0].partition("-")
+            yield int(start, 16), int(end, 16)
+
+
+def _check_outside(module: Any, support: Iterable[str]) -> None:
+    process = ctypes.CDLL(None)
+    for name in _outside(module):
+        if not (name in support or name.startswith(_OF_NUMBA) or hasattr(process, name)):
+            raise CannotStore(f"it calls {name}, which this process has the address of")
+
+
+def _check_overloads(library: Any, found: Fingerprint) -> None:
+    """Refuses functions of users that were compiled and that the fingerprint does not cover."""
+    linked = _linked(library)
+    derivatives = [each for each in linked if isinstance(each, Linkable)]
+    differentiated = (function for each in derivatives for function in each.functions if callable(function))
+    generated = (function for function in differentiated if is_generated(inspect.unwrap(function)))
+    known = {_symbol_of(each) for each in (*found.functions, *generated)}
+    symbols = {symbol for each in derivatives for symbol in each.program_symbols}
+    for each in linked:
+        if not isinstance(each, Linkable):
+            symbols.update(function.name for function in each.get_defined_functions())
+    for symbol in sorted(symbols):
+        name, module = _function_of(symbol)
+        is_covered = name is None or name in known or is_of_library(module)
+        if not (is_covered or _ARRAY_EXPRESSION.match(symbol)):
+            raise CannotStore(f"it calls {symbol}, which is not found from the names in it")
+
+
+def _symbol_of(function: Any) -> str:
+    """How the symbols of its specialisations begin."""
+    return f"_Z{mangle_identifier(module_and_name(function))}".removesuffix("E")
+
+
+def _function_of(symbol: str) -> tuple[str | None, str]:
+    """The part of a symbol that stands for a function, and its outermost module; None for the wrappers for C."""
+    parts, end = [], len("_ZN")
+    if not symbol.startswith("_ZN"):
+        return None, ""
+    while (size := _SIZE.match(symbol, end)) is not None:
+        end = size.end() + int(size[0])
+        parts.append(symbol[size.end() : end])
+    is_wrapper = parts[:1] in (["cpython"], ["numba_cfunc"]) or symbol.startswith("_ZN08NumbaEnv")
+    return (None, "") if is_wrapper or not parts else (symbol[:end], parts[0])
+
+
+def _linked(library: Any) -> list[Any]:
+    """A code library, and all that it links."""
+    found = [library]
+    for each in found:
+        found += [more for more in getattr(each, "_linking_libraries", ()) if more not in found]
+    return found
