@@ -1,8 +1,9 @@
 """``python -m bench.nn``: value and gradient of functions of irad.nn against PyTorch on the CPU, in single precision.
 
 The cotangent of what a function returns is given: to PyTorch as such, to irad by a weighted sum in one loop. The
-gradient is with respect to all arguments of floats. The two take turns; CPU time of the one thread that each has,
-median of the rounds. Set ``OPENBLAS_NUM_THREADS=1``.
+gradient is with respect to all arguments of floats. The two take turns; median of the rounds, of CPU time where each has
+one thread, and of elapsed time where they have more: irad by a parallel loop over parts of the samples. Set
+``OPENBLAS_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import click
 import numpy as np
-from numba import njit
+from numba import get_num_threads, njit, prange, set_num_threads
 
 import irad
 from irad import nn
@@ -31,32 +32,60 @@ def _weighted(weights, y):
     return total
 
 
-def _cases(torch: Any) -> dict[str, Case]:
+@njit
+def _bounds(part, parts, count):
+    """Where a part begins and ends."""
+    return part * count // parts, (part + 1) * count // parts
+
+
+def _cases(torch: Any, threads: int) -> dict[str, Case]:
     """Of each function: the loss for irad, the function for PyTorch, arguments, how many of them are differentiated."""
     random = np.random.default_rng(0)
+    compiled = njit(parallel=threads > 1)
 
     def draw(*shape: int) -> Any:
         return random.standard_normal(shape).astype(np.float32)
 
-    @njit
+    @compiled
     def conv(weights, x, w):
-        return _weighted(weights, nn.conv(x, w, 1, 1, 1, 1, True))
+        total = 0.0
+        for part in prange(threads):
+            low, high = _bounds(part, threads, x.shape[0])
+            total += _weighted(weights[low:high], nn.conv(x[low:high], w, 1, 1, 1, 1, True))
+        return total
 
-    @njit
+    @compiled
     def mul(weights, a, b):
-        return _weighted(weights, nn.batched_mul(a, b))
+        total = 0.0
+        for part in prange(threads):
+            low, high = _bounds(part, threads, a.shape[0])
+            total += _weighted(weights[low:high], nn.batched_mul(a[low:high], b[low:high]))
+        return total
 
-    @njit
+    @compiled
     def attention(weights, q, k, v):
-        return _weighted(weights, nn.dot_product_attention(q, k, v))
+        total = 0.0
+        for part in prange(threads):
+            low, high = _bounds(part, threads, q.shape[0])
+            out = nn.dot_product_attention(q[low:high], k[low:high], v[low:high])
+            total += _weighted(weights[low:high], out)
+        return total
 
-    @njit
+    @compiled
     def softmax(weights, x):
-        return _weighted(weights, nn.softmax(x, 1))
+        total = 0.0
+        for part in prange(threads):
+            low, high = _bounds(part, threads, x.shape[0])
+            total += _weighted(weights[low:high], nn.softmax(x[low:high], 1))
+        return total
 
-    @njit
+    @compiled
     def scatter(weights, src, idx):
-        return _weighted(weights, nn.scatter("+", weights.shape[0], src, idx))
+        total = 0.0
+        for part in prange(threads):
+            low, high = _bounds(part, threads, src.shape[0])
+            total += _weighted(weights, nn.scatter("+", weights.shape[0], src[low:high], idx[low:high]))
+        return total
 
     def torch_scatter(src: Any, idx: Any) -> Any:
         return torch.zeros(5000, 32).index_add(0, idx, src)
@@ -84,9 +113,10 @@ def _cases(torch: Any) -> dict[str, Case]:
 
 
 def _timed(run: Callable[[], object]) -> float:
-    start = time.thread_time()
+    clock = time.perf_counter if get_num_threads() > 1 else time.thread_time
+    start = clock()
     run()
-    return (time.thread_time() - start) * 1e3
+    return (clock() - start) * 1e3
 
 
 def compare(case: Case, torch: Any, rounds: int) -> tuple[float, float]:
@@ -114,15 +144,17 @@ def compare(case: Case, torch: Any, rounds: int) -> tuple[float, float]:
 
 @click.command()
 @click.option("--rounds", default=15, show_default=True, help="samples of each")
-def main(rounds: int) -> None:
+@click.option("--threads", default=1, show_default=True, help="of each")
+def main(rounds: int, threads: int) -> None:
     """Prints a table, and the geometric mean of the ratios."""
     import torch  # an extra, which only this program needs
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
+    set_num_threads(threads)
     ratios = []
-    click.echo(f"| value and gradient, float32, one thread | irad | PyTorch {torch.__version__} | ratio |")
+    click.echo(f"| value and gradient, float32, threads: {threads} | irad | PyTorch {torch.__version__} | ratio |")
     click.echo("| --- | --- | --- | --- |")
-    for name, case in _cases(torch).items():
+    for name, case in _cases(torch, threads).items():
         ours, theirs = compare(case, torch, rounds)
         ratios.append(ours / theirs)
         click.echo(f"| {name} | {ours:.1f} ms | {theirs:.1f} ms | {ours / theirs:.2f} |")

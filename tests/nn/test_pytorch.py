@@ -31,7 +31,7 @@ def _strided(*shape: int) -> Any:
 
 
 def compare(f: Any, theirs: Any, arguments: tuple[Any, ...], active: tuple[int, ...], dtype: Any) -> None:
-    """Checks value and gradient of a weighted sum of squares, as `checks.scalar_of` makes it."""
+    """Checks value and gradient of the weighted sum that `checks.scalar_of` makes."""
     given = [a.astype(dtype) if isinstance(a, np.ndarray) and a.dtype == float else a for a in arguments]
     tensors = [torch.from_numpy(np.ascontiguousarray(a)) if isinstance(a, np.ndarray) else a for a in given]
     for i in active:
@@ -43,13 +43,16 @@ def compare(f: Any, theirs: Any, arguments: tuple[Any, ...], active: tuple[int, 
     assert value.dtype == dtype
     np.testing.assert_allclose(value, wanted.detach().numpy(), rtol=tolerance, atol=tolerance)
     found = irad.grad(scalar_of(f, len(given)), argnums=tuple(1 + i for i in active))(weights, *given)
-    slopes = torch.autograd.grad((torch.from_numpy(weights) * wanted * wanted).sum(), [tensors[i] for i in active])
+    slopes = torch.autograd.grad(
+        (torch.from_numpy(weights) * (wanted * wanted + wanted)).sum(), [tensors[i] for i in active]
+    )
     for mine, other in zip(found, slopes, strict=True):
         scale = float(other.abs().max()) if other.numel() else 1.0
         np.testing.assert_allclose(mine, other.numpy(), rtol=tolerance, atol=tolerance * max(scale, 1.0))
 
 
 _IDX = np.array([2, 0, 2, 2, 4])
+_ROWS = _draw(5, 2), _draw(5, 2), _IDX
 _MASK = _RANDOM.random((2, 1, 5, 7)) > 0.3
 _NORMAL = _draw(3, 4, 5), _draw(4), _draw(4)
 
@@ -64,6 +67,14 @@ def _scatter(reduce: str) -> Any:
         return dst.index_reduce(0, idx, src, reduce) if reduce else dst.index_add(0, idx, src)
 
     return scatter
+
+
+def _scatter_quotients(op: str, dst: Any, src: Any, idx: Any) -> Any:
+    return dst / torch.ones_like(dst).index_reduce(0, idx, src, "prod")
+
+
+def _scatter_means(op: str, dst: Any, src: Any, idx: Any) -> Any:
+    return dst + torch.zeros_like(dst).index_reduce(0, idx, src, "mean", include_self=False)
 
 
 CASES: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[int, ...]]] = {
@@ -90,6 +101,12 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[int, ...]]] = {
         (_draw(2, 4, 3, 3), _draw(4, 2, 3, 3), (2, 4, 5, 5), 2, 1, 1, 2, True),
         (0, 1),
     ),
+    "conv_filter": (
+        nn.conv_filter,
+        lambda x, y, shape, s, p, d, g, _: torch.nn.grad.conv2d_weight(x, shape, y, s, p, d, g),
+        (_draw(2, 4, 5, 5), _draw(2, 4, 3, 3), (4, 2, 3, 3), 2, 1, 1, 2, True),
+        (0, 1),
+    ),
     "depthwiseconv": (
         nn.depthwiseconv,
         lambda x, w, s, p, d, _: F.conv1d(x, w, None, s, p, d, x.shape[1]),
@@ -100,9 +117,14 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[int, ...]]] = {
     "meanpool": (nn.meanpool, F.avg_pool2d, (_draw(2, 3, 6, 5), 3, 2, 1), (0,)),
     "lpnormpool": (nn.lpnormpool, F.lp_pool1d, (np.abs(_draw(2, 3, 8)), 3.0, 2, 2), (0,)),
     "gather": (nn.gather, lambda src, idx: src[idx], (_draw(5, 3), _IDX), (0,)),
-    "scatter +": (nn.scatter, _scatter(""), ("+", _draw(5, 2), _draw(5, 2), _IDX), (1, 2)),
-    "scatter *": (nn.scatter, _scatter("prod"), ("*", _draw(5, 2), _draw(5, 2), _IDX), (1, 2)),
-    "scatter max": (nn.scatter, _scatter("amax"), ("max", _draw(5, 2), _draw(5, 2), _IDX), (1, 2)),
+    "scatter +": (nn.scatter, _scatter(""), ("+", *_ROWS), (1, 2)),
+    "scatter *": (nn.scatter, _scatter("prod"), ("*", *_ROWS), (1, 2)),
+    "scatter max": (nn.scatter, _scatter("amax"), ("max", *_ROWS), (1, 2)),
+    "scatter -": (nn.scatter, lambda op, dst, src, idx: dst.index_add(0, idx, -src), ("-", *_ROWS), (1, 2)),
+    "scatter /": (nn.scatter, _scatter_quotients, ("/", *_ROWS), (1, 2)),
+    "scatter min": (nn.scatter, _scatter("amin"), ("min", *_ROWS), (1, 2)),
+    "scatter mean": (nn.scatter, _scatter_means, ("mean", *_ROWS), (1, 2)),
+    "bias_act": (nn.bias_act, lambda f, x, b: torch.tanh(x + b[:, None]), (nn.tanh, _draw(2, 3, 4), _draw(3)), (1, 2)),
     "glu": (nn.glu, F.glu, (_draw(3, 4, 5), 1), (0,)),
     "layernorm": (nn.layernorm, lambda x, w, b: F.layer_norm(x, w.shape, w, b), (_draw(3, 4), *_NORMAL[1:]), (0, 1, 2)),
     "groupnorm": (
@@ -177,7 +199,7 @@ def test_batches_in_training_and_inference():
     for training in (True, False):
         tensors = [torch.from_numpy(each).requires_grad_() for each in (x.copy(), w.copy(), b.copy())]
         wanted = F.batch_norm(tensors[0], *statistics, *tensors[1:], training, 0.3)
-        total = (wanted * wanted).sum()
+        total = (wanted * wanted + wanted).sum()
         value, slopes = gradient(np.ones(x.shape), x, mean, var, w, b, training, 0.3)
         np.testing.assert_allclose(value, float(total.detach()), rtol=1e-12)
         for mine, other in zip(slopes, torch.autograd.grad(total, tensors), strict=True):
