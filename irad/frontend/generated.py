@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-_MARK: Final = "<irad"
+HOME: Final = "<irad>"
+"""The first part of their qualified names, which no function of a user can have."""
 
 
 def function_from(name: str, source: str, file: str, scope: Mapping[str, object]) -> Callable[..., Any]:
@@ -20,12 +21,13 @@ def function_from(name: str, source: str, file: str, scope: Mapping[str, object]
     names: dict[str, Any] = dict(scope)
     exec(compile(source, f"<{file}>", "exec"), names)
     made: Callable[..., Any] = names.pop(name)
+    made.__qualname__ = f"{HOME}.{name}"
     return made
 
 
-def is_generated(function: Callable[..., Any]) -> bool:
-    """Whether irad wrote a function as text."""
-    return getattr(getattr(function, "__code__", None), "co_filename", "").startswith(_MARK)
+def is_generated(function: Any) -> bool:
+    """Whether irad wrote a function as text, whatever it is called by now."""
+    return getattr(getattr(function, "__code__", None), "co_filename", "").startswith("<irad")
 
 
 def emit_generated(

@@ -18,7 +18,7 @@ from numba.core.compiler import CompileResult
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.disk import files, stored
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, fingerprint_of
-from irad.frontend.disk.frozen_values import check_frozen
+from irad.frontend.disk.frozen_values import check_frozen, note_loaded
 from irad.frontend.frozen.numba_watch import watch
 from irad.frontend.numba import private
 
@@ -59,7 +59,7 @@ class DiskCache(_Cache):
         if private.shadow().is_here():
             return None
         packs.load()
-        found = self._fingerprint(key)
+        found = self._fingerprint(key, is_compiled=False)
         if found is None or self.folder is None:
             return None
         self._before[key] = found
@@ -69,7 +69,7 @@ class DiskCache(_Cache):
             _LOG.debug("%s: not stored for %s", self._name, key)
             return None
         self._before.pop(key)
-        self._note(key, found)
+        self._note(key, compiled, found)
         _LOG.debug("%s: loaded for %s", self._name, key)
         return compiled
 
@@ -77,7 +77,7 @@ class DiskCache(_Cache):
         """Stores a new specialisation, if that can be."""
         key = sigutils.normalize_signature(sig)[0]
         before = self._before.pop(key, None)
-        found = None if before is None else self._fingerprint(key)
+        found = None if before is None else self._fingerprint(key, is_compiled=True)
         if before is None or found is None or self.folder is None:
             return
         try:
@@ -98,13 +98,13 @@ class DiskCache(_Cache):
     def flush(self) -> None:
         """Numba's: what it is to compile anew is not looked up; fingerprints see to that."""
 
-    def _fingerprint(self, argument_types: Any) -> Fingerprint | None:
+    def _fingerprint(self, argument_types: Any, *, is_compiled: bool) -> Fingerprint | None:
         dispatcher = self._dispatcher()
         try:
             if self.folder is None:
                 raise CannotStore("its functions come from no file, or there is no folder that can be written to")
             found = fingerprint_of(dispatcher, self._identity, argument_types)
-            check_frozen(found)
+            check_frozen(found, is_compiled=is_compiled)
         except CannotStore as reason:
             self._tell(reason)
             return None
@@ -113,9 +113,11 @@ class DiskCache(_Cache):
     def _path(self, folder: Path, argument_types: Any, found: Fingerprint) -> Path:
         return files.path_in(folder, self._name, str(argument_types), found.digest)
 
-    def _note(self, key: Any, found: Fingerprint) -> None:
+    def _note(self, key: Any, compiled: CompileResult, found: Fingerprint) -> None:
         """Lets a loaded derivative be forgotten when a rule, or a frozen value, turns out to be another."""
         dispatcher = self._dispatcher()
+        if dispatcher is not None:
+            note_loaded(dispatcher.py_func, compiled, found)
         if self._identity is None or dispatcher is None:
             return
         catalogue.note_use(dispatcher, found.functions)

@@ -13,13 +13,12 @@ Limit   Implementations of overloads are not found from the functions that they 
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
 import hashlib
 import inspect
 import marshal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial, singledispatchmethod
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -33,13 +32,14 @@ from numba.extending import _Intrinsic
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.disk import implementations
+from irad.frontend.disk.inheritance import Inheritance, comparable, inherited_options
+from irad.frontend.disk.names import BUILTIN, Read, names_in, reads_of
 from irad.frontend.disk.surroundings import surroundings
-from irad.frontend.frozen.numba_names import FREE, GLOBAL, is_of_library, token
+from irad.frontend.frozen.numba_flags import DEFAULT
+from irad.frontend.frozen.numba_names import is_of_library, token
 from irad.options import Options
 
-_GLOBALS: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
-_ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-_BUILTIN: Final = ("builtins", "math", "cmath", "operator", "_operator")
 _SIMPLE_TYPES: Final = (
     types.Number,
     types.Boolean,
@@ -47,21 +47,18 @@ _SIMPLE_TYPES: Final = (
     types.UnicodeType,
     types.Record,
     types.StringLiteral,
+    types.Bytes,
+    types.CharSeq,
+    types.UnicodeCharSeq,
+    types.NPDatetime,
+    types.NPTimedelta,
+    types.SliceType,
+    types.NumPyRandomGeneratorType,
 )
 
 
 class CannotStore(Exception):
     """Compiled code that depends on what cannot be compared with a later process; the text says on what."""
-
-
-@dataclass(frozen=True)
-class Read:
-    """A name that code reads: ``kind`` as in `frozen.numba_names`."""
-
-    kind: str
-    name: str
-    code: CodeType
-    value: Any
 
 
 @dataclass(frozen=True)
@@ -73,12 +70,14 @@ class Fingerprint:
         functions: the Python functions that were followed.
         dispatchers: the same as Numba compiles them.
         reads: the names that they read.
+        options: of functions, those that are passed on to what they call.
     """
 
     digest: str
     functions: frozenset[Any]
     dispatchers: tuple[Dispatcher, ...]
     reads: tuple[Read, ...]
+    options: Inheritance
 
 
 def fingerprint_of(dispatcher: Any, identity: object, argument_types: tuple[Type, ...]) -> Fingerprint:
@@ -92,8 +91,10 @@ def fingerprint_of(dispatcher: Any, identity: object, argument_types: tuple[Type
     Raises:
         CannotStore: it depends on something without a digest.
     """
-    walk = _Walk()
+    ambient = inherited_options()
+    walk = _Walk(ambient if identity is None else DEFAULT)
     walk.add(surroundings())
+    walk.add(comparable(ambient))
     walk.add(identity)
     if identity is None:
         walk.add(dispatcher)
@@ -101,13 +102,21 @@ def fingerprint_of(dispatcher: Any, identity: object, argument_types: tuple[Type
     for each in argument_types:
         walk.add(each)
     walk.add_rules_of_libraries()
-    return Fingerprint(walk.hash.hexdigest(), frozenset(walk.functions), tuple(walk.dispatchers), tuple(walk.reads))
+    return Fingerprint(
+        walk.hash.hexdigest(),
+        frozenset(walk.functions),
+        tuple(walk.dispatchers),
+        tuple(walk.reads),
+        walk.options,
+    )
 
 
 class _Walk:
     """One walk through everything that is reached."""
 
-    def __init__(self) -> None:
+    def __init__(self, ambient: Mapping[str, object]) -> None:
+        self.options = Inheritance(ambient)
+        self._current: Any = None
         self.hash = hashlib.sha256()
         self.functions: dict[Any, None] = {}
         self.dispatchers: list[Dispatcher] = []
@@ -123,6 +132,8 @@ class _Walk:
 
     def add(self, value: Any) -> None:
         """Adds a value and all that it leads to."""
+        if isinstance(value, Dispatcher | FunctionType) and not hasattr(value, "_irad_rebuild"):
+            self.options.note_call(self._current, getattr(value, "py_func", value))
         known = self._seen.get(id(value))
         if known is not None:
             self.note("again", known[0])
@@ -139,8 +150,8 @@ class _Walk:
             for each in dataclasses.fields(value):
                 self.note(each.name)
                 self.add(getattr(value, each.name))
-        elif isinstance(value, np.ufunc) and vars(np).get(_name(value)) is value:
-            self.note("ufunc", _name(value))
+        elif (place := _place_in_library(value)) is not None:
+            self.note("library", place)
         elif isinstance(value, _Intrinsic) and is_of_library(value._defn.__module__):
             self.note("intrinsic", value._defn.__module__, value._defn.__qualname__)
         else:
@@ -154,10 +165,13 @@ class _Walk:
     @_add.register(str)
     @_add.register(bytes)
     def _(self, value: object) -> None:
-        self.note(type(value).__qualname__, repr(value))
+        if isinstance(value, enum.Enum):
+            self._add_member(value)
+        else:
+            self.note(type(value).__qualname__, repr(value))
 
     @_add.register
-    def _(self, value: enum.Enum) -> None:
+    def _add_member(self, value: enum.Enum) -> None:
         self.note("enum", value.name, repr(value.value))
         self.add(type(value))
 
@@ -207,14 +221,14 @@ class _Walk:
 
     @_add.register
     def _(self, value: BuiltinFunctionType) -> None:
-        if (value.__module__ or "").partition(".")[0] not in _BUILTIN and not is_of_library(value.__module__):
+        if (value.__module__ or "").partition(".")[0] not in BUILTIN and not is_of_library(value.__module__):
             raise CannotStore(f"it calls {value.__module__}.{value.__qualname__}, which has no code to compare")
         self.note("builtin", value.__module__, value.__qualname__)
 
     @_add.register
     def _(self, value: type) -> None:
         self.note("class", value.__module__, value.__qualname__)
-        if value.__module__ in _BUILTIN or is_of_library(value.__module__):
+        if value.__module__ in BUILTIN or is_of_library(value.__module__):
             return
         home: Any = sys.modules.get(value.__module__)
         for name in value.__qualname__.split("."):
@@ -235,15 +249,33 @@ class _Walk:
             self.note("library", value.__module__, value.__qualname__)
             if value.__closure__ is None:
                 return
-        self.note("function", value.__module__, value.__qualname__, _content(value.__code__))
+        code = value.__code__
+        self.note("function", value.__module__, value.__qualname__, _content(code, code.co_filename))
+        caller, self._current = self._current, value
         self.add(value.__defaults__ or ())
         self.add(tuple((value.__kwdefaults__ or {}).items()))
-        for read in _reads(value):
+        for read in reads_of(value):
             self.note(read.kind, read.name)
-            if read.kind in (GLOBAL, FREE):
-                self.reads.append(read)
+            self.reads.append(read)
             self.add(read.value)
         self._add_rules(value)
+        self._add_implementations(value)
+        self._current = caller
+
+    def _add_implementations(self, function: FunctionType) -> None:
+        if implementations.is_low_level(function):
+            raise CannotStore(f"{function.__qualname__} is implemented by Numba's low-level interface")
+        names = tuple(name for each in names_in(function.__code__) for name in each)
+        for found, options in (*implementations.of_function(function), *implementations.of_names(names)):
+            self.note("implementation")
+            self._add_options(found, options)
+            self.add(found)
+
+    def _add_options(self, function: Any, options: Mapping[str, Any]) -> None:
+        self.options.note_options(function, options)
+        for name, option in sorted(options.items()):
+            self.note(name)
+            self.add(option if not isinstance(option, set | dict) else tuple(sorted(map(str, option))))
 
     @_add.register
     def _(self, value: Dispatcher) -> None:
@@ -251,16 +283,17 @@ class _Walk:
         if identity is not None:
             self.note("derivative")
             self.functions[value.py_func] = None
+            caller, self._current = self._current, None  # derivatives do not pass options on
             self.add(identity)
+            self._add_rules(value)
+            self._current = caller
             return
         self.dispatchers.append(value)
         self.note("dispatcher", value._can_compile)
         if not value._can_compile:  # it has signatures in its declaration, of which the first that fits is called
             self.note(*(each.signature for each in value.overloads.values()))
         self.add(value._compiler.pipeline_class)
-        for name, option in sorted(value.targetoptions.items()):
-            self.note(name)
-            self.add(option if not isinstance(option, set | dict) else tuple(sorted(map(str, option))))
+        self._add_options(value.py_func, value.targetoptions)
         self.add(tuple(sorted(value.locals.items())))
         self.add(value.py_func)
         self._add_rules(value)
@@ -324,63 +357,18 @@ class _Walk:
                 self._add_rule(rule)
 
 
-def _reads(function: FunctionType) -> Iterator[Read]:
-    """What the names in a function stand for now; of attributes, whatever module has one of that name."""
-    names, attributes = _names_in(function.__code__)
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    modules: list[ModuleType] = []
-    for name, cell in cells.items():
-        try:
-            yield Read(FREE, name, function.__code__, cell.cell_contents)
-        except ValueError:  # not assigned yet
-            continue
-        if isinstance(cell.cell_contents, ModuleType):
-            modules.append(cell.cell_contents)
-    for name in names:
-        if name in function.__globals__:
-            value = function.__globals__[name]
-            yield Read(GLOBAL, name, function.__code__, value)
-            if isinstance(value, ModuleType):
-                modules.append(value)
-    for module in modules:
-        if is_of_library(module.__name__) or module.__name__ in _BUILTIN:
-            continue
-        for name in attributes:
-            if name in vars(module):
-                yield Read("attribute", f"{module.__name__}.{name}", function.__code__, vars(module)[name])
-                if isinstance(vars(module)[name], ModuleType) and vars(module)[name] not in modules:
-                    modules.append(vars(module)[name])
-
-
-def _name(value: Any) -> str:
-    return str(value.__name__)
+def _place_in_library(value: Any) -> str | None:
+    """Where a library has a value that has a name, as ``numpy.dot``; None where it is not there."""
+    name = getattr(value, "__name__", None)
+    for module in (getattr(value, "__module__", None), "numpy", "numpy.random"):
+        if is_of_library(module) and name and getattr(sys.modules.get(module), name, None) is value:
+            return f"{module}.{name}"
+    return None
 
 
 @lru_cache(maxsize=4096)
-def _names_in(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The global names and the attributes that code reads, in the functions within it as well."""
-    names, attributes = dict[str, None](), dict[str, None]()
-    for each in _codes(code):
-        for instruction in dis.get_instructions(each):
-            if instruction.opname in _GLOBALS:
-                names[instruction.argval] = None
-            elif instruction.opname in _ATTRIBUTES:
-                attributes[instruction.argval] = None
-        if "getattr" in each.co_names:
-            attributes.update(dict.fromkeys(constant for constant in each.co_consts if isinstance(constant, str)))
-    return tuple(names), tuple(attributes)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-@lru_cache(maxsize=4096)
-def _content(code: CodeType) -> bytes:
-    """Code as bytes, with its lines, which messages name."""
+def _content(code: CodeType, _file: str) -> bytes:
+    """Code as bytes, with its file and lines, which messages name; code is equal whatever its file."""
     return hashlib.sha256(marshal.dumps(code, 0)).digest()  # format 0: no references, which vary from run to run
 
 

@@ -1,53 +1,88 @@
-"""Were functions compiled earlier in this process with the values that their names have now?
+"""Is what this process compiled earlier what the fingerprint says: the same values, the same options?
 
-irad follows what Numba froze, while a fingerprint says what names stand for at present. Where the two differ, nothing
-is read from the disk and nothing is written to it.
+A fingerprint says what names stand for at present, and what another process would make of the program. Code that was
+compiled before a name changed, or under the options of another caller, is linked as it is. Where the two differ,
+nothing is read from the disk and nothing is written to it.
 """
 
 from __future__ import annotations
 
-from types import CodeType
+from collections.abc import Iterator
 from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, Read
+from irad.frontend.disk.fingerprint import CannotStore, Fingerprint
+from irad.frontend.disk.inheritance import comparable
+from irad.frontend.disk.names import Read, codes_in
 from irad.frontend.disk.stored import is_stored
-from irad.frontend.frozen.numba_names import Snapshot, has_names, is_data, is_of_library, token
-from irad.frontend.numba import private
+from irad.frontend.frozen import history
+from irad.frontend.frozen.history import Made
+from irad.frontend.frozen.numba_names import Place, Snapshot, has_names, is_of_library, token
 
 
-def check_frozen(found: Fingerprint) -> None:
+def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
     """Checks what was compiled of the functions of a fingerprint.
 
+    Args:
+        found: the fingerprint.
+        is_compiled: whether its own program is among that, and not only programs before it.
+
     Raises:
-        CannotStore: something was compiled with other values, or that cannot be told.
+        CannotStore: something was compiled otherwise, or that cannot be told.
     """
-    data = [read for read in found.reads if is_data(read.value)]
     for dispatcher in found.dispatchers:
-        if is_of_library(dispatcher.py_func.__module__):
-            continue
-        mine = [read for read in data if _is_in(read.code, dispatcher.py_func.__code__)]
-        for snapshot in _snapshots(dispatcher, mine, found):
-            for read in mine:
-                if not _agrees(snapshot, read):
-                    name = dispatcher.py_func.__qualname__
-                    raise CannotStore(f"{name} was compiled before {read.kind} {read.name} changed")
+        if not is_of_library(dispatcher.py_func.__module__):
+            _check_unnoted(dispatcher, found)
+    reads: dict[tuple[str, str, str], list[Read]] = {}
+    for read in found.reads:
+        reads.setdefault((read.kind, read.name, read.function.__code__.co_filename), []).append(read)
+    for function, owner, made in _compilations(found):
+        name = function.__qualname__
+        for place, tokens in made.tokens.items():
+            its = [read for read in reads.get((place.kind, place.name, place.file), ()) if _is_at(place, read)]
+            mine = [read for read in its if read.function is function] or its
+            if mine and not tokens <= {token(read.value, content=True) for read in mine}:
+                raise CannotStore(f"{name} was compiled before {place} changed")
+        expected = found.options.expected.get(owner)  # None: of a derivative
+        if expected and (comparable(made.options) not in expected or (len(expected) > 1 and not is_compiled)):
+            raise CannotStore(f"{name} was compiled under the options of another caller")
 
 
-def _snapshots(dispatcher: Dispatcher, reads: list[Read], found: Fingerprint) -> list[Snapshot]:
-    """What earlier compilations froze, by Numba and by irad."""
-    snapshots = [lowered.snapshot for lowered in private.shadow().all_lowered(dispatcher)]
+def note_loaded(function: Any, compiled: Any, found: Fingerprint) -> None:
+    """Notes what a specialisation from the disk was compiled with: it holds the code of what it calls."""
+    tokens: dict[Place, frozenset[object]] = {}
+    for read in found.reads:
+        code = read.function.__code__
+        place = Place(read.kind, read.name, code.co_filename, code.co_firstlineno)
+        tokens[place] = tokens.get(place, frozenset()) | {token(read.value, content=True)}
+    history.note(function, compiled, tokens)
+
+
+def _compilations(found: Fingerprint) -> Iterator[tuple[Any, Any, Made]]:
+    """What was compiled of functions that were followed, or are within one of these, which comes second."""
+    owners = {id(code): each for each in found.functions for code in codes_in(each.__code__)}
+    for function, made in history.compilations():
+        owner = function if function in found.functions else owners.get(id(function.__code__))
+        if owner is function or (owner is not None and owner.__code__ is not function.__code__):
+            yield function, owner, made
+
+
+def _check_unnoted(dispatcher: Dispatcher, found: Fingerprint) -> None:
+    """Refuses code that was compiled before irad was imported, or is from Numba's cache, unless nothing can differ."""
+    mine = [read for read in found.reads if read.function is dispatcher.py_func]
     name = dispatcher.py_func.__qualname__
     for compiled in dispatcher.overloads.values():
-        annotation = compiled.type_annotation
-        if has_names(annotation):
-            if any(_holds_array(read.value) for read in reads):
-                raise CannotStore(f"{name} was compiled earlier, and whether its global arrays changed is not known")
-            snapshots.append(Snapshot(annotation))
-        elif not is_stored(compiled) and (reads or not _is_of_one_file(dispatcher, found)):
-            raise CannotStore(f"machine code of {name} is from Numba's cache, and with which values is not known")
-    return snapshots
+        if is_stored(compiled) or history.is_noted(dispatcher.py_func, compiled.library):
+            continue
+        if not has_names(compiled.type_annotation):
+            if mine or not _is_of_one_file(dispatcher, found):
+                raise CannotStore(f"machine code of {name} is from Numba's cache, and with which values is not known")
+            continue
+        snapshot = Snapshot(compiled.type_annotation)
+        if snapshot.loose:
+            raise CannotStore(f"{name} was compiled before irad was imported, and with which values is not known")
+        history.note(dispatcher.py_func, compiled, snapshot.tokens)
 
 
 def _is_of_one_file(dispatcher: Dispatcher, found: Fingerprint) -> bool:
@@ -56,21 +91,8 @@ def _is_of_one_file(dispatcher: Dispatcher, found: Fingerprint) -> bool:
     return files <= {dispatcher.py_func.__code__.co_filename}
 
 
-def _agrees(snapshot: Snapshot, read: Read) -> bool:
-    expected = token(read.value, content=True)
-    lines = [line for *_, line in read.code.co_lines() if line]
-    first, last = read.code.co_firstlineno, max(lines, default=0)
-    return all(
-        tokens == frozenset({expected})
-        for place, tokens in snapshot.tokens.items()
-        if (place.kind, place.name, place.file) == (read.kind, read.name, read.code.co_filename)
-        and first <= place.line <= last
-    )
-
-
-def _is_in(code: CodeType, whole: CodeType) -> bool:
-    return code is whole or any(_is_in(code, each) for each in whole.co_consts if isinstance(each, CodeType))
-
-
-def _holds_array(value: Any) -> bool:
-    return (isinstance(value, tuple) and any(map(_holds_array, value))) or hasattr(value, "__array_interface__")
+def _is_at(place: Place, read: Read) -> bool:
+    """Whether a place is in the function that reads a name."""
+    code = read.function.__code__
+    lines = [line for each in codes_in(code) for *_, line in each.co_lines() if line]
+    return code.co_firstlineno <= place.line <= max(lines, default=0)

@@ -10,7 +10,6 @@ Method  Machine code refers to what is outside by symbol. Symbols of functions h
 from __future__ import annotations
 
 import ctypes
-import inspect
 import itertools
 import os
 import pickle
@@ -34,8 +33,9 @@ from irad.frontend import resident
 from irad.frontend.disk import files
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, module_and_name
 from irad.frontend.disk.surroundings import digest_of, surroundings
+from irad.frontend.frozen import history
 from irad.frontend.frozen.numba_names import is_of_library
-from irad.frontend.generated import is_generated
+from irad.frontend.generated import HOME, is_generated
 from irad.frontend.linkable import MARKER, Linkable
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.target import target_context
@@ -44,12 +44,14 @@ _LEAST, _SPAN = 10**12, 1 << 60
 _NUMBER: Final = re.compile(r"B\d+v(\d+)")
 _DYNAMIC: Final = "numba.dynamic.globals."
 _UNRESOLVED: Final = ".numba.unresolved$"
-_ADDRESS: Final = re.compile(r"inttoptr ?\(?i64 (\d+)")
-_INTEGER: Final = re.compile(r"\bi64 (\d{7,15})\b")
+_INTEGER: Final = re.compile(r"(?<![\w.$-])\d{5,15}(?![\w.])")
+"""Whatever could be an address: LLVM writes the type of an operand in front of the first one only."""
 _SIZE: Final = re.compile(r"[1-9]\d*")
 _ARRAY_EXPRESSION: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_array_expr_")
 """What Numba makes of an expression of arrays, a function of its own."""
-_OF_NUMBA: Final = ("numba_", "NRT_", "Py", "_Py", "llvm.")
+_GENERATED: Final = f"_ZN13_3cdynamic_3e{mangle_identifier(HOME)}"
+_WITHIN: Final = mangle_identifier("<locals>")
+_OF_NUMBA: Final = ("numba_", "_numba_hashsecret_", "NRT_", "Py", "_Py", "llvm.")
 _LEAST_ADDRESS: Final = 1 << 12
 _IN_PYTHON: Final = re.compile(r'c"(irad\.[\w.]+)\\00"')
 _FREE_OF_PROCESS: Final = ("irad.frontend.calls.kept", "irad.frontend.pointers")
@@ -57,17 +59,20 @@ _FREE_OF_PROCESS: Final = ("irad.frontend.calls.kept", "irad.frontend.pointers")
 of failures behind pointers are given when it runs, by tables that it knows by symbols.
 """
 _RESULT: Final[Any] = CompileResult
-_apart: Final[set[int]] = set()
-"""The processes, this one and those that it was forked from, in which functions are numbered apart."""
+_apart: Final[list[bool]] = []
 
 
 def number_apart() -> None:
     """From now on, Numba numbers the functions that it compiles in a way of this process's own."""
-    if not _apart and hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=number_apart)
-    if os.getpid() not in _apart:
-        _apart.add(os.getpid())
-        FunctionIdentity._unique_ids = itertools.count(_LEAST + secrets.randbelow(_SPAN))
+    if not _apart:
+        _apart.append(True)
+        _start_anew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_start_anew)
+
+
+def _start_anew() -> None:
+    FunctionIdentity._unique_ids = itertools.count(_LEAST + secrets.randbelow(_SPAN))
 
 
 def dumped(compiled: Any, found: Fingerprint) -> bytes:
@@ -158,7 +163,7 @@ def _check_addresses(text: str) -> None:
         if module not in _FREE_OF_PROCESS:
             raise CannotStore(f"it calls {module}, which knows objects of this process by numbers")
     mapped = tuple(_mapped())
-    for number in itertools.chain(_ADDRESS.findall(text), _INTEGER.findall(text)):
+    for number in set(_INTEGER.findall(text)):
         if any(start <= int(number) < end for start, end in mapped):
             raise CannotStore(f"it has an address of this process, {int(number):#x}")
 
@@ -184,18 +189,17 @@ def _check_outside(module: Any, support: Iterable[str]) -> None:
 def _check_overloads(library: Any, found: Fingerprint) -> None:
     """Refuses functions of users that were compiled and that the fingerprint does not cover."""
     linked = _linked(library)
-    derivatives = [each for each in linked if isinstance(each, Linkable)]
-    differentiated = (function for each in derivatives for function in each.functions if callable(function))
-    generated = (function for function in differentiated if is_generated(inspect.unwrap(function)))
-    known = {_symbol_of(each) for each in (*found.functions, *generated)}
-    symbols = {symbol for each in derivatives for symbol in each.program_symbols}
+    wrappers = (function for function, _ in history.compilations() if is_generated(function))
+    known = {_symbol_of(each) for each in (*found.functions, *wrappers)}
+    symbols = {symbol for each in linked if isinstance(each, Linkable) for symbol in each.program_symbols}
     for each in linked:
         if not isinstance(each, Linkable):
             symbols.update(function.name for function in each.get_defined_functions())
     for symbol in sorted(symbols):
         name, module = _function_of(symbol)
-        is_covered = name is None or name in known or is_of_library(module)
-        if not (is_covered or _ARRAY_EXPRESSION.match(symbol)):
+        outer = "" if name is None else name.partition(_WITHIN)[0]  # its code is part of what it is in
+        is_covered = name is None or name in known or outer in known or is_of_library(module)
+        if not (is_covered or symbol.startswith(_GENERATED) or _ARRAY_EXPRESSION.match(symbol)):
             raise CannotStore(f"it calls {symbol}, which is not found from the names in it")
 
 

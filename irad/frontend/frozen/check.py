@@ -16,7 +16,7 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 
 from irad.errors import ChangedProgramError, SourceLocation
-from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen import history, numba_compare
 from irad.frontend.frozen.numba_flags import inherited
 from irad.frontend.frozen.numba_follow import Reads
 from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_library
@@ -51,6 +51,8 @@ class Lowered:
         self._options = inherited(made)
         self.snapshot = Snapshot(made.type_annotation)
         self._is_library = is_of_library(owner.py_func.__module__)
+        if not self._is_library:
+            history.note(inspect.unwrap(owner.py_func), made, self.snapshot.tokens)
         self._verified: Callable[[], object] = lambda: None
         self.callback: Any = None
         self.is_implementation = False
