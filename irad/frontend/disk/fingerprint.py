@@ -375,4 +375,5 @@ def _content(code: CodeType, _file: str) -> bytes:
 def module_and_name(function: Callable[..., Any]) -> str:
     """What Numba's symbols name a function by."""
     found = inspect.unwrap(function)
-    return f"{found.__module__}.{found.__qualname__}"
+    module = found.__module__ if found.__module__ in sys.modules else "<dynamic>"
+    return f"{module}.{found.__qualname__}"

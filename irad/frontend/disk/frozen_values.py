@@ -26,7 +26,7 @@ def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
 
     Args:
         found: the fingerprint.
-        is_compiled: whether its own program is among that, and not only programs before it.
+        is_compiled: whether its own program is among that, of which the options are as in any other process.
 
     Raises:
         CannotStore: something was compiled otherwise, or that cannot be told.
@@ -45,7 +45,7 @@ def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
             if mine and not tokens <= {token(read.value, content=True) for read in mine}:
                 raise CannotStore(f"{name} was compiled before {place} changed")
         expected = found.options.expected.get(owner)  # None: of a derivative
-        if expected and (comparable(made.options) not in expected or (len(expected) > 1 and not is_compiled)):
+        if not is_compiled and expected and expected != {comparable(made.options)}:
             raise CannotStore(f"{name} was compiled under the options of another caller")
 
 

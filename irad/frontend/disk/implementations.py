@@ -8,6 +8,7 @@ Limit   Code by Numba's low-level interface (`lower_builtin`) is not found: a fu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any, Final
@@ -16,6 +17,10 @@ from numba.core import types
 from numba.core.typing.templates import builtin_registry
 
 from irad.frontend.frozen.numba_names import is_of_library
+from irad.frontend.generated import is_generated
+
+_WITHOUT_NAME: Final = frozenset(dir(operator))
+"""Called by operators. What is not put in line Numba gives a symbol, by which `stored` finds it."""
 
 
 class _Table:
@@ -39,15 +44,19 @@ class _Table:
         self._seen = [len(functions), len(attributes)]
 
     def _named(self, name: str, templates: Iterable[Any]) -> None:
-        mine = [each for each in templates if not is_of_library(getattr(_implementation(each), "__module__", "numba"))]
-        if mine:
-            self._by_name.setdefault(name, []).extend(mine)
+        for template in templates:
+            found = _implementation(template)
+            if found is None or is_of_library(found.__module__) or is_generated(found):
+                continue
+            self._by_name.setdefault(name, []).append(template)
+            if name in _WITHOUT_NAME and not template._inline.is_never_inline:
+                self._by_name.setdefault("", []).append(template)
 
     def of_function(self, value: object) -> list[Any]:
         return self._templates.get(id(value), [])
 
     def of_names(self, names: Iterable[str]) -> Iterator[Any]:
-        for name in names:
+        for name in ("", *names):
             yield from self._by_name.get(name, ())
 
 

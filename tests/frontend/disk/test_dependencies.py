@@ -1,0 +1,179 @@
+"""What a derivative on the disk depends on that is not in plain sight: rules, overloads, what was compiled before."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irad
+from irad.frontend.disk import stored
+from irad.frontend.disk.fingerprint import CannotStore
+
+STORED = irad.Options(cache=True)
+HEAD = "from numba import njit\nimport numpy as np\nimport irad\n"
+NAMES = ("caller_of_a_test", "helper_of_a_test")
+Load = Callable[..., Any]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Writes two modules, the second imported by the first as ``helper``, and imports them anew."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def load(caller: str, helper: str, **changed: object) -> Any:
+        for name in NAMES:
+            sys.modules.pop(name, None)
+        texts = (f"import {NAMES[1]} as helper\nfrom {NAMES[1]} import *\n{caller}", helper)
+        for name, text in zip(NAMES, texts, strict=True):
+            for old, new in changed.items():
+                text = text.replace(f"<{old}>", str(new))
+            (tmp_path / f"{name}.py").write_text(HEAD + text, encoding="utf-8")
+        importlib.invalidate_caches()
+        return importlib.import_module(NAMES[0])
+
+    yield load
+    for name in NAMES:
+        sys.modules.pop(name, None)
+
+
+def slope(function: Any, *more: Any, make: Any = irad.grad) -> tuple[Any, bool]:
+    """The derivative at 1.5, and whether it came from the disk."""
+    derivative = make(function, options=STORED)
+    return derivative(1.5, *more), sum(derivative.stats.cache_hits.values()) == 1
+
+
+F = "@njit\ndef f(x): return g(x) * x\n"
+
+
+def test_overload_in_line(load: Load) -> None:
+    overload = """
+from numba.extending import overload
+def g(x): return x
+@overload(g, inline="always")
+def implemented(x):
+    return lambda x: <factor> * x
+"""
+    assert slope(load(F, overload, factor=3.0).f) == (9.0, False)
+    assert slope(load(F, overload, factor=4.0).f) == (12.0, False)
+    assert slope(load(F, overload, factor=3.0).f) == (9.0, True)
+
+
+def test_low_level_implementations_are_refused(load: Load, caplog: pytest.LogCaptureFixture) -> None:
+    low = """
+from numba import types
+from numba.extending import lower_builtin, type_callable
+def g(x): return x
+@type_callable(g)
+def typed(context):
+    return lambda x: types.float64
+@lower_builtin(g, types.float64)
+def lowered(context, builder, signature, arguments):
+    return builder.fmul(arguments[0], arguments[0].type(3.0))
+"""
+    with caplog.at_level(logging.DEBUG, "irad.cache"):
+        assert slope(load(F, low).f) == (9.0, False)
+    assert "low-level" in caplog.text
+
+
+RULE = """
+from irad.rules import AugmentedReturn
+@njit
+def g(x): return x * x
+@njit
+def helped(x): return <factor> * x
+@irad.rules.augmented_primal(g)
+def _augmented(config, x): return AugmentedReturn(x.value * x.value, None, x.value)
+@irad.rules.reverse(g)
+def _reverse(config, cotangent, tape, x): return (cotangent * helped(tape),)
+"""
+
+
+def test_rules_are_stored_and_followed(load: Load) -> None:
+    assert slope(load(F, RULE, factor=10.0).f) == (1.5**2 + 10.0 * 1.5**2, False)
+    assert slope(load(F, RULE, factor=11.0).f) == (1.5**2 + 11.0 * 1.5**2, False)
+    assert slope(load(F, RULE, factor=10.0).f) == (1.5**2 + 10.0 * 1.5**2, True)
+
+
+def test_rules_for_derivatives(load: Load) -> None:
+    cube = "@njit\ndef cube(x): return x * x * x\ng = irad.grad(cube)\n<rule>\n"
+    assert slope(load(F, cube, rule="").f) == (27 / 4 * 3, False)
+    assert slope(load(F, cube, rule="irad.rules.inactive(g)").f) == (27 / 4, False)
+
+
+def test_attributes_that_changed(load: Load) -> None:
+    module = load("@njit\ndef f(x): return helper.C * x * x\n", "C = <value>\n", value=2.0)
+    assert slope(module.f) == (6.0, False)
+    module.helper.C = 7.0
+    assert slope(module.f, make=irad.value_and_grad) == ((4.5, 6.0), False)
+    module = load("@njit\ndef f(x): return helper.C * x * x\n", "C = <value>\n", value=7.0)
+    assert slope(module.f, make=irad.value_and_grad) == ((15.75, 21.0), False)
+
+
+def test_names_given_to_getattr(load: Load) -> None:
+    text = "NAME = 'C'\n@njit\ndef f(x): return getattr(helper, NAME) * x * x\n"
+    assert slope(load(text, "C = <value>\n", value=2.0).f) == (6.0, False)
+    assert slope(load(text, "C = <value>\n", value=7.0).f) == (21.0, False)
+
+
+def test_values_frozen_in_what_only_overloads_reach(load: Load) -> None:
+    text = F + "@njit\ndef other(x): return g(x)\n"
+    helper = "from numba.extending import register_jitable\nC = <value>\n@register_jitable\ndef g(x): return C * x\n"
+    module = load(text, helper, value=2.0)
+    assert slope(module.other) == (2.0, False)
+    module.helper.C = 7.0
+    assert slope(module.f) == (6.0, False)
+    assert slope(load(text, helper, value=7.0).f) == (21.0, False)
+
+
+def test_code_from_the_disk_has_the_values_it_was_compiled_with(load: Load) -> None:
+    text = "@irad.jit(cache=True)\ndef f(x): return g(x) * x\n"
+    helper = "C = <value>\n@irad.jit(cache=True)\ndef g(x): return C * x\n"
+    assert load(text, helper, value=2.0).helper.g(1.5) == 3.0
+    module = load(text, helper, value=2.0)
+    assert module.helper.g(1.5) == 3.0
+    module.helper.C = 7.0
+    assert module.f(1.5) == 4.5
+    assert load(text, helper, value=7.0).f(1.5) == 15.75
+
+
+def test_options_of_the_first_caller(load: Load) -> None:
+    text = "@irad.jit(cache=True)\ndef f(x): return g(x) * 2\n"
+    helper = "@njit\ndef g(x): return 1.0 / x\n"
+    module = load(text, helper)
+    with pytest.raises(ZeroDivisionError):
+        module.helper.g(0.0)
+    assert module.f(1.0) == 2.0
+    assert load(text, helper).f(0.0) == np.inf
+
+
+def test_what_programs_usually_use_is_stored(load: Load) -> None:
+    text = """
+from numpy import dot
+from numpy.random import normal
+@njit
+def f(x, generator, part):
+    table = {"a": dot(np.ones(2), np.ones(2)) * x, "b": 0.0 * normal()}
+    return table["a"] * x + 0.0 * generator.random() + table["b"] + 0.0 * np.ones(3)[part].sum()
+"""
+    more = (np.random.default_rng(0), slice(0, 2))
+    assert slope(load(text, "").f, *more) == (6.0, False)
+    assert slope(load(text, "").f, *more) == (6.0, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["phi i64 [ {}, %a ], [ 0, %b ]", "add i64 %x, {}", "store ptr inttoptr (i64 {} to ptr)"]
+)
+def test_addresses_are_noticed_wherever_they_are(text: str) -> None:
+    memory = ctypes.create_string_buffer(16)
+    with pytest.raises(CannotStore, match="address of this process"):
+        stored._check_addresses(text.format(ctypes.addressof(memory) + 8))
+    stored._check_addresses(text.format(10**6))
