@@ -1,14 +1,17 @@
 """Files of compiled code: found by fingerprint, written as a whole, checked when they are read.
 
 A file is never changed. Its name says which specialisation it is of, and its fingerprint; so writers do not disturb
-each other, and of several versions of a function each has its own. Of one specialisation a few are kept.
+each other, and of several versions of a function each has its own. Versions that are not in use are removed in the end:
+closures of a factory, and derivatives by different arguments, are versions of one specialisation, too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +21,8 @@ from numba.core.caching import CompileResultCacheImpl
 _MAGIC: Final = b"irad 1\n"
 _SUFFIX: Final = ".irad"
 _KEPT: Final = 8
+_IN_USE: Final = 24 * 3600 * 10**9
+"""For how many nanoseconds a version counts as in use after it was read."""
 
 
 def folder_of(function: Callable[..., Any]) -> Path | None:
@@ -52,6 +57,8 @@ def read(path: Path) -> bytes | None:
     content = data[start:]
     if data[:start] != _MAGIC + hashlib.sha256(content).digest():
         return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
     return content
 
 
@@ -71,12 +78,14 @@ def write(path: Path, content: bytes) -> bool:
 
 
 def _drop_oldest(path: Path) -> None:
-    """Removes the oldest files of a specialisation; others may do the same at the same time."""
-    group = path.name.rsplit(".", 2)[0]
+    """Removes old files of a specialisation; others may do the same at the same time."""
+    group, recent = path.name.rsplit(".", 2)[0], time.time_ns() - _IN_USE
     found = []
     for each in path.parent.glob(f"{group}.*{_SUFFIX}"):
         with contextlib.suppress(OSError):
             found.append((each.stat().st_mtime_ns, each))
-    for _, each in sorted(found)[:-_KEPT]:
+    for used, each in sorted(found)[:-_KEPT]:
+        if used > recent:
+            return
         with contextlib.suppress(OSError):
             each.unlink()

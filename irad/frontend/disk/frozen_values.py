@@ -39,6 +39,8 @@ def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
         reads.setdefault((read.kind, read.name, read.function.__code__.co_filename), []).append(read)
     for function, owner, made in _compilations(found):
         name = function.__qualname__
+        if made.code is not function.__code__:
+            raise CannotStore(f"{name} was compiled before its code was replaced")
         for place, tokens in made.tokens.items():
             its = [read for read in reads.get((place.kind, place.name, place.file), ()) if _is_at(place, read)]
             mine = [read for read in its if read.function is function] or its

@@ -52,7 +52,7 @@ class Lowered:
         self.snapshot = Snapshot(made.type_annotation)
         self._is_library = is_of_library(owner.py_func.__module__)
         if not self._is_library:
-            history.note(inspect.unwrap(owner.py_func), made, self.snapshot.tokens)
+            history.note(owner.py_func, made, self.snapshot.tokens)
         self._verified: Callable[[], object] = lambda: None
         self.callback: Any = None
         self.is_implementation = False

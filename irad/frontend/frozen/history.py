@@ -6,10 +6,10 @@ their attributes, and implementations of overloads are in no table. So each comp
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, Final
 
 from numba.core.compiler import CompileResult
@@ -27,11 +27,13 @@ class Made:
         library: a reference to the code.
         tokens: what stands for the values of names, by place.
         options: those that were taken from a caller, or could have been.
+        code: of the function.
     """
 
     library: weakref.ref[Any]
     tokens: Mapping[Place, frozenset[object]]
     options: Mapping[str, object]
+    code: CodeType
 
 
 _made: Final[weakref.WeakKeyDictionary[Any, list[Made]]] = weakref.WeakKeyDictionary()
@@ -40,7 +42,7 @@ _made: Final[weakref.WeakKeyDictionary[Any, list[Made]]] = weakref.WeakKeyDictio
 def note(function: Any, compiled: CompileResult, tokens: Mapping[Place, frozenset[object]]) -> None:
     """Notes a compilation of a Python function."""
     known = [each for each in _made.get(function, ()) if each.library() is not None]
-    _made[function] = [*known, Made(weakref.ref(compiled.library), tokens, inherited(compiled))]
+    _made[function] = [*known, Made(weakref.ref(compiled.library), tokens, inherited(compiled), function.__code__)]
 
 
 def compilations() -> Iterator[tuple[Any, Made]]:
@@ -51,11 +53,11 @@ def compilations() -> Iterator[tuple[Any, Made]]:
 
 def is_noted(function: Any, library: object) -> bool:
     """Whether some machine code of a function was compiled since irad is here."""
-    return any(each.library() is library for each in _made.get(inspect.unwrap(function), ()))
+    return any(each.library() is library for each in _made.get(function, ()))
 
 
 def _note_specialisation(dispatcher: Any, compiled: CompileResult) -> None:
-    function = inspect.unwrap(dispatcher.py_func)
+    function = dispatcher.py_func
     if has_names(compiled.type_annotation) and not is_of_library(function.__module__):
         note(function, compiled, Snapshot(compiled.type_annotation).tokens)
 

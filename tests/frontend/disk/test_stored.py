@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import math
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler import Compiler
 
 import irad
-from irad.frontend.disk import surroundings
+from irad.frontend.disk import files, surroundings
 
 MODEL = """
 import irad
@@ -261,12 +262,16 @@ def test_reason_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "come from no file" in caplog.text
 
 
-def test_temporary_files_do_not_stay(load: Any, tmp_path: Path) -> None:
-    for power in range(2, 13):
-        slope(load(power=power).closed)
-    found = [path.name for path in (tmp_path / "__pycache__").glob("irad.*closed*")]
-    assert len(found) == 8
-    assert all(name.endswith(".irad") for name in found)
+def test_old_files_are_removed_unless_they_are_in_use(tmp_path: Path) -> None:
+    paths = [files.path_in(tmp_path, "model.f", "(float64,)", f"{number:032}") for number in range(12)]
+    for path in paths[:11]:
+        assert files.write(path, b"code")
+    assert sorted(tmp_path.iterdir()) == paths[:11]
+    for number, path in enumerate(paths[:11]):
+        os.utime(path, (number, number))
+    assert files.read(paths[0]) == b"code"
+    assert files.write(paths[11], b"code")
+    assert sorted(tmp_path.iterdir()) == [paths[0], *paths[5:]]
 
 
 def test_limits_of_tapes_keep_their_messages(load: Any, caplog: pytest.LogCaptureFixture) -> None:
