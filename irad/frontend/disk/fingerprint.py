@@ -6,8 +6,8 @@ Output  `Fingerprint`: a digest that is the same in every process in which compi
 Method  From a function to what its global names, closure cells and attributes of modules stand for, and on. More may
         be followed than Numba would call; what is of an unknown kind has no digest (`CannotStore`), so nothing that
         matters is left out.
-Limit   Implementations of overloads are not found from the functions that they are for: `stored` looks for them in what
-        was compiled. What `numba`, `numpy`, `scipy` and irad define is known by their versions.
+Limit   Implementations of operators are not found from the code that uses them: `stored` looks for them in what was
+        compiled. What `numba`, `numpy`, `scipy` and irad define is known by their versions.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ def _place_in_library(value: Any) -> str | None:
     """Where a library has a value that has a name, as ``numpy.dot``; None where it is not there."""
     name = getattr(value, "__name__", None)
     for module in (getattr(value, "__module__", None), "numpy", "numpy.random"):
-        if is_of_library(module) and name and getattr(sys.modules.get(module), name, None) is value:
+        if module and is_of_library(module) and name and getattr(sys.modules.get(module), name, None) is value:
             return f"{module}.{name}"
     return None
 

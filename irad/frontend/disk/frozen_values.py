@@ -37,12 +37,17 @@ def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
     reads: dict[tuple[str, str, str], list[Read]] = {}
     for read in found.reads:
         reads.setdefault((read.kind, read.name, read.function.__code__.co_filename), []).append(read)
+    lines = {read.function: _lines_of(read.function) for read in found.reads}
     for function, owner, made in _compilations(found):
         name = function.__qualname__
         if made.code is not function.__code__:
             raise CannotStore(f"{name} was compiled before its code was replaced")
         for place, tokens in made.tokens.items():
-            its = [read for read in reads.get((place.kind, place.name, place.file), ()) if _is_at(place, read)]
+            its = [
+                read
+                for read in reads.get((place.kind, place.name, place.file), ())
+                if place.line in lines[read.function]
+            ]
             mine = [read for read in its if read.function is function] or its
             if mine and not tokens <= {token(read.value, content=True) for read in mine}:
                 raise CannotStore(f"{name} was compiled before {place} changed")
@@ -71,7 +76,7 @@ def _compilations(found: Fingerprint) -> Iterator[tuple[Any, Any, Made]]:
 
 
 def _check_unnoted(dispatcher: Dispatcher, found: Fingerprint) -> None:
-    """Refuses code that was compiled before irad was imported, or is from Numba's cache, unless nothing can differ."""
+    """Refuses code that was compiled before irad was used, or is from Numba's cache, unless nothing can differ."""
     mine = [read for read in found.reads if read.function is dispatcher.py_func]
     name = dispatcher.py_func.__qualname__
     for compiled in dispatcher.overloads.values():
@@ -83,7 +88,7 @@ def _check_unnoted(dispatcher: Dispatcher, found: Fingerprint) -> None:
             continue
         snapshot = Snapshot(compiled.type_annotation)
         if snapshot.loose:
-            raise CannotStore(f"{name} was compiled before irad was imported, and with which values is not known")
+            raise CannotStore(f"{name} was compiled before irad was used, and with which values is not known")
         history.note(dispatcher.py_func, compiled, snapshot.tokens)
 
 
@@ -93,8 +98,6 @@ def _is_of_one_file(dispatcher: Dispatcher, found: Fingerprint) -> bool:
     return files <= {dispatcher.py_func.__code__.co_filename}
 
 
-def _is_at(place: Place, read: Read) -> bool:
-    """Whether a place is in the function that reads a name."""
-    code = read.function.__code__
-    lines = [line for each in codes_in(code) for *_, line in each.co_lines() if line]
-    return code.co_firstlineno <= place.line <= max(lines, default=0)
+def _lines_of(function: Any) -> range:
+    lines = [line for code in codes_in(function.__code__) for *_, line in code.co_lines() if line]
+    return range(function.__code__.co_firstlineno, max(lines, default=0) + 1)
