@@ -49,7 +49,7 @@ class _Table:
             if found is None or is_of_library(found.__module__) or is_generated(found):
                 continue
             self._by_name.setdefault(name, []).append(template)
-            if name in _WITHOUT_NAME and not template._inline.is_never_inline:
+            if name in _WITHOUT_NAME and not _is_called(template):
                 self._by_name.setdefault("", []).append(template)
 
     def of_function(self, value: object) -> list[Any]:
@@ -65,6 +65,11 @@ _TABLE: Final = _Table()
 
 def _implementation(template: Any) -> Any:
     return getattr(template, "_overload_func", None)
+
+
+def _is_called(template: Any) -> bool:
+    inline = getattr(template, "_inline", None)
+    return inline is None or bool(inline.is_never_inline)
 
 
 def of_function(function: object) -> list[tuple[Any, dict[str, Any]]]:
