@@ -63,6 +63,7 @@ from irad.passes.prepare.normal_form import prepare
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
+from irad.passes.reverse.distribute import distribute_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.unit import Unit
 
@@ -186,6 +187,12 @@ def _is_reversed_lane(unit: Unit) -> bool:
 
 def _is_reversed_kernel(unit: Unit) -> bool:
     return unit.program.request.host.is_shared and _is_reverse(unit) and not unit.everything
+
+
+def _may_distribute(made: GeneratedPair) -> bool:
+    request, is_reverse = made.program.request, _is_reverse(made)
+    is_plain = not (request.strict or request.watches or request.is_primal or request.host.is_shared)
+    return is_reverse and is_plain and not made.unit.everything
 
 
 def _is_watched(made: GeneratedPair) -> bool:
@@ -387,6 +394,11 @@ def _materialise(made: GeneratedPair) -> None:
     made.storage.carry_out(made.plan)
 
 
+def _distribute(made: GeneratedPair) -> None:
+    """Does the additions of innermost loops to shadows after the rest of them, so that LLVM makes vectors of both."""
+    distribute_additions(made.sweep)
+
+
 def _defer_frees(made: GeneratedPair) -> None:
     """Hands references to memory that the reverse sweep reads again to the arena."""
     defer_frees(made.augmented, made.augmented.kept & made.unit.effects.kept)
@@ -500,6 +512,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=_is_reverse, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan, applies=_is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=_is_reverse, changes=True),
+    Pass("reverse.distribute", PassStage.PAIR, _distribute, applies=_may_distribute, changes=True),
     Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=_is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
     Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=_is_reverse, changes=True),

@@ -23,7 +23,7 @@ from irad.ir.loops import LoopNest
 from irad.ir.module import Function, MetadataNode, Module
 from irad.ir.types import function_type
 from irad.ir.values import MetadataOperand
-from irad.passes.memory.objects import ObjectKind, PointsTo
+from irad.passes.memory.objects import ObjectKind, PointsTo, union
 
 _REST = -1  # in place of the index of an object that has no scope of its own
 _TAPE = ("tape", _REST)
@@ -51,6 +51,7 @@ class AliasScopes:
     lists: dict[tuple[int, ...], str] = field(default_factory=dict)
     groups: dict[tuple[str, int], Metadata] = field(default_factory=dict)
     used: set[tuple[str, int]] = field(default_factory=set)
+    _kinds: dict[tuple[str, int], str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.enabled:
@@ -82,6 +83,16 @@ class AliasScopes:
     def shadow(self, mask: int, lane: int = 0) -> Metadata:
         """Of an access of shadow memory."""
         return self._group(_shadow_kind(lane), mask)
+
+    def kind_of(self, metadata: Metadata) -> tuple[str, int] | None:
+        """What an access is of: "tape", "primal" or the shadow of a lane, and which objects; None if it is unknown."""
+        own = metadata.get("alias.scope")
+        if len(self._kinds) < len(self.groups):
+            for key, group in self.groups.items():
+                self._kinds.setdefault(key, group.get("alias.scope"))
+        found = [key for key, scope in self._kinds.items() if scope == own] if own is not None else []
+        kinds = {kind for kind, _ in found}
+        return (kinds.pop(), union(mask for _, mask in found)) if len(kinds) == 1 else None
 
     def _group(self, kind: str, mask: int) -> Metadata:
         if not self.enabled:

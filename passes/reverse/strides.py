@@ -1,0 +1,142 @@
+"""How much integers and addresses of a reversed loop grow from one iteration to the next.
+
+Input   the blocks of a loop of a reverse sweep, the slot of its iteration number.
+Output  `Strides`: by how much a value grows with the iteration, and its value in a given iteration, as code elsewhere.
+Method  sums, and products with what does not vary. What is loaded does not vary if its address does not, and the loop
+        leaves it alone: the tape, memory of the primal, slots that it does not store to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.ir import instructions as ir
+from irad.ir.builder import Builder
+from irad.ir.clone import clone_instruction
+from irad.ir.folding import signed
+from irad.ir.instructions import Instruction
+from irad.ir.module import Block, Function
+from irad.ir.types import I64, size_of
+from irad.ir.values import ConstantInt, Value
+from irad.passes.reverse.sweep import Sweep
+
+LINEAR: Final = "linear"
+"""The stride of what grows by the same in each iteration, by a number that is known when it runs."""
+
+Stride = int | str | None
+
+
+@dataclass(eq=False, slots=True)
+class Strides:
+    """Answers for one loop."""
+
+    counter: ir.Alloca
+    blocks: tuple[Block, ...]
+    sweep: Sweep
+    known: dict[Value, Stride] = field(default_factory=dict)
+    written: frozenset[Value] = field(init=False)
+    unchanged: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        insts = [inst for block in self.blocks for inst in block.instructions]
+        self.written = frozenset(inst.operands[1] for inst in insts if isinstance(inst, ir.Store))
+        shadows = (inst for inst in insts if isinstance(inst, ir.Store) and not isinstance(inst.operands[1], ir.Alloca))
+        kinds = [self.sweep.scopes.kind_of(inst.metadata) for inst in shadows]
+        keeps_primal = all(kind is not None and kind[0] != "primal" for kind in kinds)
+        self.unchanged = frozenset(("tape", "primal") if keeps_primal else ("tape",))
+
+    def of(self, value: Value) -> Stride:
+        """By how much a value grows with the iteration; None where that varies, or is not known."""
+        if not self.is_inside(value):
+            return 0
+        if value not in self.known:
+            self.known[value] = self._find(value)
+        return self.known[value]
+
+    def is_inside(self, value: Value) -> bool:
+        """Whether the loop computes a value."""
+        return isinstance(value, Instruction) and value.block in self.blocks
+
+    def _find(self, value: Value) -> Stride:
+        match value:
+            case ir.Load(operands=[pointer]) if pointer is self.counter:
+                return 1
+            case ir.Load(operands=[pointer]):
+                return 0 if value.is_plain and self.of(pointer) == 0 and self._stays(value, pointer) else None
+            case ir.Binary(opcode="add" | "sub" as opcode, operands=[a, b]) if value.type is I64:
+                return _sum(self.of(a), self.of(b), 1 if opcode == "add" else -1)
+            case ir.Binary(opcode="mul", operands=[a, b]) if value.type is I64:
+                return self._product(a, b)
+            case ir.GetElementPtr(operands=[base, index], source_type=type_) if index.type is I64:
+                return _sum(self.of(base), self.of(index), size_of(type_))
+            case ir.Binary() | ir.Cast() | ir.Select() | ir.ICmp() | ir.GetElementPtr():
+                return 0 if all(self.of(each) == 0 for each in value.operands) else None
+            case ir.CallSite(callee=Function(name=str(name))) if name.startswith(("llvm.smax.", "llvm.smin.")):
+                return 0 if all(self.of(each) == 0 for each in value.arguments) else None
+            case _:
+                return None
+
+    def _stays(self, load: ir.Load, pointer: Value) -> bool:
+        if isinstance(pointer, ir.Alloca):
+            return pointer not in self.written
+        kind = self.sweep.scopes.kind_of(load.metadata)
+        return kind is not None and kind[0] in self.unchanged
+
+    def _product(self, a: Value, b: Value) -> Stride:
+        one, other = self.of(a), self.of(b)
+        if one is None or other is None or (one != 0 and other != 0):
+            return None
+        if one == 0 and other == 0:
+            return 0
+        stride, factor = (one, b) if other == 0 else (other, a)
+        if isinstance(stride, int) and isinstance(factor, ConstantInt):
+            return _limited(stride * signed(factor))
+        return LINEAR
+
+    def emit(self, build: Builder, value: Value, iteration: Value, made: dict[Value, Value]) -> Value:
+        """A linear value in a given iteration, as code elsewhere.
+
+        Args:
+            build: where.
+            value: of the loop.
+            iteration: its number.
+            made: what has been made there for that iteration.
+        """
+        pending = [value]
+        while pending:
+            needed = pending[-1]
+            missing = [each for each in self._operands(needed) if self.is_inside(each) and each not in made]
+            if needed in made or not self.is_inside(needed):
+                pending.pop()
+            elif missing:
+                pending += missing
+            else:
+                made[needed] = iteration if self._is_counter(needed) else _copied(build, needed, made)
+        return made.get(value, value)
+
+    def _operands(self, value: Value) -> list[Value]:
+        return [] if self._is_counter(value) or not isinstance(value, Instruction) else value.operands
+
+    def _is_counter(self, value: Value) -> bool:
+        return isinstance(value, ir.Load) and value.operands[0] is self.counter
+
+
+def _copied(build: Builder, value: Value, made: dict[Value, Value]) -> Value:
+    assert isinstance(value, Instruction)
+    copy = clone_instruction(value, made)
+    build.insert(copy)
+    return copy
+
+
+def _sum(one: Stride, other: Stride, factor: int) -> Stride:
+    if one is None or other is None:
+        return None
+    if isinstance(one, int) and isinstance(other, int):
+        return _limited(one + factor * other)
+    return LINEAR
+
+
+def _limited(stride: int) -> Stride:
+    """Nothing that is reached in memory has a stride beyond this."""
+    return stride if abs(stride) < 1 << 40 else None
