@@ -99,10 +99,10 @@ class _Distribution:
         guard, chunk, part = (self._block(name) for name in ("guard", "chunk", "part"))
         self._enter_by(guard)
         build = Builder(guard)
-        last = build.load(types.I64, self.counter)
+        every = build.load(types.I64, self.counter)
         self._find_roots(build)
         fewest = const_int(types.I64, max([_FEWEST, *(each.spread + 1 for each in groups)]) - 1)
-        build.cond_br(self._check(build, last, fewest), chunk, found.body)
+        build.cond_br(self._check(build, every, fewest), chunk, found.body)
         build = Builder(chunk)
         top = build.load(types.I64, self.counter)
         most = const_int(types.I64, _CHUNK - 1)
@@ -110,8 +110,9 @@ class _Distribution:
         stop = build.sub(top, last)
         self._clear_margins(build, last)
         build.br(part)
-        copies = self._write_part(part, stop)
-        build = self._add_up(groups, copies[found.body], stop, last)
+        sums = self._block("sums")
+        copies = self._write_part(part, stop, sums)
+        build = self._add_up(groups, sums, stop, last)
         again = self._block("again")
         build.cond_br(build.icmp("eq", stop, const_int(types.I64, 0)), found.after, again)
         self._go_back(again, dict(copies), chunk)
@@ -189,10 +190,9 @@ class _Distribution:
     def _slot(self, build: Builder, buffer: _Buffer, index: Value) -> Value:
         return build.gep(_element(buffer), buffer.memory, [index], ("inbounds",))
 
-    def _write_part(self, part: Block, stop: Value) -> dict[Value, Value]:
+    def _write_part(self, part: Block, stop: Value, sums: Block) -> dict[Value, Value]:
         """Copies the loop; in place of the additions, what is to be added goes into the buffers."""
         found, copies = self.candidate, dict[Value, Value]()
-        copies[found.body] = part
         moved: set[Instruction] = set()
         for addition in found.additions:
             moved |= {addition.load, addition.store, *addition.load.users}
@@ -204,10 +204,9 @@ class _Distribution:
         index = build.add(build.sub(number, stop), const_int(types.I64, _MARGIN))
         for amount, buffer in self.buffers.items():
             build.store(copies.get(amount, amount), self._slot(build, buffer, index), align=_size(buffer))
-        back, sums = self._block("part.back"), self._block("sums")
+        back = self._block("part.back")
         build.cond_br(build.icmp("eq", number, stop), sums, back)
         self._keep_rolled(self._go_back(back, dict(copies), part))
-        copies[found.body] = sums
         return copies
 
     def _go_back(self, block: Block, copies: dict[Value, Value], target: Block) -> Instruction:

@@ -261,6 +261,8 @@ class _Slots:
                 self.now[slot] = inst
             case Store(operands=[value, ir.Alloca() as slot]):
                 self.now[slot] = value
+            case _:
+                pass
 
     def _resolved(self, value: Value) -> Value:
         """The value without what adds nothing."""

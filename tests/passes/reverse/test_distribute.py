@@ -37,7 +37,7 @@ def versions(second: str, offset: int = 8, summand: str = "%sum", **options: obj
 
 
 def test_neighbours_are_added_at_once():
-    assert versions(NEIGHBOUR) == ["guard", "chunk", "part", "part.back", "sums", "sum", "summed", "again"]
+    assert versions(NEIGHBOUR) == ["guard", "chunk", "part", "sums", "part.back", "sum", "summed", "again"]
 
 
 def test_what_lies_far_behind_has_a_loop_of_its_own():
