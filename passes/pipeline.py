@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from irad.ir.cfg import remove_unreachable_blocks
+from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import I64
 from irad.ir.values import const_int
@@ -192,7 +193,13 @@ def _is_reversed_kernel(unit: Unit) -> bool:
 def _may_distribute(made: GeneratedPair) -> bool:
     request, is_reverse = made.program.request, _is_reverse(made)
     is_plain = not (request.strict or request.watches or request.is_primal or request.host.is_shared)
-    return is_reverse and is_plain and not made.unit.everything
+    return is_reverse and is_plain and not made.unit.everything and _is_on_stack_once(made.unit)
+
+
+def _is_on_stack_once(unit: Unit) -> bool:
+    """Whether no recursion can have a function's frame on the stack many times: its buffers take some kilobytes."""
+    callees = (inst.callee for inst in unit.function.instructions() if isinstance(inst, CallSite))
+    return unit.variant.is_entry or all(isinstance(each, Function) and each.is_declaration for each in callees)
 
 
 def _is_watched(made: GeneratedPair) -> bool:

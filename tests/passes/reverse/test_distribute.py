@@ -59,3 +59,12 @@ def test_recurrences_are_left_alone():
     half = "%b = load double, ptr %q\n  %h = fmul double %sum, %a"
     assert versions(half, summand="%h") == []
     assert versions(NEIGHBOUR, summand="%a") != []
+
+
+def test_functions_that_may_call_themselves_keep_their_frames_small():
+    text = LOOP.format(second=NEIGHBOUR, offset=8, summand="%sum").replace(
+        "end:\n", "end:\n  %again = call i32 @f(ptr %r, ptr %e, ptr %x, ptr %y, i64 %n)\n"
+    )
+    entry, callee = generated(text, "scssc")
+    guards = [[b for b in made.pair[REVERSE].blocks if str(b.name).endswith(".guard")] for made in (entry, callee)]
+    assert [len(each) for each in guards] == [1, 0]
