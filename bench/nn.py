@@ -1,8 +1,8 @@
 """``python -m bench.nn``: value and gradient of functions of irad.nn against PyTorch on the CPU, in single precision.
 
 The cotangent of what a function returns is given: to PyTorch as such, to irad by a weighted sum in one loop. The
-gradient is with respect to all arguments of floats. The two take turns; median of the rounds, of CPU time where each has
-one thread, and of elapsed time where they have more: irad by a parallel loop over parts of the samples. Set
+gradient is with respect to all arguments of floats. The two take turns; median of the rounds, of CPU time where each
+has one thread, and of elapsed time where they have more: irad by a parallel loop over parts of the samples. Set
 ``OPENBLAS_NUM_THREADS=1``.
 """
 

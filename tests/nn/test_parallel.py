@@ -1,4 +1,4 @@
-"""Functions of irad.nn in a caller's parallel loop: the same value and gradient as in a plain one, for shared operands."""
+"""Functions of irad.nn in a caller's parallel loop: value and gradient of a plain one, for shared operands."""
 
 from __future__ import annotations
 
