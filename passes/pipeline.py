@@ -25,7 +25,7 @@ from irad.ir.values import const_int
 from irad.ir.verifier import verify
 from irad.passes.agreement.check import check_agreement
 from irad.passes.analysis.activity import find_activity
-from irad.passes.analysis.callees import returns_new
+from irad.passes.analysis.callees import callees_first, returns_new
 from irad.passes.analysis.deferrable_frees import keepable
 from irad.passes.analysis.effects import find_effects
 from irad.passes.analysis.liveness import live_blocks
@@ -242,16 +242,15 @@ def _normalise(module: Module) -> None:
 
 
 def _summarise_ruled(program: Program) -> None:
-    """Reads off the bodies of functions with a rule what they do to memory."""
+    """Reads off the bodies of functions with a rule what they do to memory, of those that others call first."""
     request = program.request
     signatures = match_signatures(program.module, request.signatures) if request.ruled else {}
-    for symbol, memory in request.ruled:
-        function = program.module.functions.get(symbol)
-        if function is not None and not function.is_declaration:
-            known = dict(zip(function.params, memory, strict=True))
-            new = returns_new(function, program.registry)
-            result = function.params[program.request.host.result]
-            summarise(function, known, program.registry, result, returns_new=new, signatures=signatures)
+    memory = dict(request.ruled)
+    for function in callees_first([f for f in program.module.defined_functions() if f.name in memory]):
+        known = dict(zip(function.params, memory[str(function.name)], strict=True))
+        new = returns_new(function, program.registry)
+        result = function.params[program.request.host.result]
+        summarise(function, known, program.registry, result, returns_new=new, signatures=signatures)
 
 
 def _flatten(program: Program) -> None:

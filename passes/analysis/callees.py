@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
@@ -69,6 +70,24 @@ def returns_new(function: Function, registry: Registry) -> bool:
     """Whether a user promised that the memory that a function returns is new."""
     rule = registry.lookup(function.name) if function.name is not None else None
     return isinstance(rule, ConstantParameters | PairRule) and rule.returns_new
+
+
+def callees_first(functions: Collection[Function]) -> list[Function]:
+    """Functions, each after those of them that it calls, itself or by way of others; unless they are recursive."""
+    ordered: list[Function] = []
+    seen: set[Function] = set()
+
+    def visit(function: Function) -> None:
+        if function not in seen:
+            seen.add(function)
+            for inst in function.instructions():
+                if isinstance(inst, CallSite) and isinstance(inst.callee, Function):
+                    visit(inst.callee)
+            ordered.append(function)
+
+    for each in functions:
+        visit(each)
+    return [each for each in ordered if each in functions]
 
 
 def effects_of(callee: Callee) -> Effects | None:
