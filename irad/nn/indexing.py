@@ -73,17 +73,20 @@ def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
         array([5., 0., 2.])
     """
     operation = _operation_of(op)
-    start = _start(operation, dst, src)
     width, indices = _width(src.shape), np.ascontiguousarray(idx).ravel()
-    _check_rows(src.shape[0], width, indices.size, _width(start.shape))
-    rows, out = np.ascontiguousarray(src).reshape(src.shape[0], width), start.reshape(start.shape[0], width)
+    rows = np.ascontiguousarray(src).reshape(src.shape[0], width)
     if operation > _MEAN:
-        return _fold(operation, out, rows, indices).reshape(start.shape)
+        start = _start(operation, dst, src)
+        _check_rows(src.shape[0], width, indices.size, _width(start.shape))
+        return _fold(operation, start.reshape(start.shape[0], width), rows, indices).reshape(start.shape)
+    total = _own(_start(operation, dst, src), dst)
+    _check_rows(src.shape[0], width, indices.size, _width(total.shape))
+    out = total.reshape(total.shape[0], width)
     if operation == _MEAN:
-        _add_at(out, _divided(rows, indices, start.shape[0]), indices, 1.0)
+        _add_at(out, _divided(rows, indices, out.shape[0]), indices, 1.0)
     else:
         _add_at(out, rows, indices, -1.0 if operation == _SUBTRACT else 1.0)
-    return start
+    return total
 
 
 @irad.rules.inactive
@@ -110,8 +113,18 @@ def _start(operation, dst, src):
 @overload(_start)
 def _compiled_start(operation, dst, src):
     if isinstance(dst, types.Array):
-        return lambda operation, dst, src: dst.copy()
+        return lambda operation, dst, src: np.ascontiguousarray(dst)
     return lambda operation, dst, src: np.full(with_size(src.shape, 0, dst), src.dtype.type(_NEUTRAL[operation]))
+
+
+def _own(start, dst):
+    """A copy where ``start`` may be the caller's array."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_own)
+def _compiled_own(start, dst):
+    return (lambda start, dst: start.copy()) if isinstance(dst, types.Array) else (lambda start, dst: start)
 
 
 @njit
@@ -246,43 +259,50 @@ def _fold(op, dst, src, indices):
 
 
 @njit(error_model="numpy")
-def _weights(op, dst, src, indices):
-    """The derivatives of each element of the result by what it is made of: of the destination, and of the source."""
+def _weights(op, dst, src, indices, of_dst, of_src):
+    """The derivatives of each element of the result by what it is made of: of the destination, and of the source.
+
+    What is not asked for is returned without having been filled.
+    """
     if op == _MULTIPLY:
-        return _weights_of_product(dst, src, indices)
+        return _weights_of_product(dst, src, indices, of_src)
     if op == _DIVIDE:
-        return _weights_of_quotient(dst, src, indices)
-    return _weights_of_extremum(_fold(op, dst, src, indices), dst, src, indices)
+        return _weights_of_quotient(dst, src, indices, of_src)
+    return _weights_of_extremum(_fold(op, dst, src, indices), dst, src, indices, of_dst, of_src)
 
 
 @njit(error_model="numpy")
-def _weights_of_product(dst, src, indices):
-    by_src, before, after = np.empty_like(src), dst.copy(), np.ones_like(dst)
-    for k in range(indices.size):
-        for j in range(src.shape[1]):
-            by_src[k, j] = before[indices[k], j]
-            before[indices[k], j] *= src[k, j]
+def _weights_of_product(dst, src, indices, of_src):
+    by_src, after = np.empty_like(src), np.ones_like(dst)
+    if of_src:
+        before = dst.copy()
+        for k in range(indices.size):
+            for j in range(src.shape[1]):
+                by_src[k, j] = before[indices[k], j]
+                before[indices[k], j] *= src[k, j]
     for k in range(indices.size - 1, -1, -1):
         for j in range(src.shape[1]):
-            by_src[k, j] *= after[indices[k], j]
+            if of_src:
+                by_src[k, j] *= after[indices[k], j]
             after[indices[k], j] *= src[k, j]
     return after, by_src
 
 
 @njit(error_model="numpy")
-def _weights_of_quotient(dst, src, indices):
+def _weights_of_quotient(dst, src, indices, of_src):
     by_src, divisor = np.empty_like(src), np.ones_like(dst)
     for k in range(indices.size):
         for j in range(src.shape[1]):
             divisor[indices[k], j] *= src[k, j]
-    for k in range(indices.size):
-        for j in range(src.shape[1]):
-            by_src[k, j] = -dst[indices[k], j] / divisor[indices[k], j] / src[k, j]
+    if of_src:
+        for k in range(indices.size):
+            for j in range(src.shape[1]):
+                by_src[k, j] = -dst[indices[k], j] / divisor[indices[k], j] / src[k, j]
     return dst.dtype.type(1.0) / divisor, by_src
 
 
 @njit(error_model="numpy")
-def _weights_of_extremum(out, dst, src, indices):
+def _weights_of_extremum(out, dst, src, indices, of_dst, of_src):
     by_dst, by_src = np.zeros_like(dst), np.zeros_like(src)
     counts = np.zeros(dst.shape, np.int64)
     for i in range(dst.shape[0]):
@@ -291,14 +311,16 @@ def _weights_of_extremum(out, dst, src, indices):
     for k in range(indices.size):
         for j in range(src.shape[1]):
             counts[indices[k], j] += src[k, j] == out[indices[k], j]
-    for i in range(dst.shape[0]):
-        for j in range(dst.shape[1]):
-            if dst[i, j] == out[i, j]:
-                by_dst[i, j] = 1.0 / counts[i, j]
-    for k in range(indices.size):
-        for j in range(src.shape[1]):
-            if src[k, j] == out[indices[k], j]:
-                by_src[k, j] = 1.0 / counts[indices[k], j]
+    if of_dst:
+        for i in range(dst.shape[0]):
+            for j in range(dst.shape[1]):
+                if dst[i, j] == out[i, j]:
+                    by_dst[i, j] = 1.0 / counts[i, j]
+    if of_src:
+        for k in range(indices.size):
+            for j in range(src.shape[1]):
+                if src[k, j] == out[indices[k], j]:
+                    by_src[k, j] = 1.0 / counts[indices[k], j]
     return by_dst, by_src
 
 
@@ -314,7 +336,7 @@ def _fold_augmented(config, op, dst, src, indices):
 @irad.rules.reverse(_fold)
 def _fold_reverse(config, cotangent, tape, op, dst, src, indices):
     if is_active(cotangent):
-        by_dst, by_src = _weights(op.value, tape[0], tape[1], tape[2])
+        by_dst, by_src = _weights(op.value, tape[0], tape[1], tape[2], is_active(dst), is_active(src))
         if is_active(dst):
             dst.shadow[:] += cotangent * by_dst
         if is_active(src):
@@ -327,7 +349,8 @@ def _fold_reverse(config, cotangent, tape, op, dst, src, indices):
 @irad.rules.forward(_fold)
 def _fold_forward(config, op, dst, src, indices):
     out = _fold(op.value, dst.value, src.value, indices.value)
-    by_dst, by_src = _weights(op.value, dst.value, src.value, indices.value)
+    of_dst, of_src = is_active(dst), is_active(src)
+    by_dst, by_src = _weights(op.value, dst.value, src.value, indices.value, of_dst, of_src)
     tangent = np.zeros_like(out)
     if is_active(dst):
         tangent += by_dst * dst.tangent
