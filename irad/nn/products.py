@@ -7,6 +7,7 @@ from numba import njit
 
 import irad
 from irad.nn.array import Array
+from irad.nn.blas import gemm
 from irad.rules import AugmentedReturn, is_active
 
 
@@ -49,38 +50,29 @@ def _sizes(a, b, transpose_a, transpose_b):
 
 
 @njit
-def _product(out, a, b, transpose_a, transpose_b):
-    """One product; BLAS takes care of what is transposed."""
-    if transpose_a and transpose_b:
-        np.dot(a.T, b.T, out)
-    elif transpose_a:
-        np.dot(a.T, b, out)
-    elif transpose_b:
-        np.dot(a, b.T, out)
-    else:
-        np.dot(a, b, out)
+def _put_products(out, a, b, transpose_a, transpose_b, keep):
+    """Adds the products to matrices times ``keep``; all to one where there is one."""
+    batch, m, k, n = _sizes(a, b, transpose_a, transpose_b)
+    for i in range(batch):
+        at_a, at_b, at_out = i % a.shape[0] * m * k, i % b.shape[0] * k * n, i % out.shape[0] * m * n
+        gemm(
+            *(transpose_a, transpose_b, m, n, k, 1.0, a, at_a, a.shape[2], b, at_b, b.shape[2]),
+            *(keep, out, at_out, n),
+        )
 
 
 @njit
 def _mul(a, b, transpose_a, transpose_b):
     batch, m, _, n = _sizes(a, b, transpose_a, transpose_b)
     out = np.empty((batch, m, n), a.dtype)
-    for i in range(batch):
-        _product(out[i], a[i % a.shape[0]], b[i % b.shape[0]], transpose_a, transpose_b)
+    _put_products(out, a, b, transpose_a, transpose_b, 0.0)
     return out
 
 
 @njit
 def _add_products(total, a, b, transpose_a, transpose_b):
     """Adds the products to matrices; to one where there is one."""
-    batch = max(a.shape[0], b.shape[0])
-    product = np.empty(total.shape[1:], total.dtype)
-    for i in range(batch):
-        _product(product, a[i % a.shape[0]], b[i % b.shape[0]], transpose_a, transpose_b)
-        target = total[i % total.shape[0]]
-        for row in range(product.shape[0]):
-            for column in range(product.shape[1]):
-                target[row, column] += product[row, column]
+    _put_products(total, a, b, transpose_a, transpose_b, 1.0)
 
 
 @njit
