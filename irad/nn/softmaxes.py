@@ -134,15 +134,18 @@ def _times_jacobian(y, v):
 
 
 @njit(error_model="numpy")
-def _add_times_jacobian(sum_, y, v):
-    """Adds that to an array, in place where rows are neighbours."""
+def _move_times_jacobian(sum_, y, v):
+    """Adds that to an array, and clears v: in one pass where rows are neighbours."""
     if y.shape[2] != 1:
         add_to(sum_, _times_jacobian(y, v))
+        v[:] = 0.0
         return
+    sum_rows, y_rows, v_rows = sum_.reshape(y.shape[:2]), y.reshape(y.shape[:2]), v.reshape(y.shape[:2])
     for i in range(y.shape[0]):
-        mean = inner_product(y[i, :, 0], v[i, :, 0])
+        mean = inner_product(y_rows[i], v_rows[i])
         for j in range(y.shape[1]):
-            sum_[i, j, 0] += y[i, j, 0] * (v[i, j, 0] - mean)
+            sum_rows[i, j] += y_rows[i, j] * (v_rows[i, j] - mean)
+            v_rows[i, j] = 0.0
 
 
 @njit
@@ -186,8 +189,9 @@ def _softmax_augmented(config, y, x):
 def _softmax_reverse(config, cotangent, tape, y, x):
     if is_active(y):
         if is_active(x):
-            _add_times_jacobian(x.shadow, tape, y.shadow)
-        y.shadow[:] = 0.0
+            _move_times_jacobian(x.shadow, tape, y.shadow)
+        else:
+            y.shadow[:] = 0.0
     return None, None
 
 
