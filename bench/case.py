@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 Size: TypeAlias = Literal["small", "medium", "full"]
+Gradient: TypeAlias = Callable[..., tuple[float, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,16 @@ class Case:
         make: makes the arguments; ``"small"`` is for the tests, where every entry is checked by finite differences;
             ``"full"`` is what the table shows.
         argnums: positions of the arguments whose gradient is asked for.
+        hand_opt: the same as ``hand`` with every means: other layouts, blocks, products of matrices, identities.
+        flops: of the arguments, how many additions and products ``hand`` needs, where that can be counted simply; a
+            division counts as one, and functions such as exp do not count.
     """
 
     name: str
     title: str
     primal: Callable[..., float]
-    hand: Callable[..., tuple[float, tuple[Any, ...]]]
+    hand: Gradient
     make: Callable[[Size], tuple[Any, ...]]
     argnums: tuple[int, ...]
+    hand_opt: Gradient | None = None
+    flops: Callable[..., float] | None = None

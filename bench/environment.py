@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("irad", "numba", "llvmlite", "numpy")
+PACKAGES = ("irad", "numba", "llvmlite", "numpy", "jax", "jaxlib", "torch", "autograd", "enzyme-ad")
 
 
 def describe() -> dict[str, object]:
@@ -22,7 +22,7 @@ def describe() -> dict[str, object]:
         "load": os.getloadavg()[0],
         "platform": platform.platform(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: found for name in PACKAGES if (found := _version(name)) is not None},
     }
 
 

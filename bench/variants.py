@@ -17,11 +17,14 @@ def make_variants(case: Case, *, with_irad: bool) -> dict[str, Callable[..., Any
     """Primal, hand-written adjoints and irad's gradient of a case, by the names of the report.
 
     The hand-written adjoint is compiled twice: as strictly as the primal, and with leave to reorder its sums, which is
-    what irad does with the sums of an adjoint. The faster one is the yardstick.
+    what irad does with the sums of an adjoint. The faster one is the yardstick; ``hand_opt``, where there is one, is
+    not.
     """
     variants: dict[str, Callable[..., Any]] = {"primal": case.primal}
     for name, flags in HAND_FLAGS.items():
         variants[name] = njit(error_model="numpy", fastmath=flags)(python_function(case.hand)) if flags else case.hand
+    if case.hand_opt is not None:
+        variants["hand_opt"] = case.hand_opt
     if with_irad:
         variants["irad"] = irad_gradient(case)
     return variants

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 Run = Callable[[], Any]
+Clock = Callable[[], int]
 
 SAMPLE_NS: Final = 10_000_000  # long against the resolution of the clock and the timing loop
 
@@ -33,7 +34,12 @@ class Timing:
 
 
 def time_interleaved(
-    runs: Mapping[str, Run], rounds: int, *, before: Run | None = None, sample_ns: int = SAMPLE_NS
+    runs: Mapping[str, Run],
+    rounds: int,
+    *,
+    before: Run | None = None,
+    sample_ns: int = SAMPLE_NS,
+    clock: Clock = time.thread_time_ns,
 ) -> dict[str, Timing]:
     """CPU time of each function, in turns, so that a slow moment of the machine meets all of them.
 
@@ -42,11 +48,12 @@ def time_interleaved(
         rounds: samples of each function; every round times all functions once.
         before: called before each call, and not timed: it puts back what the functions write.
         sample_ns: how long a sample takes at least.
+        clock: nanoseconds; of the thread that calls, unless another one is given: work on other threads is not seen.
 
     Returns:
-        One timing per name, ``rounds`` samples each, of the thread that calls: work on other threads is not seen.
+        One timing per name, ``rounds`` samples each.
     """
-    sample = _sample if before is None else _sampler(before)
+    sample = _sampler(clock) if before is None else _sampler_with(before, clock)
     repeats = {name: _calls_per_sample(run, sample, sample_ns) for name, run in runs.items()}
     samples: dict[str, list[float]] = {name: [] for name in runs}
     collecting = gc.isenabled()
@@ -62,25 +69,29 @@ def time_interleaved(
 
 
 def _calls_per_sample(run: Run, sample: Callable[[Run, int], float], sample_ns: int) -> int:
-    sample(run, 1)
+    if 1e9 * sample(run, 1) > 10 * sample_ns:
+        return 1
     return max(1, round(sample_ns / max(1.0, 1e9 * min(sample(run, 1) for _ in range(3)))))
 
 
-def _sample(run: Run, repeats: int) -> float:
-    start = time.thread_time_ns()
-    for _ in range(repeats):
-        run()
-    return (time.thread_time_ns() - start) / (1e9 * repeats)
+def _sampler(clock: Clock) -> Callable[[Run, int], float]:
+    def sample(run: Run, repeats: int) -> float:
+        start = clock()
+        for _ in range(repeats):
+            run()
+        return (clock() - start) / (1e9 * repeats)
+
+    return sample
 
 
-def _sampler(before: Run) -> Callable[[Run, int], float]:
+def _sampler_with(before: Run, clock: Clock) -> Callable[[Run, int], float]:
     def sample(run: Run, repeats: int) -> float:
         total = 0
         for _ in range(repeats):
             before()
-            start = time.thread_time_ns()
+            start = clock()
             run()
-            total += time.thread_time_ns() - start
+            total += clock() - start
         return max(total, 1) / (1e9 * repeats)
 
     return sample

@@ -7,9 +7,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from bench.__main__ import TOLERANCE
 from bench.case import Case, Size
 from bench.cases import BY_NAME, CASES
+from bench.harness.worker import TOLERANCE
 from bench.variants import irad_gradient, largest_error
 
 KINKED = {"asian-option", "cnn", "spline"}  # in a longer step a maximum switches, a point leaves its piece

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.__main__ import main, regressions
+from bench.__main__ import main
+from bench.harness.outcome import regressions
 
 
 def result(ratio: float | None, compile_ratio: float | None, spread: float = 0.0) -> dict:
