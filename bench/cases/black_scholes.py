@@ -72,6 +72,32 @@ def hand(spots, strikes, maturities, volatilities, rate):
     return total, (spots_bar, strikes_bar, maturities_bar, volatilities_bar, rate_bar)
 
 
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def hand_opt(spots, strikes, maturities, volatilities, rate):
+    """The formulas of the textbook: the terms with the normal density cancel, one exponential of two is enough."""
+    n = spots.size
+    spots_bar, strikes_bar = np.empty(n), np.empty(n)
+    maturities_bar, volatilities_bar = np.empty(n), np.empty(n)
+    rate_bar = 0.0
+    total = 0.0
+    for i in range(n):
+        spot, strike, maturity, volatility = spots[i], strikes[i], maturities[i], volatilities[i]
+        root = math.sqrt(maturity)
+        deviation = volatility * root
+        d1 = (math.log(spot / strike) + rate * maturity) / deviation + 0.5 * deviation
+        discount = math.exp(-rate * maturity)
+        cdf1 = 0.5 + 0.5 * math.erf(d1 * _ROOT_HALF)
+        expected = discount * (0.5 + 0.5 * math.erf((d1 - deviation) * _ROOT_HALF))
+        vega = spot * _DENSITY * math.exp(-0.5 * d1 * d1) * root
+        total += spot * cdf1 - strike * expected
+        spots_bar[i] = cdf1
+        strikes_bar[i] = -expected
+        maturities_bar[i] = 0.5 * volatility * vega / maturity + rate * strike * expected
+        volatilities_bar[i] = vega
+        rate_bar += maturity * strike * expected
+    return total, (spots_bar, strikes_bar, maturities_bar, volatilities_bar, rate_bar)
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """Options near the money, up to two years."""
     n = {"small": 9, "medium": 1_000, "full": 100_000}[size]
@@ -80,4 +106,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return spots, strikes, rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 0.5, n), 0.03
 
 
-CASE = Case("black-scholes", "Black-Scholes, 100,000 calls", total_price, hand, make, (0, 1, 2, 3, 4))
+CASE = Case("black-scholes", "Black-Scholes, 100,000 calls", total_price, hand, make, (0, 1, 2, 3, 4), hand_opt)

@@ -70,6 +70,10 @@ def hand(matrix):
     return 2.0 * total, (bar,)
 
 
+def flops(matrix):
+    return matrix.shape[0] ** 3
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """Positive definite; only the lower triangle is read."""
     n = {"small": 5, "medium": 30, "full": 100}[size]
@@ -77,4 +81,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return (factor @ factor.T + n * np.eye(n),)
 
 
-CASE = Case("cholesky", "log-determinant by Cholesky in place, n = 100", log_determinant, hand, make, (0,))
+CASE = Case("cholesky", "log-determinant by Cholesky in place, n = 100", log_determinant, hand, make, (0,), flops=flops)

@@ -71,6 +71,10 @@ def hand(initial, target, ratio, steps):
     return 0.5 * total, (initial_bar,)
 
 
+def flops(initial, target, ratio, steps):
+    return 2 * 7 * steps * (initial.shape[0] - 2) * (initial.shape[1] - 2)
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """Random fields; ``ratio`` is below the limit of stability, 1/4."""
     n, steps = {"small": (6, 5), "medium": (32, 50), "full": (128, 100)}[size]
@@ -78,4 +82,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return rng.standard_normal((n, n)), rng.standard_normal((n, n)), 0.2, steps
 
 
-CASE = Case("heat", "2-D heat equation, 128×128, 100 steps", loss, hand, make, (0,))
+CASE = Case("heat", "2-D heat equation, 128×128, 100 steps", loss, hand, make, (0,), flops=flops)

@@ -90,6 +90,10 @@ def hand(inner, outer, bias, sequence, target):
     return 0.5 * total, (inner_bar, outer_bar, bias_bar)
 
 
+def flops(inner, outer, bias, sequence, target):
+    return sequence.shape[0] * (6 * inner.size + 4 * outer.size)
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """Weights that keep the variance."""
     n, depth, width = {"small": (3, 2, 2), "medium": (20, 8, 8), "full": (100, 16, 32)}[size]
@@ -99,4 +103,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return inner, outer, rng.standard_normal(4 * width), rng.standard_normal((n, depth)), rng.standard_normal(width)
 
 
-CASE = Case("lstm", "LSTM, 100 steps, 16 inputs, width 32", loss, hand, make, (0, 1, 2))
+CASE = Case("lstm", "LSTM, 100 steps, 16 inputs, width 32", loss, hand, make, (0, 1, 2), flops=flops)

@@ -93,6 +93,10 @@ def hand(matrix, right, target):
     return 0.5 * total, (matrix_bar, y)
 
 
+def flops(matrix, right, target):
+    return 2 * right.size**3 // 3 + 5 * right.size**2
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """Normal entries: rows are exchanged in most steps."""
     n = {"small": 5, "medium": 30, "full": 100}[size]
@@ -100,4 +104,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return rng.standard_normal((n, n)), *rng.standard_normal((2, n))
 
 
-CASE = Case("lu", "system of 100 by LU with partial pivoting in place", loss, hand, make, (0, 1))
+CASE = Case("lu", "system of 100 by LU with partial pivoting in place", loss, hand, make, (0, 1), flops=flops)

@@ -59,6 +59,10 @@ def _through_tanh(activations, bar):
     return bias_bar
 
 
+def flops(w1, b1, w2, b2, w3, b3, inputs, targets):
+    return 2 * inputs.shape[0] * (2 * w1.size + 3 * w2.size + 3 * w3.size)
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """Standard normal inputs and targets, weights that keep the variance."""
     batch, width = {"small": (4, 3), "medium": (16, 32), "full": (64, 256)}[size]
@@ -69,4 +73,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return *layers, rng.standard_normal((batch, width)), rng.standard_normal((batch, width))
 
 
-CASE = Case("mlp", "Perceptron, 3 layers, batch 64, width 256, tanh", loss, hand, make, tuple(range(6)))
+CASE = Case("mlp", "Perceptron, 3 layers, batch 64, width 256, tanh", loss, hand, make, tuple(range(6)), flops=flops)

@@ -76,6 +76,14 @@ def test_irad_agrees(case: Case):
     assert largest_error(irad_gradient(case)(*args), case.hand(*args)) < TOLERANCE
 
 
+@pytest.mark.parametrize("size", get_args(Size))
+@pytest.mark.parametrize("case", [case for case in CASES if case.hand_opt is not None], ids=lambda c: c.name)
+def test_the_best_adjoint_agrees(case: Case, size: Size):
+    args = case.make(size)
+    assert case.hand_opt is not None
+    assert largest_error(case.hand_opt(*args), case.hand(*args)) < TOLERANCE
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_sizes(case: Case):
     numbers = [sum(np.size(arg) for arg in case.make(size)) for size in get_args(Size)]

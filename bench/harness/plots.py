@@ -1,0 +1,142 @@
+"""Pictures of result files: ``python -m bench.harness.plots RESULT.json... FOLDER``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from bench.case import Size
+from bench.harness.machine import least_seconds
+from bench.harness.processes import run_ceilings
+
+STYLES: Final = {
+    "irad": ("#d62728", "o"),
+    "hand_opt": ("#444444", "|"),
+    "jax": ("#1f77b4", "s"),
+    "torch": ("#ff7f0e", "^"),
+    "torch.compile": ("#8c564b", "v"),
+    "autograd": ("#2ca02c", "D"),
+    "enzyme": ("#9467bd", "P"),
+}
+OWN: Final = ("primal", "hand", "hand_opt", "irad")
+
+
+def draw(report: dict[str, Any], folder: Path) -> list[Path]:
+    """Draws what the result file has figures for, and returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for name, picture in (("ratios", _ratios), ("scaling", _scaling), ("ceilings", _ceilings)):
+        figure = picture(report)
+        if figure is not None:
+            drawn.append(folder / f"{name}.png")
+            figure.savefig(drawn[-1], dpi=120, bbox_inches="tight")
+            plt.close(figure)
+    return drawn
+
+
+def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """One report of several; a later one has the last word about a case, but keeps the ratios of other tools."""
+    cases: dict[str, dict[str, Any]] = {}
+    for report in reports:
+        for case in report["cases"]:
+            before = cases.get(case["name"], {"ratios": {}, "ratios_by_size": {}})
+            sizes = before["ratios_by_size"] | case["ratios_by_size"]
+            by_size = {size: before["ratios_by_size"].get(size, {}) | found for size, found in sizes.items()}
+            cases[case["name"]] = case | {"ratios": before["ratios"] | case["ratios"], "ratios_by_size": by_size}
+    return reports[-1] | {"cases": list(cases.values())}
+
+
+def _ratios(report: dict[str, Any]) -> Any:
+    cases = report["cases"]
+    figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.32 * len(cases)))
+    for tool, (colour, marker) in STYLES.items():
+        points = [(case["ratios"][tool], row) for row, case in enumerate(cases) if tool in case["ratios"]]
+        if points:
+            size = 110 if marker == "|" else 36
+            axes.scatter(*zip(*points, strict=True), s=size, c=colour, marker=marker, label=tool, zorder=3)
+    axes.axvline(1.0, color="black", linewidth=1.0)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(cases)), [case["name"] for case in cases])
+    axes.invert_yaxis()
+    axes.grid(axis="both", color="#dddddd", zorder=0)
+    axes.set_xlabel("time over that of the adjoint by hand (CPU time, one thread); left is faster")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure
+
+
+def _scaling(report: dict[str, Any]) -> Any:
+    """A panel for each case that was measured with several sizes."""
+    order = get_args(Size)
+    cases = [case for case in report["cases"] if len(case["ratios_by_size"]) > 1]
+    if not cases:
+        return None
+    columns = min(4, len(cases))
+    rows = -(-len(cases) // columns)
+    figure, panels = plt.subplots(
+        rows, columns, figsize=(3.0 * columns, 2.3 * rows), sharex=True, sharey=True, squeeze=False
+    )
+    for panel in panels.flat[len(cases) :]:
+        panel.set_visible(False)
+    for panel, case in zip(panels.flat, cases, strict=False):
+        found = case["ratios_by_size"]
+        for tool, (colour, marker) in STYLES.items():
+            points = [(order.index(s), found[s][tool]) for s in order if tool in found.get(s, {})]
+            if points:
+                panel.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=4, label=tool)
+        panel.axhline(1.0, color="black", linewidth=0.8)
+        panel.set_yscale("log")
+        panel.set_xticks(range(len(order)), order)
+        panel.set_title(case["name"], fontsize=9)
+        panel.grid(color="#dddddd")
+    pairs = [pair for panel in panels.flat for pair in zip(*panel.get_legend_handles_labels(), strict=True)]
+    labels = {label: line for line, label in pairs}
+    figure.legend(labels.values(), labels.keys(), loc="upper center", ncols=7, frameon=False, bbox_to_anchor=(0.5, 1.0))
+    figure.supylabel("time over that of the adjoint by hand", fontsize=9)
+    figure.tight_layout(rect=(0.0, 0.0, 1.0, 0.96 if rows > 1 else 0.85))
+    return figure
+
+
+def _ceilings(report: dict[str, Any]) -> Any:
+    """Times over the least that the machine's bandwidth and arithmetic allow."""
+    machine = report.get("machine")
+    cases = [case for case in report["cases"] if machine and least_seconds(case, machine)]
+    if not machine or not cases:
+        return None
+    figure, axes = plt.subplots(figsize=(8.0, 1.6 + 0.45 * len(cases)))
+    colours = {"primal": "#bbbbbb", "hand": "#7799bb", "hand_opt": "#444444", "irad": "#d62728"}
+    for place, name in enumerate(OWN):
+        bars = [
+            (row + 0.2 * (place - 1.5), _best(case, name) / least)
+            for row, case in enumerate(cases)
+            if name in case["seconds"] and (least := least_seconds(case, machine))
+        ]
+        if bars:
+            axes.barh(*zip(*bars, strict=True), height=0.2, color=colours[name], label=name, zorder=3)
+    axes.axvline(1.0, color="black", linewidth=1.0)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(cases)), [case["name"] for case in cases])
+    axes.invert_yaxis()
+    axes.grid(axis="x", color="#dddddd", zorder=0)
+    speed = f"{machine['bytes_per_second'] / 1e9:.1f} GB/s, {machine['flops_per_second'] / 1e9:.1f} GFLOP/s"
+    axes.set_xlabel(f"time over the least that the machine allows ({speed})")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure
+
+
+def _best(case: dict[str, Any], name: str) -> float:
+    return float(min(case["seconds"][variant] for variant in (name, f"{name} reassoc") if variant in case["seconds"]))
+
+
+if __name__ == "__main__":
+    *results, target = map(Path, sys.argv[1:])
+    everything = merged([json.loads(result.read_text()) for result in results])
+    everything.setdefault("machine", run_ceilings())
+    print(*draw(everything, target), sep="\n")
