@@ -26,7 +26,7 @@ STYLES: Final = {
     "autograd": ("#2ca02c", "D"),
     "enzyme": ("#9467bd", "P"),
 }
-OWN: Final = ("primal", "hand", "hand_opt", "irad")
+OWN: Final = {"primal": ("#aaaaaa", "o"), "hand": ("black", "x")} | {n: STYLES[n] for n in ("hand_opt", "irad")}
 
 
 def draw(report: dict[str, Any], folder: Path) -> list[Path]:
@@ -60,13 +60,12 @@ def _ratios(report: dict[str, Any]) -> Any:
     for tool, (colour, marker) in STYLES.items():
         points = [(case["ratios"][tool], row) for row, case in enumerate(cases) if tool in case["ratios"]]
         if points:
-            size = 110 if marker == "|" else 36
-            axes.scatter(*zip(*points, strict=True), s=size, c=colour, marker=marker, label=tool, zorder=3)
+            axes.scatter(*zip(*points, strict=True), s=_area(marker), c=colour, marker=marker, label=tool, zorder=3)
     axes.axvline(1.0, color="black", linewidth=1.0)
     axes.set_xscale("log")
     axes.set_yticks(range(len(cases)), [case["name"] for case in cases])
     axes.invert_yaxis()
-    axes.grid(axis="both", color="#dddddd", zorder=0)
+    axes.grid(color="#dddddd", zorder=0)
     axes.set_xlabel("time over that of the adjoint by hand (CPU time, one thread); left is faster")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
@@ -74,8 +73,8 @@ def _ratios(report: dict[str, Any]) -> Any:
 
 def _scaling(report: dict[str, Any]) -> Any:
     """A panel for each case that was measured with several sizes."""
-    order = get_args(Size)
     cases = [case for case in report["cases"] if len(case["ratios_by_size"]) > 1]
+    order = [size for size in get_args(Size) if any(size in case["ratios_by_size"] for case in cases)]
     if not cases:
         return None
     columns = min(4, len(cases))
@@ -110,25 +109,28 @@ def _ceilings(report: dict[str, Any]) -> Any:
     cases = [case for case in report["cases"] if machine and least_seconds(case, machine)]
     if not machine or not cases:
         return None
-    figure, axes = plt.subplots(figsize=(8.0, 1.6 + 0.45 * len(cases)))
-    colours = {"primal": "#bbbbbb", "hand": "#7799bb", "hand_opt": "#444444", "irad": "#d62728"}
-    for place, name in enumerate(OWN):
-        bars = [
-            (row + 0.2 * (place - 1.5), _best(case, name) / least)
+    figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.32 * len(cases)))
+    for name, (colour, marker) in OWN.items():
+        points = [
+            (_best(case, name) / least, row)
             for row, case in enumerate(cases)
             if name in case["seconds"] and (least := least_seconds(case, machine))
         ]
-        if bars:
-            axes.barh(*zip(*bars, strict=True), height=0.2, color=colours[name], label=name, zorder=3)
+        if points:
+            axes.scatter(*zip(*points, strict=True), s=_area(marker), c=colour, marker=marker, label=name, zorder=3)
     axes.axvline(1.0, color="black", linewidth=1.0)
     axes.set_xscale("log")
     axes.set_yticks(range(len(cases)), [case["name"] for case in cases])
     axes.invert_yaxis()
-    axes.grid(axis="x", color="#dddddd", zorder=0)
+    axes.grid(color="#dddddd", zorder=0)
     speed = f"{machine['bytes_per_second'] / 1e9:.1f} GB/s, {machine['flops_per_second'] / 1e9:.1f} GFLOP/s"
     axes.set_xlabel(f"time over the least that the machine allows ({speed})")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
+
+
+def _area(marker: str) -> int:
+    return 110 if marker == "|" else 36
 
 
 def _best(case: dict[str, Any], name: str) -> float:

@@ -23,11 +23,12 @@ from bench.variants import largest_error
 
 
 def test_a_small_run(tmp_path: Path):
-    file = tmp_path / "result.json"
+    file, old = tmp_path / "result.json", tmp_path / "old.json"
+    old.write_text(json.dumps({"cases": [{"name": "garch", "ratio": 1e-3, "compile_ratio": None, "spread": {}}]}))
     arguments = ["garch", "--size", "small", "--rounds", "3", "--no-compile", "--output", str(file)]
-    done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
-    assert "garch" in done.output
+    done = CliRunner().invoke(main, [*arguments, "--compare", str(old)])
+    assert done.exit_code == 1
+    assert "worse than before\ngarch: ratio" in done.output
     found = json.loads(file.read_text())
     [case] = found["cases"]
     assert set(case["seconds"]) == {"primal", "hand", "hand reassoc", "irad"}
