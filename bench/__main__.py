@@ -38,7 +38,7 @@ def _tools(context: click.Context, parameter: click.Parameter, value: str) -> tu
 @click.option("--irad/--no-irad", "with_irad", default=True, help="Measure irad, or the hand-written adjoints alone.")
 @click.option("--tools", default="", callback=_tools, help=f"Also measure, by commas: {', '.join(TOOLS)}; or all.")
 @click.option("--compile/--no-compile", "with_compile_times", default=True, help="Measure compile times.")
-@click.option("--limit", default=300.0, show_default=True, help="Seconds for a case and a tool.")
+@click.option("--limit", default=600.0, show_default=True, help="Seconds for a case and a tool.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
 @click.option("--compare", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="An older result file.")
 @click.option("--plot", type=click.Path(path_type=Path, file_okay=False), help="Draw pictures into this folder.")

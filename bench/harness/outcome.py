@@ -40,7 +40,7 @@ class Wanted:
     tools: tuple[str, ...] = ()
     with_irad: bool = True
     with_compile_times: bool = True
-    limit: float = 300.0
+    limit: float = 600.0
 
     @property
     def sizes(self) -> tuple[Size, ...]:
