@@ -57,6 +57,7 @@ from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
 from irad.passes.plan.rematerialisation import Rematerialisation
 from irad.passes.prepare.addresses import retype_addresses
+from irad.passes.prepare.dimensions import take_dimensions
 from irad.passes.prepare.invariant_choices import settle_invariant_choices
 from irad.passes.prepare.invariant_loads import hoist_invariant_loads
 from irad.passes.prepare.late_checks import postpone_checks
@@ -66,6 +67,8 @@ from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
 from irad.passes.reverse.distribute import distribute_additions
 from irad.passes.reverse.generate import generate_reverse
+from irad.passes.subscripts.forms import Forms
+from irad.passes.subscripts.separation import Separation
 from irad.passes.unit import Unit
 
 COMPLETE: Final = "instrument.marks"
@@ -241,6 +244,11 @@ def _normalise(module: Module) -> None:
     prepare(module)
 
 
+def _take_dimensions(program: Program) -> None:
+    """Notes which numbers the subscripts of elements are multiplied by."""
+    program.dimensions = take_dimensions(program.module)
+
+
 def _summarise_ruled(program: Program) -> None:
     """Reads off the bodies of functions with a rule what they do to memory, of those that others call first."""
     request = program.request
@@ -296,7 +304,7 @@ def _retype(unit: Unit) -> None:
 
 def _hoist(unit: Unit) -> None:
     """Moves loads that a loop repeats with the same outcome to before the loop."""
-    hoist_invariant_loads(unit.loops, unit.dominators, unit.mod_ref)
+    hoist_invariant_loads(unit.loops, unit.dominators, unit.mod_ref, _separation(unit))
 
 
 def _postpone(unit: Unit) -> None:
@@ -318,6 +326,13 @@ def _keep(unit: Unit) -> None:
     unit.kept = keepable(unit.function, unit.mod_ref, host, results_change=_arguments_change(unit))
 
 
+def _separation(unit: Unit) -> Separation | None:
+    """What tells elements of arrays apart: only if no other thread writes there, and not for the oracle."""
+    if unit.program.saves_all or unit.variant.is_lane or unit.program.request.host.is_shared or unit.loops.irreducible:
+        return None
+    return Separation(Forms(unit.cfg, unit.dominators, unit.loops, unit.program.dimensions))
+
+
 def _find_effects(unit: Unit) -> None:
     """Finds which memory may have changed when the reverse sweep comes back to a load."""
     stays = 0
@@ -330,6 +345,7 @@ def _find_effects(unit: Unit) -> None:
         kept=unit.kept,
         stays=stays,
         restores=unit.program.request.restores,
+        separation=_separation(unit),
     )
 
 
@@ -497,6 +513,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.invariant_choices", PassStage.PREPARE, _settle, changes=True),
     Pass("prepare.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
+    Pass("prepare.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=_has_parallel_loops, changes=True),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),

@@ -10,13 +10,14 @@ from typing import Any, TypeAlias
 from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
-from irad.ir.values import GlobalVariable, zero
+from irad.ir.values import GlobalVariable, Value, zero
 from irad.passes.analysis.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
 from irad.passes.mode import ModeFunction
 from irad.passes.parallel.flatten import LoopFunctions
+from irad.passes.prepare.dimensions import Dimension
 from irad.passes.request import Request
 from irad.passes.variant import PointerVariant, Variant, shadowed
 from irad.ruleset.registry import Registry
@@ -62,6 +63,7 @@ class Program:
         launches: the call of each parallel loop, by its function.
         signatures: what the parameters of its functions point to.
         addresses: what is known about the addresses that its functions return and store.
+        dimensions: the numbers that the subscripts of elements are multiplied by.
         derived: by variant. owners: what a derived function belongs to.
         marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
         pending: those that are declared and not yet generated. ruled: those that come from outside.
@@ -76,6 +78,7 @@ class Program:
     launches: dict[Function, CallSite] = field(default_factory=dict)
     signatures: Signatures = field(default_factory=dict)
     addresses: KnownAddresses = field(default_factory=KnownAddresses)
+    dimensions: Mapping[Value, Dimension] = field(default_factory=dict)
     derived: dict[Variant, DerivedFunctions] = field(default_factory=dict)
     owners: dict[Function, DerivedFunctions] = field(default_factory=dict)
     pending: list[DerivedFunctions] = field(default_factory=list)

@@ -31,6 +31,12 @@ class RunOrder:
         position = {inst: index for block in cfg.order for index, inst in enumerate(block.instructions)}
         return RunOrder(cfg, _reach(cfg), position)
 
+    def may_follow(self, first: Instruction, last: Instruction) -> bool:
+        """Whether an instruction may run after another, or again after itself."""
+        start, end = _block(first), _block(last)
+        is_reached = bool(self.reach[start] >> self.cfg.position[end] & 1)
+        return is_reached or (start is end and self.position[last] > self.position[first])
+
     def after(self, first: Instruction) -> Iterator[Instruction]:
         """The instructions that may run after one."""
         start = _block(first)

@@ -7,16 +7,18 @@ Method  an object is overwritten for a load when a write that may touch it can r
         or in a block that the load's block reaches; or when it does not outlive the forward sweep. Writes to newer
         arrays of the same allocation do not count (`instances`). Where the reverse of a callee may restore what that
         overwrote, it has changed when the reverse sweep runs for a second time.
-Limit   writes are distinguished by object and position, not by address.
+        Stores that go to other elements of the array than the one that was read do not count either (`subscripts`).
+Limit   other writes are distinguished by object and position, not by address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from irad.ir.cfg import ControlFlow
-from irad.ir.instructions import CallSite, Instruction
+from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Block, Function
 from irad.ir.run_order import RunOrder
 from irad.ir.values import GlobalVariable, Value
@@ -24,6 +26,9 @@ from irad.passes.analysis.callees import Pointer
 from irad.passes.analysis.instances import is_of_older_instance
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind
+from irad.passes.subscripts.separation import Separation
+
+_MOST_WRITES: Final = 40  # that a load is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Effects:
     kept: int
     writing_blocks: Mapping[int, int]  # for each object the blocks that write it, as a mask of positions
     last_writes: Mapping[tuple[int, Block], int]  # and the position of the last write in each of them
+    writers: Mapping[int, Sequence[Instruction]]  # what writes it
+    separation: Separation | None  # tells elements of arrays apart
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
         """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
@@ -54,11 +61,23 @@ class Effects:
         if mask & self.lost:
             return f"{points_to.members(mask & self.lost)[0]} may change before the reverse sweep"
         for item in points_to.members(points_to.overlapping(mask) & self.written):
-            if self._is_written_after(item, at) and not is_of_older_instance(
-                pointer, at, item, self.order, self.mod_ref
+            if (
+                self._is_written_after(item, at)
+                and not is_of_older_instance(pointer, at, item, self.order, self.mod_ref)
+                and not self._is_written_elsewhere(item, pointer, at)
             ):
                 return f"{item} is written later"
         return None
+
+    def _is_written_elsewhere(self, item: MemoryObject, pointer: Value, at: Instruction) -> bool:
+        """Whether all that is written to an object after a load goes to other elements than the one that it reads."""
+        separation = self.separation
+        if separation is None or not isinstance(at, Load) or at.operands[0] is not pointer or not at.is_plain:
+            return False
+        later = [write for write in self.writers[item.index] if self.order.may_follow(at, write)]
+        return len(later) <= _MOST_WRITES and all(
+            isinstance(write, Store) and separation.is_apart_later(at, write) for write in later
+        )
 
     def _is_written_after(self, item: MemoryObject, at: Instruction) -> bool:
         assert at.block is not None
@@ -75,6 +94,7 @@ def find_effects(
     kept: int = 0,
     stays: int = 0,
     restores: bool = False,
+    separation: Separation | None = None,
 ) -> Effects:
     """Collects the writes of a function.
 
@@ -85,16 +105,20 @@ def find_effects(
         kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
         stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
         restores: whether the reverse of a callee may put back what the callee overwrote.
+        separation: tells elements of arrays apart; None where others than the function may write to them.
     """
     points_to, written = mod_ref.points_to, 0
     writing_blocks: dict[int, int] = {}
     last_writes: dict[tuple[int, Block], int] = {}
+    writers: dict[int, list[Instruction]] = {}
     lost = 0
     for block in cfg.order:
         last: dict[int, int] = {}  # by set of objects: many writes go to the same
         for index, inst in enumerate(block.instructions):
             mask = mod_ref.of(inst).writes
             last[mask] = index
+            for item in points_to.members(mask):
+                writers.setdefault(item.index, []).append(inst)
             if restores and isinstance(inst, CallSite) and isinstance(mod_ref.callee(inst), Function | Pointer):
                 lost |= mask
         for mask, index in last.items():
@@ -105,7 +129,7 @@ def find_effects(
     for item in points_to.objects:
         if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
-    return Effects(mod_ref, RunOrder.of(cfg), written, lost, kept, writing_blocks, last_writes)
+    return Effects(mod_ref, RunOrder.of(cfg), written, lost, kept, writing_blocks, last_writes, writers, separation)
 
 
 def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:

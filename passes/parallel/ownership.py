@@ -18,9 +18,9 @@ Limit   only contiguous arrays, accessed in this way everywhere; arithmetic of 3
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -45,10 +45,7 @@ from irad.ir.types import IntType, PointerType, Type
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
-
-Monomial: TypeAlias = "tuple[object, ...]"
-Polynomial: TypeAlias = Mapping[Monomial, int]
-"""Coefficients by product of atoms: a special register by its name, any other value by itself."""
+from irad.passes.subscripts.polynomials import Monomial, Polynomial, added, monomial, multiplied, scaled
 
 _REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
 _THREAD, _BLOCK, _THREADS, _BLOCKS = "tid.x", "ctaid.x", "ntid.x", "nctaid.x"
@@ -148,7 +145,7 @@ def _agree(accesses: Sequence[_Access | None]) -> bool:
 
 @dataclass(eq=False, slots=True)
 class _Addresses:
-    """Addresses as polynomials."""
+    """Addresses as polynomials; a special register is an atom by its name, any other value by itself."""
 
     loops: LoopNest
     _steps: dict[Phi, tuple[Value, Value | int]] = field(init=False)
@@ -167,7 +164,7 @@ class _Addresses:
             return None
         in_block = isinstance(root.type, PointerType) and root.type.addrspace == _SHARED_MEMORY
         stride = distance.get((_THREAD,), 0)
-        wanted = {(_THREAD,)} if in_block else {(_THREAD,), _monomial(_BLOCK, _THREADS)}
+        wanted = {(_THREAD,)} if in_block else {(_THREAD,), monomial(_BLOCK, _THREADS)}
         if stride <= 0 or any(distance.get(term) != stride for term in wanted):
             return None
         period = {_THREADS} if in_block else {_THREADS, _BLOCKS}
@@ -190,7 +187,7 @@ class _Addresses:
 
     def distance(self, pointer: Value) -> tuple[Value | None, Polynomial | None]:
         """The parameter that a pointer is computed from, and how many bytes behind it leads."""
-        total: Polynomial | None = {}
+        total: Polynomial = {}
         while True:
             match pointer:
                 case Parameter():
@@ -201,7 +198,7 @@ class _Addresses:
                     step = self.polynomial(index)
                     if step is None or not (index.type is types.I64 or self._exact(index, "nsw")):
                         return None, None
-                    total, pointer = _sum(total, _scaled(step, types.size_of(element))), base
+                    total, pointer = added(total, scaled(step, types.size_of(element))), base
                 case _:
                     return None, None
 
@@ -242,15 +239,15 @@ class _Addresses:
             return None
         match value.opcode:
             case "add":
-                return _sum(left, right)
+                return added(left, right)
             case "or" if "disjoint" in flags:
-                return _sum(left, right)
+                return added(left, right)
             case "sub":
-                return _sum(left, _scaled(right, -1))
+                return added(left, scaled(right, -1))
             case "mul":
-                return _product(left, right)
+                return multiplied(left, right)
             case "shl" if isinstance(b, ConstantInt) and 0 <= b.value < 63:
-                return _scaled(left, 1 << b.value)
+                return scaled(left, 1 << b.value)
             case _:
                 return None
 
@@ -261,7 +258,7 @@ class _Addresses:
         each: Polynomial | None = {(): step} if isinstance(step, int) else self.polynomial(step)
         if first is None or each is None or not isinstance(phi.type, IntType):
             return None
-        return _sum(first, _product(each, {((phi, "iteration"),): 1}))
+        return added(first, multiplied(each, {((phi, "iteration"),): 1}))
 
     def _is_not_negative(self, value: Value) -> bool:
         """Whether an integer is a sum of products of registers and counts: no launch is long enough for it to wrap."""
@@ -306,29 +303,3 @@ def _is_uniform(atom: object, *, in_block: bool) -> bool:
     if isinstance(atom, str):
         return atom.startswith(("ntid.", "nctaid.")) or (in_block and atom.startswith("ctaid."))
     return isinstance(atom, Parameter)
-
-
-def _monomial(*atoms: object) -> Monomial:
-    return tuple(sorted(atoms, key=lambda atom: (str(type(atom)), str(atom), id(atom))))
-
-
-def _sum(a: Polynomial | None, b: Polynomial | None) -> Polynomial | None:
-    if a is None or b is None:
-        return None
-    total = dict(a)
-    for term, coefficient in b.items():
-        total[term] = total.get(term, 0) + coefficient
-    return {term: coefficient for term, coefficient in total.items() if coefficient}
-
-
-def _scaled(a: Polynomial, factor: int) -> Polynomial:
-    return {term: coefficient * factor for term, coefficient in a.items()} if factor else {}
-
-
-def _product(a: Polynomial, b: Polynomial) -> Polynomial:
-    total: dict[Monomial, int] = {}
-    for left, x in a.items():
-        for right, y in b.items():
-            term = _monomial(*left, *right)
-            total[term] = total.get(term, 0) + x * y
-    return {term: coefficient for term, coefficient in total.items() if coefficient}

@@ -3,11 +3,12 @@
 Input   a function in normal form, where its pointers point.
 Output  none; the function is rewritten.
 Method  inner loops first, a load goes to the preheader of a loop if its address comes from outside, the loop writes to
-        no object that it may touch, and every way through the loop runs it. Addresses made of what was moved follow.
+        no object that it may touch, or to other elements of it (`subscripts`), and every way through the loop runs it.
+        Addresses made of what was moved follow.
 Why     LLVM does not know that arrays do not overlap if it has seen their data pointers loaded from memory. Inside the
         loop the value would be saved once for each iteration, where it is overwritten later, and its cotangent would go
         to memory each time; outside, the cotangent is summed up in a register.
-Limit   objects are distinguished, not the elements of one.
+Limit   elements are distinguished where stores write them, and nothing else does.
 
     loop:                                              before:
       %c = load double, ptr %centred                     %c = load double, ptr %centred
@@ -17,22 +18,38 @@ Limit   objects are distinguished, not the elements of one.
 
 from __future__ import annotations
 
+from typing import Final
+
 from irad.ir.dominance import DominatorTree
-from irad.ir.instructions import Cast, GetElementPtr, Instruction, Load
+from irad.ir.instructions import Cast, GetElementPtr, Instruction, Load, Store
 from irad.ir.loops import Loop, LoopNest, innermost_first
 from irad.ir.module import Block
 from irad.ir.trip_count import is_invariant
 from irad.passes.memory.mod_ref import ModRef
+from irad.passes.subscripts.separation import Separation
+
+_MOST_WRITES: Final = 40  # that a load is compared with
 
 
-def hoist_invariant_loads(nest: LoopNest, dominators: DominatorTree, mod_ref: ModRef) -> None:
-    """Moves them in all loops of a function; none of the arguments is out of date afterwards."""
+def hoist_invariant_loads(
+    nest: LoopNest, dominators: DominatorTree, mod_ref: ModRef, separation: Separation | None = None
+) -> None:
+    """Moves them in all loops of a function; none of the arguments is out of date afterwards.
+
+    Args:
+        nest: its loops.
+        dominators: of the function.
+        mod_ref: what it does to memory.
+        separation: tells elements of arrays apart; None where others than the function may write to them.
+    """
     for loop in innermost_first(nest.loops):
         if loop.preheader is not None and loop.exits:
-            _hoist(loop, loop.preheader, dominators, mod_ref)
+            _hoist(loop, loop.preheader, dominators, mod_ref, separation)
 
 
-def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: ModRef) -> None:
+def _hoist(
+    loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: ModRef, separation: Separation | None
+) -> None:
     loads = [i for block in loop.order for i in block.instructions if isinstance(i, Load) and i.is_plain]
     if not any(is_invariant(load.operands[0], loop) for load in loads):
         return
@@ -45,7 +62,8 @@ def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: Mod
             match inst:
                 case Load() if always and inst.is_plain:
                     touched = points_to.mask(inst.operands[0])
-                    wanted = bool(touched) and not touched & written and not points_to.is_shared(touched)
+                    stays = not touched & written or _is_elsewhere(inst, loop, mod_ref, separation)
+                    wanted = bool(touched) and stays and not points_to.is_shared(touched)
                 case GetElementPtr() | Cast():
                     wanted = any(operand in moved for operand in inst.operands)
                 case _:
@@ -54,3 +72,20 @@ def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: Mod
                 block.instructions.remove(inst)
                 preheader.insert(len(preheader.instructions) - 1, inst)
                 moved.add(inst)
+
+
+def _is_elsewhere(load: Load, loop: Loop, mod_ref: ModRef, separation: Separation | None) -> bool:
+    """Whether all that a loop writes to an array goes to other elements than the one that a load reads."""
+    if separation is None or not is_invariant(load.operands[0], loop):
+        return False
+    touched = mod_ref.points_to.overlapping(mod_ref.points_to.mask(load.operands[0]))
+    writes = [i for block in loop.order for i in block.instructions if _may_change(i, touched, mod_ref)]
+    return len(writes) <= _MOST_WRITES and all(
+        isinstance(write, Store) and separation.is_apart_in(loop, load, write) for write in writes
+    )
+
+
+def _may_change(inst: Instruction, touched: int, mod_ref: ModRef) -> bool:
+    """Whether an instruction may write to one of some objects, give it back or move it."""
+    access = mod_ref.of(inst)
+    return bool((access.writes | mod_ref.points_to.reachable(access.frees)) & touched)

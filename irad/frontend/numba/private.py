@@ -42,6 +42,7 @@ from numba.core.typing.templates import (
     _OverloadFunctionTemplate as OverloadTemplate,
 )
 from numba.core.untyped_passes import InlineInlinables
+from numba.np import arrayobj
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
@@ -53,6 +54,7 @@ from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_follow import following, replacements
 from irad.frontend.numba import kernels, methods, target
 from irad.frontend.numba.bounds import Statements
+from irad.frontend.numba.elements import Elements
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
 from irad.frontend.numba.target import real_context, typing_context
 
@@ -123,7 +125,7 @@ class Shadow:
         self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
         self.own_implementations: dict[type, dict[Any, Any]] = {}
         self.typed_intrinsics: defaultdict[tuple[Form, type], dict[Any, Any]] = defaultdict(dict)
-        self._statements = Statements()
+        self._statements, self._elements = Statements(), Elements()
         self._contexts: dict[Form, RawContext] = {}
         self._redirects = (
             (dispatcher._DispatcherBase, _Redirect("overloads", dict)),
@@ -278,6 +280,8 @@ class Shadow:
             (dispatcher._FunctionCompiler, "_customize_flags", partial(methods.customize_flags, self)),
             (lowering.Lower, "lower_inst", self._statements.lower),
             (cgutils, "do_boundscheck", self._check_bounds),
+            (arrayobj, "basic_indexing", self._elements.index),
+            (cgutils, "get_item_pointer2", self._elements.address),
             (lowering.BaseLower, "_compute_def_location", methods.definition_location),
             (lowering.Lower, "_lower_call_RecursiveCall", methods.recursive_call),
             (lowering.Lower, "_Lower__get_first_class_function_pointer", methods.function_pointer),

@@ -33,7 +33,7 @@ from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import DEFAULT, under
-from irad.frontend.numba import fixups, transforms
+from irad.frontend.numba import elements, fixups, transforms
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
 from irad.ruleset.symbols import external_text
@@ -85,7 +85,7 @@ class RawLibrary(codegen.JITCodeLibrary):
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""
-        text = equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        text = elements.promise(equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module)))))
         module = llvm.parse_assembly(text)
         module.name = ir_module.name
         self.add_llvm_module(module)

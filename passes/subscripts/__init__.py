@@ -1,0 +1,1 @@
+"""Where in an array accesses lie, iteration by iteration."""
