@@ -14,7 +14,7 @@ Limit   other writes are distinguished by object and position, not by address.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from irad.ir.cfg import ControlFlow
@@ -28,7 +28,7 @@ from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.subscripts.separation import Separation
 
-_MOST_WRITES: Final = 40  # that a load is compared with
+_MOST_WRITES: Final = 24  # that a load is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Effects:
     last_writes: Mapping[tuple[int, Block], int]  # and the position of the last write in each of them
     writers: Mapping[int, Sequence[Instruction]]  # what writes it
     separation: Separation | None  # tells elements of arrays apart
+    _known: dict[tuple[Value, Instruction], str | None] = field(default_factory=dict)
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
         """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
@@ -54,6 +55,11 @@ class Effects:
         return self._why(pointer, at) or "not overwritten before the reverse sweep reads it"
 
     def _why(self, pointer: Value, at: Instruction) -> str | None:
+        if (pointer, at) not in self._known:
+            self._known[pointer, at] = self._find_why(pointer, at)
+        return self._known[pointer, at]
+
+    def _find_why(self, pointer: Value, at: Instruction) -> str | None:
         points_to = self.mod_ref.points_to
         mask = points_to.mask(pointer)
         if not mask:
@@ -74,9 +80,10 @@ class Effects:
         separation = self.separation
         if separation is None or not isinstance(at, Load) or at.operands[0] is not pointer or not at.is_plain:
             return False
-        later = [write for write in self.writers[item.index] if self.order.may_follow(at, write)]
-        return len(later) <= _MOST_WRITES and all(
-            isinstance(write, Store) and separation.is_apart_later(at, write) for write in later
+        later = (write for write in self.writers[item.index] if self.order.may_follow(at, write))
+        return all(
+            number < _MOST_WRITES and isinstance(write, Store) and separation.is_apart_later(at, write)
+            for number, write in enumerate(later)
         )
 
     def _is_written_after(self, item: MemoryObject, at: Instruction) -> bool:

@@ -28,7 +28,7 @@ from irad.ir.trip_count import is_invariant
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.subscripts.separation import Separation
 
-_MOST_WRITES: Final = 40  # that a load is compared with
+_MOST_WRITES: Final = 24  # that a load is compared with
 
 
 def hoist_invariant_loads(

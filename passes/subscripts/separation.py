@@ -73,6 +73,7 @@ class Separation:
 
     forms: Forms
     _within: dict[tuple[Block, Block | None], frozenset[Block]] = field(default_factory=dict)
+    _order: dict[Block, dict[Instruction, int]] = field(default_factory=dict)
 
     def is_apart_later(self, load: Load, store: Store) -> bool:
         """Whether a store touches nothing that was loaded whenever it runs after the load."""
@@ -120,7 +121,9 @@ class Separation:
         assert start is not None
         assert end is not None
         if start is end:
-            return start.instructions.index(store) > start.instructions.index(load)
+            if start not in self._order:
+                self._order[start] = {inst: index for index, inst in enumerate(start.instructions)}
+            return self._order[start][store] > self._order[start][load]
         if (start, header) not in self._within:
             following = self.forms.cfg.successors
             found = reachable(following[start], lambda block: () if block is header else following[block])
