@@ -264,8 +264,8 @@ def the_same_memory_in_other_shapes(a):
 @PROGRAMS.at(floats(3, 4, 3), **_BOTH)
 @njit
 def three_axes(a):
-    l, m, n = a.shape
-    for i in range(1, l):
+    count, m, n = a.shape
+    for i in range(1, count):
         for j in range(m - 1):
             for k in range(1, n):
                 a[i, j, k] += a[i - 1, j, k] * a[i, j, k - 1] * a[i, j + 1, k]

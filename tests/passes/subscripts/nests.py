@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -110,7 +110,7 @@ class Nest:
 
     def sum(self, known: list[str], most: int, n: bool = False) -> Sum:
         random = self.random
-        factors = {name: 1 for name in random.sample(known, min(len(known), random.choice((0, 1, 1, 1))))}
+        factors = dict.fromkeys(random.sample(known, min(len(known), random.choice((0, 1, 1, 1)))), 1)
         if n:
             factors = {"n": 1}
         return Sum(random.randint(-1, 1 + most), factors)
@@ -260,7 +260,9 @@ class Emitter:
     def loop(self, loop: Loop) -> None:
         name, (start, bound) = loop.name, (self.sum(loop.start), self.sum(loop.bound))
         before, holds = self.block, "slt" if loop.step > 0 else "sgt"
-        self.lines.append(f"  br i1 {self.new(f'icmp {holds} i64 {start}, {bound}')}, label %pre{name}, label %after{name}")
+        self.lines.append(
+            f"  br i1 {self.new(f'icmp {holds} i64 {start}, {bound}')}, label %pre{name}, label %after{name}"
+        )
         self.lines += [f"pre{name}:", f"  br label %head{name}"]
         self.open(f"head{name}")
         self.lines.append(f"  %{name} = phi i64 [ {start}, %pre{name} ], [ %next{name}, %latch{name} ]")
@@ -314,5 +316,3 @@ def accesses(body: list[Node]) -> list[Access]:
             case Branch(body=inner) | Loop(body=inner):
                 found += accesses(inner)
     return found
-
-
