@@ -106,6 +106,11 @@ class Options:
         return self.max_tape_bytes
 
     @property
+    def promotes(self) -> bool:
+        """Whether small arrays become values: not for the oracle, nor where each is watched."""
+        return self.plan == "default" and not self.debug
+
+    @property
     def has_vector_math(self) -> bool:
         """Whether loops may call functions for vectors; not where values have to be those of the plain function."""
         return self.vector_math and self.plan == "default" and not (self.strict or self.debug)

@@ -20,11 +20,17 @@ class ReferenceCounts:
     Attributes:
         takes, drops: `void (ptr)`; memory is freed when its last reference is dropped.
         makes: how the names of the functions begin that return new memory, with one reference to it.
+        plain: `ptr (i64 bytes, …)`, those of them whose memory is only given back when the last reference is dropped.
+            They return a header, or null.
+        data, size: where in the header the address of the memory is, and how many bytes it has.
     """
 
     takes: str
     drops: str
     makes: str
+    plain: tuple[str, ...]
+    data: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,16 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from irad.backend import equality
+from irad.backend import equality, patterns
 from irad.backend.compat import with_attribute
-from irad.backend.patterns import call_graph
 from irad.backend.toolchain import Toolchain, add_loop_passes
 from irad.ir.instructions import Br, CondBr
 from irad.ir.module import MetadataNode, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
+from irad.passes.convention import ReferenceCounts
+from irad.passes.prepare.stack_promotion import promote_small_arrays
 
 _INLINE_BUDGET = 40_000
 _OFTEN = 1 << 20
@@ -38,6 +39,7 @@ def scalarise(
     noinline: Collection[str] = (),
     raising: Collection[str] = (),
     peels: bool = True,
+    references: ReferenceCounts | None = None,
 ) -> str:
     """LLVM text of a whole program in the normal form that irad reads.
 
@@ -48,6 +50,7 @@ def scalarise(
         noinline: functions that must stay calls.
         raising: functions that do nothing but raise: they stay calls, and are not worth optimising.
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
+        references: how references to memory are counted, where small arrays are to become values.
 
     Returns:
         The optimised text. Source lines stay attached.
@@ -63,12 +66,27 @@ def scalarise(
         _run_pipeline(module, builder)
     if not peels:
         module = _forbid_peeling(module)
+    if references is not None:
+        module = _promote(module, builder, references)
     _unroll_short_loops(module, toolchain)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
     module = _mark_cold(module, cold)
     text = str(module) if peels else print_module(_without_loop_marks(str(module)))
     return equality.reveal(text)
+
+
+def _promote(module: Any, builder: Any, references: ReferenceCounts) -> Any:
+    """The module with small arrays as local variables; unrolling, which follows, makes values of them."""
+    if not any(function.name in references.plain for function in module.functions):
+        return module
+    if not patterns.allocates_few_bytes(str(module), references.plain):
+        return module
+    pipeline = llvm.create_new_module_pass_manager()
+    pipeline.add_loop_simplify_pass()  # so that iterations can be counted
+    pipeline.run(module, builder)
+    parsed = parse_module(str(module))
+    return llvm.parse_assembly(print_module(parsed)) if promote_small_arrays(parsed, references) else module
 
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:
@@ -135,7 +153,7 @@ def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
     candidates = [f.name for f in module.functions if not (f.is_declaration or f.name in exempt or _must_not_inline(f))]
     if not candidates:
         return []
-    calls, sizes = call_graph(str(module))
+    calls, sizes = patterns.call_graph(str(module))
     budget = _INLINE_BUDGET - sum(sizes.values())
     left = list[str]()
     for name in candidates:

@@ -7,6 +7,7 @@ time that the parser of `irad.ir` takes. Other patterns over LLVM's text, and wh
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 _DEFINITION: Final = re.compile(
@@ -31,6 +32,11 @@ def call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
 def calls_through_pointers(text: str) -> bool:
     """Whether a value is called, rather than a function by its name."""
     return _THROUGH_POINTER.search(text) is not None
+
+
+def allocates_few_bytes(text: str, symbols: Collection[str]) -> bool:
+    """Whether one of some functions is called with a number of three digits at most."""
+    return any(re.search(rf"@{symbol}\(i64 (?:noundef )?\d{{1,3}}[,)]", text) for symbol in symbols)
 
 
 def has_vectors(text: str) -> bool:

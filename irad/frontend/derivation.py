@@ -333,7 +333,12 @@ def _want(
     check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
     options = task.options
     program = load_program(
-        dispatcher, argument_types, peels=not options.debug, checks=options.boundscheck, plain=task.is_primal
+        dispatcher,
+        argument_types,
+        peels=not options.debug,
+        checks=options.boundscheck,
+        plain=task.is_primal,
+        promotes=options.promotes,
     )
     return_type = _differentiated(program.signature.return_type, task)
     check_return(dispatcher, return_type, task)

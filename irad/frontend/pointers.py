@@ -93,7 +93,9 @@ class _Table:
                 "pass functions compiled by numba.njit or numba.cfunc",
                 "Numba did not compile it in this process, so irad has no code to differentiate",
             )
-        program = load_callee(found, peels=not self.request.watches, checks=self.request.checks_bounds)
+        watches = self.request.watches
+        promotes = self.request.plan == "default" and not watches
+        program = load_callee(found, peels=not watches, checks=self.request.checks_bounds, promotes=promotes)
         variant = self.variant
         callee = CalleeRequest(variant.function_type, variant.result_active, variant.result_has_shadow)
         request = Request(

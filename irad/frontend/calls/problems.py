@@ -71,7 +71,9 @@ def _problems(
     try:
         with compiler_lock():
             packs.load()
-            returned = load_program(dispatcher, argument_types, checks=options.boundscheck).signature.return_type
+            returned = load_program(
+                dispatcher, argument_types, checks=options.boundscheck, promotes=options.promotes
+            ).signature.return_type
             if good:
                 seed = _seed(arguments, good, returned)
                 roles = tuple((position, Role.GRADIENT) for position in good)

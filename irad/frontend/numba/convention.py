@@ -20,7 +20,17 @@ NUMBA: Final = HostConvention(
     returned=(0, -2, -3),  # ok, ok with None, end of iteration
     exhausted=-4,
     no_derivative=-5,
-    references=ReferenceCounts("NRT_incref", "NRT_decref", "NRT_MemInfo_alloc"),
+    references=ReferenceCounts(
+        takes="NRT_incref",
+        drops="NRT_decref",
+        makes="NRT_MemInfo_alloc",
+        plain=(
+            *("NRT_MemInfo_alloc", "NRT_MemInfo_alloc_safe"),
+            *("NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned"),
+        ),
+        data=24,
+        size=32,
+    ),
     parallel=ParallelLoops(
         launch="numba_parallel_for",
         threads="get_num_threads",

@@ -36,6 +36,7 @@ from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.frozen.numba_watch import watch
 from irad.frontend.numba import kernels, private, samplers
+from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
@@ -110,6 +111,7 @@ def load_program(
     peels: bool = True,
     checks: bool = False,
     plain: bool = False,
+    promotes: bool = True,
 ) -> NumbaProgram:
     """The LLVM text of a Numba function for argument types.
 
@@ -123,6 +125,7 @@ def load_program(
         peels: whether LLVM may take iterations out of loops; else their numbers are those of the source.
         checks: whether an index out of bounds raises.
         plain: whether parallel loops are compiled as loops, and checkpoints as calls.
+        promotes: whether small arrays become values.
 
     Raises:
         BackendError: Numba cannot compile it.
@@ -130,10 +133,10 @@ def load_program(
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
     if plain:  # what is compiled in that form has tables of its own, in which none of the library is yet
-        program = load_program(dispatcher, argument_types, peels=peels, checks=checks)
+        program = load_program(dispatcher, argument_types, peels=peels, checks=checks, promotes=promotes)
         if not (program.kernels or any(each.rule.is_checkpoint for each in program.ruled)):
             return program
-    key = (argument_types, peels, checks, plain)
+    key = (argument_types, peels, checks, plain, promotes)
     known = _programs.get(dispatcher, {})
     if key not in known:
         source = location_of(dispatcher.py_func)
@@ -141,7 +144,9 @@ def load_program(
         with told as details, collection_paused(), private.shadow().active(Form(checks, plain)):
             while True:
                 epoch = catalogue.epoch()
-                program = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
+                program = _load(
+                    _current(lambda: _compile(dispatcher, argument_types)), source, peels=peels, promotes=promotes
+                )
                 if epoch == catalogue.epoch():
                     break  # else the check had Numba load a callee from the disk that was made otherwise
             known = _programs.setdefault(dispatcher, {})
@@ -160,7 +165,9 @@ def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str
         return str(_Linker(_compile(dispatcher, argument_types).library).module)
 
 
-def load_callee(found: AddressedFunction, *, peels: bool = True, checks: bool = False) -> NumbaProgram:
+def load_callee(
+    found: AddressedFunction, *, peels: bool = True, checks: bool = False, promotes: bool = True
+) -> NumbaProgram:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
     with private.shadow().active(Form(checks)):
         function = found.function
@@ -170,7 +177,7 @@ def load_callee(found: AddressedFunction, *, peels: bool = True, checks: bool = 
         else:
             compiled = _current(lambda: _compile(entry.caller_of(function), tuple(found.signature.args)))
             source = location_of(function.py_func)
-        return _load(compiled, source, wrapper=found.is_wrapper, peels=peels)
+        return _load(compiled, source, wrapper=found.is_wrapper, peels=peels, promotes=promotes)
 
 
 def location_of(function: Callable[..., Any]) -> SourceLocation:
@@ -228,7 +235,7 @@ def _check_frozen(libraries: list[CodeLibrary]) -> None:
 
 
 def _load(
-    compiled: CompileResult, source: SourceLocation, *, wrapper: bool = False, peels: bool = True
+    compiled: CompileResult, source: SourceLocation, *, wrapper: bool = False, peels: bool, promotes: bool
 ) -> NumbaProgram:
     """The program of what was lowered; its entry may be the wrapper that is called from C."""
     if wrapper:
@@ -241,7 +248,7 @@ def _load(
     libraries = _reachable(compiled.library)
     _refuse_pullbacks(linked)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
-    text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels)
+    text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels, promotes)
     return NumbaProgram(
         text=text,
         entry=symbol,
@@ -258,28 +265,29 @@ def _load(
     )
 
 
-def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool) -> str:
+def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
     """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them.
 
     ``keep`` names the entry and the functions that stay calls.
     """
-    return samplers.define_draws(_optimised(module, keep, peels))
+    return samplers.define_draws(_optimised(module, keep, peels, promotes))
 
 
-def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
+def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
+    references = NUMBA.references if promotes else None
     noinline = (kernels.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
-    text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels)
+    text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels, references=references)
     if has_vectors(text):  # what rules call was finished by Numba, for programs that are not differentiated
         parsed = parse_module(text)
         split_vectors(parsed)
-        text = scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
+        text = scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels, references=references)
     if not calls_through_pointers(text):
         return text
     parsed = parse_module(text)
     if not devirtualise(parsed):
         return text
-    return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
+    return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels, references=references)
 
 
 def _only_raises(function: llvm.ValueRef) -> bool:

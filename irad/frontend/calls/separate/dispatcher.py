@@ -254,6 +254,10 @@ def returned_type(primal: Any, argument_types: tuple[Any, ...], options: Options
     with compiler_lock():
         packs.load()
         program = load_program(
-            entry.caller_of(primal), argument_types, peels=not options.debug, checks=options.boundscheck
+            entry.caller_of(primal),
+            argument_types,
+            peels=not options.debug,
+            checks=options.boundscheck,
+            promotes=options.promotes,
         )
     return program.signature.return_type

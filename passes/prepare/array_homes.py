@@ -1,0 +1,376 @@
+"""Homes of arrays: which pointers of a function lead into which of the arrays that it makes, and how they change hands.
+
+Input   the calls that allocate few bytes.
+Output  a `Home` for each of them, and for each phi by which a variable of the program gets another array: what an
+        iteration made and the next one reads, or two arrays that are swapped. Where one of the pointers is used for
+        more than to read, write, clear, copy, compare and count, or may lead elsewhere as well, there is none.
+Method  an address is traced to its root: the call, or a phi whose inputs have different roots. A phi takes over what
+        comes in: of the memory that was there, no other pointer is used any more, so that its contents may move into
+        memory of the phi's own. Where that is not certain there is no home, nor for what it may get or give.
+Limit   only whole arrays change hands, no views; selects choose between addresses in one array.
+
+    %before = phi ptr [ %d0, %entry ], [ %d1, %latch ]       root of %before, and of what is computed from it: itself
+    %p = getelementptr i8, ptr %d1, i64 8                    root of %p: the call that made %d1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.ir import types
+from irad.ir.cfg import ControlFlow
+from irad.ir.instructions import (
+    Call,
+    Freeze,
+    GetElementPtr,
+    ICmp,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from irad.ir.module import Block, Function
+from irad.ir.trip_count import constant_offset
+from irad.ir.types import Type
+from irad.ir.values import ConstantInt, ConstantNull, Poison, Undef, Value
+from irad.ir.worklist import Worklist
+from irad.passes.convention import ReferenceCounts
+
+_CLEARS: Final = "llvm.memset.p0."
+_BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")
+
+
+@dataclass(eq=False, slots=True)
+class Home:
+    """An array that a variable of the program stands for.
+
+    Attributes:
+        root: the call that makes it, or the phi that takes it over.
+        size: its bytes, at most.
+        checks: comparisons of its header with null.
+        fields: loads from its header.
+        addresses: what is computed from the address of its data, loads of that and the phi included.
+        lengths: how many bytes are cleared or copied at a time.
+        copies: from there or to there, as a whole.
+        reads: all that reads the data.
+        kinds: the types that are loaded and stored there, or where its array may be otherwise.
+        sources: of a phi, whose array it takes over from a block; None where there is none.
+    """
+
+    root: Call | Phi
+    size: int
+    checks: list[ICmp] = field(default_factory=list)
+    fields: list[Load] = field(default_factory=list)
+    addresses: dict[Instruction, None] = field(default_factory=dict)
+    lengths: list[Value] = field(default_factory=list)
+    copies: list[Call] = field(default_factory=list)
+    reads: list[Instruction] = field(default_factory=list)
+    kinds: dict[Type, None] = field(default_factory=dict)
+    sources: dict[Block, Home | None] = field(default_factory=dict)
+
+
+def find_homes(sizes: Mapping[Call, int], cfg: ControlFlow, host: ReferenceCounts) -> list[tuple[Home, ...]]:
+    """The homes of the arrays that calls make, those together that arrays may pass between."""
+    made = [home for call, size in sizes.items() if (home := _from_header(call, size, host)) is not None]
+    addresses, misused = _addresses(made)
+    order = {block: [i for i in block.instructions if i in addresses] for block in cfg.order}
+    roots = _roots(made, [inst for found in order.values() for inst in found])
+    homes: dict[Instruction, Home] = {home.root: home for home in made}
+    homes |= {inst: Home(inst, 0) for inst in addresses if isinstance(inst, Phi) and roots.get(inst) is inst}
+    for inst in addresses:
+        if (root := roots.get(inst)) is not None:
+            _add_uses(homes[root], inst)
+    groups = _Groups(homes, roots)
+    for inst in addresses:
+        if inst in misused or roots.get(inst) is None:
+            groups.reject(*(roots.get(each) for each in (inst, *inst.operands) if isinstance(each, Instruction)))
+    for home in homes.values():
+        groups.connect(home)
+        groups.connect_copies(home)
+        if _outlives(home, cfg):
+            groups.reject(home.root)
+    return groups.left()
+
+
+# --- the header -------------------------------------------------------------------------------------------------------
+
+
+def _from_header(call: Call, size: int, host: ReferenceCounts) -> Home | None:
+    """What is read from the header of an array; None where it is used otherwise than it may be."""
+    home = Home(call, size)
+    headers = Worklist[Instruction]([call])
+    for header in headers:
+        for user in header.users:
+            match user:
+                case Phi() | Select():
+                    headers.add(user)
+                case Call() if _counts(user, host):
+                    pass
+                case ICmp(predicate="eq" | "ne") if header is call and _is_with_null(user):
+                    home.checks.append(user)
+                case GetElementPtr() if header is call and _reads_field(user, host):
+                    home.fields.extend(load for load in user.users if isinstance(load, Load))
+                case _:
+                    return None
+    return home
+
+
+def _counts(call: Call, host: ReferenceCounts) -> bool:
+    return isinstance(call.callee, Function) and call.callee.name in (host.takes, host.drops)
+
+
+def _is_with_null(compare: ICmp) -> bool:
+    return any(isinstance(each, ConstantNull) for each in compare.operands)
+
+
+def _reads_field(address: GetElementPtr, host: ReferenceCounts) -> bool:
+    offset = constant_offset(address)
+    kind = {host.data: types.PTR, host.size: types.I64}.get(-1 if offset is None else offset)
+    return all(isinstance(user, Load) and user.is_plain and user.type is kind for user in address.users)
+
+
+# --- the data ---------------------------------------------------------------------------------------------------------
+
+
+def _addresses(homes: Iterable[Home]) -> tuple[dict[Instruction, None], set[Instruction]]:
+    """What is computed from the addresses of data, and those that are used for more than they may be."""
+    found = Worklist[Instruction](load for home in homes for load in home.fields if load.type is types.PTR)
+    misused = set[Instruction]()
+    for address in found:
+        for user in address.users:
+            match user:
+                case GetElementPtr() | Freeze() | Phi() | Select():
+                    found.add(user)
+                case Load() if user.is_plain:
+                    pass
+                case Store(volatile=False, ordering=None, operands=[value, _]) if value is not address:
+                    pass
+                case ICmp():
+                    pass
+                case Call() if _is_bulk(user):
+                    pass
+                case _:
+                    misused.add(address)
+    return found.seen, misused
+
+
+def _is_bulk(call: Call) -> bool:
+    """Whether a call clears or copies memory."""
+    if not (isinstance(call.callee, Function) and (call.callee.name or "").startswith(_BULK)):
+        return False
+    volatile = call.arguments[3]
+    return isinstance(volatile, ConstantInt) and volatile.value == 0
+
+
+def _add_uses(home: Home, address: Instruction) -> None:
+    home.addresses[address] = None
+    for user in address.users:
+        match user:
+            case Load():
+                home.reads.append(user)
+                home.kinds[user.type] = None
+            case Store(operands=[value, _]):
+                home.kinds[value.type] = None
+            case Call() if _is_bulk(user):
+                home.lengths.append(user.arguments[2])
+                if not str(user.callee.name).startswith(_CLEARS):
+                    home.reads.append(user)
+                    home.copies.append(user)
+            case _:
+                pass
+
+
+def _roots(homes: Iterable[Home], addresses: list[Instruction]) -> dict[Instruction, Call | Phi | None]:
+    """The root of each address; None where it may lead to different arrays, or elsewhere."""
+    first: dict[Instruction, Call | Phi | None] = {
+        load: home.root for home in homes for load in home.fields if load.type is types.PTR
+    }
+    inside = set(addresses)
+    while True:  # each time one more phi is a root
+        roots = dict(first)
+        joining = _spread(roots, addresses, inside)
+        if joining is None:
+            return roots
+        first[joining] = joining
+
+
+def _spread(
+    roots: dict[Instruction, Call | Phi | None], addresses: list[Instruction], inside: set[Instruction]
+) -> Phi | None:
+    """Traces addresses to roots, until one is found that different roots meet in."""
+    changed = True
+    while changed:
+        changed = False
+        for inst in addresses:
+            if roots.get(inst, inst) is None or roots.get(inst) is inst or isinstance(inst, Load):
+                continue
+            came = _pointers_of(inst)
+            known = {roots[each]: None for each in came if isinstance(each, Instruction) and each in roots}
+            if not all(isinstance(each, Instruction) and each in inside for each in came) or None in known:
+                root = None
+            elif len(known) > 1:
+                if isinstance(inst, Phi):
+                    return inst
+                root = None
+            elif known:
+                root = next(iter(known))
+            else:
+                continue
+            if inst not in roots or roots[inst] is not root:
+                roots[inst], changed = root, True
+    return None
+
+
+def _pointers_of(inst: Instruction) -> list[Value]:
+    """The pointers that an address is made of; not those that lead nowhere."""
+    operands = inst.operands[1:] if isinstance(inst, Select) else inst.operands
+    operands = operands[:1] if isinstance(inst, GetElementPtr) else operands
+    return [each for each in operands if not isinstance(each, ConstantNull | Undef | Poison) and each is not inst]
+
+
+# --- what has no home -------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _Groups:
+    """Homes between which arrays pass, and those that are none."""
+
+    homes: dict[Instruction, Home]
+    roots: dict[Instruction, Call | Phi | None]
+    rejected: dict[Home, None] = field(default_factory=dict)
+    links: dict[Home, list[Home]] = field(default_factory=dict)
+
+    def reject(self, *roots: Instruction | None) -> None:
+        """What has these roots has no home."""
+        self.rejected.update(dict.fromkeys(self.homes[root] for root in roots if root is not None))
+
+    def connect(self, home: Home) -> None:
+        """Notes whose arrays a phi takes over."""
+        if not isinstance(home.root, Phi):
+            return
+        phi, block = home.root, home.root.block
+        assert block is not None
+        for value, origin in phi.incoming():
+            if isinstance(value, ConstantNull | Undef | Poison):
+                home.sources[origin] = None
+                continue
+            root = self._root(value)
+            is_whole = root is not None and (value is root or isinstance(value, Load))
+            if root is None or not is_whole:
+                self.reject(phi, root)
+                continue
+            source = self.homes[root]
+            home.sources[origin] = source
+            self._link(home, source)
+            twins = (each for each in block.phis() if each is not phi and self.roots.get(each) is each)
+            if any(self._root(each.value_from(origin)) is root for each in twins):
+                self.reject(phi)
+
+    def connect_copies(self, home: Home) -> None:
+        """Notes which other arrays one is copied from or to."""
+        for call in home.copies:
+            for root in map(self._root, call.arguments[:2]):
+                if root is not None:
+                    self._link(home, self.homes[root])
+
+    def _link(self, one: Home, other: Home) -> None:
+        self.links.setdefault(one, []).append(other)
+        self.links.setdefault(other, []).append(one)
+
+    def _root(self, value: Value) -> Call | Phi | None:
+        return self.roots.get(value) if isinstance(value, Instruction) else None
+
+    def left(self) -> list[tuple[Home, ...]]:
+        """The groups in which each home is one."""
+        found, seen = list[tuple[Home, ...]](), set[Home]()
+        for home in self.homes.values():
+            if home not in seen:
+                group = Worklist([home])
+                for each in group:
+                    group.add(*self.links.get(each, ()))
+                seen.update(group.seen)
+                if not any(each in self.rejected for each in group.seen):
+                    found.append(_sized(tuple(group.seen)))
+        return found
+
+
+def _sized(group: tuple[Home, ...]) -> tuple[Home, ...]:
+    """The homes, with what is known of all: the size of the largest array is that of the phis."""
+    largest = max(home.size for home in group)
+    kinds = {kind: None for home in group for kind in home.kinds}
+    for home in group:
+        home.size, home.kinds = home.size or largest, kinds
+    return group
+
+
+def _outlives(home: Home, cfg: ControlFlow) -> bool:
+    """Whether a pointer to an array may be used after its home has got another one, or after a phi has taken it over.
+
+    Addresses that are no phis, nor made of any, belong to the array that the home got last: each is computed behind the
+    root on every way to its use.
+    """
+    root = home.root
+    assert root.block is not None
+    if isinstance(root, Call):
+        is_simple = not any(isinstance(each, Phi) for each in home.addresses)
+        return not is_simple and any(_is_live_at(each, root, cfg) for each in home.addresses)
+    block = root.block
+    if any(block in _live_in(each, cfg) for each in home.addresses if each is not root):
+        return True
+    for source in {each for each in home.sources.values() if each is not None and each is not home}:
+        if any(block in _live_in(each, cfg) for each in source.addresses):
+            return True
+        if isinstance(source.root, Call) and block in _live_in_header(source, cfg):
+            return True
+    return False
+
+
+def _live_in_header(home: Home, cfg: ControlFlow) -> set[Block]:
+    """The blocks at whose start the header may yet be asked for the address of the data."""
+    found = set[Block]()
+    for load in home.fields:
+        address = load.operands[0]
+        assert isinstance(address, Instruction)
+        found |= _live_in(address, cfg)
+        found |= _live_in(home.root, cfg, users=[address])
+    return found
+
+
+def _live_in(value: Instruction, cfg: ControlFlow, users: Iterable[Instruction] | None = None) -> set[Block]:
+    """The blocks at whose start a value may yet be used, other than by the phis there."""
+    assert value.block is not None
+    pending = Worklist[Block]()
+    for user in value.users if users is None else users:
+        assert user.block is not None
+        if isinstance(user, Phi):
+            pending.add(*(block for each, block in user.incoming() if each is value))
+        else:
+            pending.add(user.block)
+    found = set[Block]()
+    for block in pending:
+        if block is not value.block:
+            found.add(block)
+            pending.add(*cfg.predecessors[block])
+    return found
+
+
+def _is_live_at(value: Instruction, place: Instruction, cfg: ControlFlow) -> bool:
+    """Whether a value that was computed before a place may be used behind it, without being computed again."""
+    home, block = value.block, place.block
+    assert home is not None
+    assert block is not None
+    position = block.instructions.index(place)
+    if home is block and block.instructions.index(value) > position:
+        return False
+    if any(user in value.users and not isinstance(user, Phi) for user in block.instructions[position:]):
+        return True
+    return any(block in used for used in _blocks_left_with(value, cfg))
+
+
+def _blocks_left_with(value: Instruction, cfg: ControlFlow) -> Iterator[tuple[Block, ...]]:
+    """The blocks at whose end a value may yet be used."""
+    yield tuple(predecessor for block in _live_in(value, cfg) for predecessor in cfg.predecessors[block])
+    yield tuple(b for user in value.users if isinstance(user, Phi) for each, b in user.incoming() if each is value)
