@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from irad.ir.instructions import Binary, Call, replace_uses
 from irad.ir.module import Module
-from irad.ir.values import Value, const_int
+from irad.ir.values import ConstantInt, Value, const_int
 
 DIMENSION: Final = "irad.dimension"
 """The symbol of the function."""
@@ -27,6 +27,17 @@ class Dimension(NamedTuple):
 
     size: Value
     start: Value
+
+
+def drop_dimensions(module: Module, most: int) -> None:
+    """Puts numbers that are known, and no larger than another, in place of the calls."""
+    marker = module.functions.get(DIMENSION)
+    for call in list(marker.users) if marker is not None else ():
+        assert isinstance(call, Call)
+        size = call.arguments[0]
+        if isinstance(size, ConstantInt) and size.value <= most:
+            replace_uses(call, size)
+            call.erase()
 
 
 def take_dimensions(module: Module) -> dict[Value, Dimension]:

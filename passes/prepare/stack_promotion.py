@@ -36,6 +36,7 @@ from irad.ir.trip_count import constant_offset
 from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.passes.convention import ReferenceCounts
 from irad.passes.prepare.array_homes import Home, find_homes
+from irad.passes.prepare.dimensions import drop_dimensions
 from irad.passes.prepare.known_places import Unrolling
 
 LARGEST: Final = 512
@@ -49,6 +50,7 @@ _ALIGNMENT: Final = 64  # at least what the host gives
 
 def promote_small_arrays(module: Module, host: ReferenceCounts) -> bool:
     """Rewrites all functions of a module; whether there was anything to do."""
+    drop_dimensions(module, LARGEST // _ELEMENT)
     changed = [_promote_in(function, host) for function in module.defined_functions()]
     return any(changed)
 
