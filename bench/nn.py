@@ -1,9 +1,8 @@
 """``python -m bench.nn``: value and gradient of functions of irad.nn against PyTorch on the CPU, in single precision.
 
-The cotangent of what a function returns is given: to PyTorch as such, to irad by a weighted sum in one loop. The
-gradient is with respect to all arguments of floats. The two take turns; median of the rounds, of CPU time where each
-has one thread, and of elapsed time where they have more: irad by a parallel loop over parts of the samples. Set
-``OPENBLAS_NUM_THREADS=1``.
+Both compute a weighted sum of what a function returns, and its gradient with respect to all arguments of floats. The two
+take turns; median of the rounds, of CPU time where each has one thread, and of elapsed time where they have more: irad by
+a parallel loop over parts of the samples. Set ``OPENBLAS_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -127,11 +126,12 @@ def compare(case: Case, torch: Any, rounds: int) -> tuple[float, float]:
         tensor.requires_grad_()
     shape = tuple(theirs(*tensors).shape)
     weights = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    weight_tensor = torch.from_numpy(weights)
+    weight_tensor = torch.from_numpy(weights).view(-1)
     gradient = irad.value_and_grad(loss, argnums=tuple(range(1, 1 + count)))
 
     def with_torch() -> Any:
-        return torch.autograd.grad(theirs(*tensors), tensors[:count], weight_tensor)
+        total = torch.dot(weight_tensor, theirs(*tensors).view(-1))
+        return torch.autograd.grad(total, tensors[:count])
 
     def with_irad() -> Any:
         return gradient(weights, *arguments)[1]

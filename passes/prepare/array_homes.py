@@ -270,10 +270,12 @@ class _Groups:
                 self.reject(phi)
 
     def connect_copies(self, home: Home) -> None:
-        """Notes which other arrays one is copied from or to."""
+        """Notes which other arrays one is copied from or to; what memory elsewhere holds may be other than numbers."""
         for call in home.copies:
             for root in map(self._root, call.arguments[:2]):
-                if root is not None:
+                if root is None:
+                    self.reject(home.root)
+                else:
                     self._link(home, self.homes[root])
 
     def _link(self, one: Home, other: Home) -> None:
