@@ -1,8 +1,8 @@
 """``python -m bench.nn``: value and gradient of functions of irad.nn against PyTorch on the CPU, in single precision.
 
-Both compute a weighted sum of what a function returns, and its gradient with respect to all arguments of floats. The two
-take turns; median of the rounds, of CPU time where each has one thread, and of elapsed time where they have more: irad by
-a parallel loop over parts of the samples. Set ``OPENBLAS_NUM_THREADS=1``.
+Both compute a weighted sum of what a function returns, and its gradient with respect to all arguments of floats. The
+two take turns; median of the rounds, of CPU time where each has one thread, and of elapsed time where they have more:
+irad by a parallel loop over parts of the samples. Set ``OPENBLAS_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
