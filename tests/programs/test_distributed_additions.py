@@ -15,12 +15,28 @@ _RANDOM = np.random.default_rng(5)
 _STRICT = irad.Options(strict=True)
 
 
+def copied(argument: Any) -> Any:
+    """A copy; of a strided array a strided one."""
+    if not isinstance(argument, np.ndarray) or argument.flags.c_contiguous:
+        return argument.copy() if isinstance(argument, np.ndarray) else argument
+    wide = np.zeros((*argument.shape[:-1], 3 * argument.shape[-1]), argument.dtype)
+    wide[..., 1::3] = argument
+    return wide[..., 1::3]
+
+
+def moved(argument: Any, by: Any) -> Any:
+    if not isinstance(argument, np.ndarray):
+        return argument + by
+    argument += by
+    return argument
+
+
 def agrees(function: Any, *arguments: Any) -> None:
     """Whether the gradient is that of strict order, of the oracle, and of differences in a random direction."""
     positions = tuple(i for i, a in enumerate(arguments) if np.asarray(a).dtype.kind == "f")
 
     def gradient(options: irad.Options | None) -> Any:
-        given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        given = list(map(copied, arguments))
         return irad.grad(function, argnums=positions, options=options)(*given)
 
     found = gradient(None)
@@ -31,9 +47,9 @@ def agrees(function: Any, *arguments: Any) -> None:
     directions = [_RANDOM.standard_normal(np.shape(arguments[i])) for i in positions]
 
     def value(step: float) -> float:
-        given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        given = list(map(copied, arguments))
         for i, direction in zip(positions, directions, strict=True):
-            given[i] = given[i] + step * direction
+            given[i] = moved(given[i], step * direction)
         return function(*given)
 
     along = sum((g * d).sum() for g, d in zip(map(np.asarray, found), directions, strict=True))

@@ -18,7 +18,7 @@ from numba import njit
 import irad
 from tests.passes.subscripts.nests import Access, Branch, Loop, Node, Sum, random_nest
 
-FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_NESTS', '4')}".rpartition(":")
+FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_NESTS', '2')}".rpartition(":")
 
 
 def source_of(body: list[Node]) -> str:
