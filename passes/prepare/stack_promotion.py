@@ -13,12 +13,12 @@ Why     an array in memory has a shadow, what is overwritten in it goes on the t
 Limit   where the place of an element is not known after unrolling (`known_places`), the array stays in memory: as a
         variable if it is not read too often, and does not change hands; else as it was.
 
-    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 24, i32 32)      %m = alloca [24 x i8], align 64       (in the entry)
+    %m = call ptr @allocate(i64 24, i32 32)                       %m = alloca [24 x i8], align 64       (in the entry)
     %failed = icmp eq ptr %m, null                                call void @llvm.memset.p0.i64(ptr %m, i8 0, i64 24, …)
     %f = getelementptr i8, ptr %m, i64 24
     %d = load ptr, ptr %f
     store double %x, ptr %d                                       store double %x, ptr %m
-    call void @NRT_decref(ptr %m)
+    call void @release(ptr %m)
 """
 
 from __future__ import annotations
