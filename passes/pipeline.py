@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from irad.ir.cfg import remove_unreachable_blocks
-from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import I64
 from irad.ir.values import const_int
 from irad.ir.verifier import verify
+from irad.passes import conditions
 from irad.passes.agreement.check import check_agreement
 from irad.passes.analysis.activity import find_activity
 from irad.passes.analysis.callees import callees_first, returns_new
@@ -153,68 +153,6 @@ def _code_of(record: Module | Program | Unit | GeneratedPair | Generated) -> Ite
             yield (record if isinstance(record, Program) else record.program).module
         case Module():
             yield record
-
-
-def _has_parallel_loops(record: Program | Generated) -> bool:
-    program = record if isinstance(record, Program) else record.program
-    return program.request.host.parallel is not None
-
-
-def _is_default(unit: Unit) -> bool:
-    return not unit.program.saves_all
-
-
-def _is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
-    return not record.program.request.mode.is_forward
-
-
-def _is_forward(made: GeneratedPair) -> bool:
-    return made.program.request.mode.is_forward
-
-
-def _may_raise_late(unit: Unit) -> bool:
-    request = unit.program.request
-    return _is_default(unit) and unit.variant.is_entry and not request.watches and not request.host.is_shared
-
-
-def _keeps_memory(unit: Unit) -> bool:
-    return _is_default(unit) and _is_reverse(unit)
-
-
-def _is_oracle(unit: Unit) -> bool:
-    return unit.program.saves_all
-
-
-def _is_reversed_lane(unit: Unit) -> bool:
-    return unit.variant.is_lane and _is_reverse(unit)
-
-
-def _is_reversed_kernel(unit: Unit) -> bool:
-    return unit.program.request.host.is_shared and _is_reverse(unit) and not unit.everything
-
-
-def _may_distribute(made: GeneratedPair) -> bool:
-    request, is_reverse = made.program.request, _is_reverse(made)
-    is_plain = not (request.strict or request.watches or request.is_primal or request.host.is_shared)
-    return is_reverse and is_plain and not made.unit.everything and _is_on_stack_once(made.unit)
-
-
-def _is_on_stack_once(unit: Unit) -> bool:
-    """Whether no recursion can have a function's frame on the stack many times: its buffers take some kilobytes."""
-    callees = (inst.callee for inst in unit.function.instructions() if isinstance(inst, CallSite))
-    return unit.variant.is_entry or all(isinstance(each, Function) and each.is_declaration for each in callees)
-
-
-def _is_watched(made: GeneratedPair) -> bool:
-    return made.program.request.watches
-
-
-def _is_entry(generated: Generated) -> bool:
-    return generated.program.request.callee is None
-
-
-def _is_verified(generated: Generated) -> bool:
-    return generated.program.verifies and _is_reverse(generated)
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
@@ -440,7 +378,7 @@ def _note_tape(made: GeneratedPair) -> None:
 
 def _watch(made: GeneratedPair) -> None:
     """In debug mode, looks for NaNs, infinities and ties behind each operation of the derivative."""
-    if _is_forward(made):
+    if conditions.is_forward(made):
         watch_tangent(made.augmented)
     else:
         watch_pair(made.augmented, made.sweep, made.loops)
@@ -473,7 +411,7 @@ def _launch(generated: Generated) -> None:
     assert parallel is not None
     for pair, lane in generated.launched:
         build_launchers(generated.program, pair, lane, units[lane], parallel)
-        if _is_reverse(generated):
+        if conditions.is_reverse(generated):
             note_launcher(generated.program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
     launch_loops(generated.program.module, parallel)
 
@@ -515,38 +453,38 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
     Pass("prepare.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
-    Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=_has_parallel_loops, changes=True),
+    Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=conditions.has_parallel_loops, changes=True),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
     Pass("memory.points_to", PassStage.FUNCTION, _find_objects),
     Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),
     Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
-    Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=_is_default, changes=True),
-    Pass("prepare.late_checks", PassStage.FUNCTION, _postpone, applies=_may_raise_late, changes=True),
-    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=_keeps_memory),
+    Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=conditions.is_default, changes=True),
+    Pass("prepare.late_checks", PassStage.FUNCTION, _postpone, applies=conditions.may_raise_late, changes=True),
+    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=conditions.keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
-    Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=_is_oracle),
-    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_reversed_lane),
-    Pass("parallel.ownership", PassStage.FUNCTION, _find_meetings, applies=_is_reversed_kernel),
-    Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=_is_forward, changes=True),
-    Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=_is_reverse, changes=True),
-    Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=_is_reverse, changes=True),
-    Pass("plan.plan", PassStage.PAIR, _plan, applies=_is_reverse),
-    Pass("plan.materialise", PassStage.PAIR, _materialise, applies=_is_reverse, changes=True),
-    Pass("reverse.distribute", PassStage.PAIR, _distribute, applies=_may_distribute, changes=True),
-    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=_is_reverse, changes=True),
+    Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=conditions.is_oracle),
+    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=conditions.is_reversed_lane),
+    Pass("parallel.ownership", PassStage.FUNCTION, _find_meetings, applies=conditions.is_reversed_kernel),
+    Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=conditions.is_forward, changes=True),
+    Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=conditions.is_reverse, changes=True),
+    Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=conditions.is_reverse, changes=True),
+    Pass("plan.plan", PassStage.PAIR, _plan, applies=conditions.is_reverse),
+    Pass("plan.materialise", PassStage.PAIR, _materialise, applies=conditions.is_reverse, changes=True),
+    Pass("reverse.distribute", PassStage.PAIR, _distribute, applies=conditions.may_distribute, changes=True),
+    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=conditions.is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
-    Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=_is_reverse, changes=True),
-    Pass("instrument.watch", PassStage.PAIR, _watch, applies=_is_watched, changes=True),
+    Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=conditions.is_reverse, changes=True),
+    Pass("instrument.watch", PassStage.PAIR, _watch, applies=conditions.is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", PassStage.PAIR, _close_frame),
-    Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=_is_entry),
-    Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=_has_parallel_loops, changes=True),
-    Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=_has_parallel_loops, changes=True),
+    Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=conditions.is_entry),
+    Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=conditions.has_parallel_loops, changes=True),
+    Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=conditions.has_parallel_loops, changes=True),
     Pass("instrument.marks", PassStage.DERIVATIVE, _note_frame),
-    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps, applies=_is_reverse),
+    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps, applies=conditions.is_reverse),
     Pass("leftovers", PassStage.FINISH, _drop_leftovers, changes=True),
-    Pass("agreement.check", PassStage.FINISH, _check_agreement, applies=_is_verified),
+    Pass("agreement.check", PassStage.FINISH, _check_agreement, applies=conditions.is_verified),
 )

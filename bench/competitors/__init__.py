@@ -54,6 +54,12 @@ class Tool:
         importlib.import_module(self.module).warm_up()
 
 
+def formulation(module: dict[str, Any], case: Case) -> Callable[..., Any] | None:
+    """The loss of a case in a tool's module, the function of its name; None where there is none."""
+    found: Callable[..., Any] | None = module.get(case.name.replace("-", "_"))
+    return found
+
+
 TOOLS = (
     Tool("jax", "jax", "bench.competitors.with_jax"),
     Tool("torch", "torch", "bench.competitors.with_torch", compiled=False),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import autograd.numpy as np
@@ -13,7 +12,7 @@ from autograd.scipy.stats import norm
 
 from bench.case import Case
 from bench.cases.shallow_water import GRAVITY
-from bench.competitors import Prepared
+from bench.competitors import Prepared, formulation
 
 
 def warm_up() -> None:
@@ -22,9 +21,10 @@ def warm_up() -> None:
 
 def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
     """Autograd takes NumPy's arrays and returns them."""
-    if case.name not in LOSSES:
+    loss = formulation(globals(), case)
+    if loss is None:
         return None
-    gradient = value_and_grad(LOSSES[case.name], argnum=case.argnums)
+    gradient = value_and_grad(loss, argnum=case.argnums)
     return Prepared(lambda: gradient(*args), lambda result: result)
 
 
@@ -227,26 +227,3 @@ def asian_option(market, normals, strike, maturity):
     moves = (rate - 0.5 * volatility**2) * dt + volatility * math.sqrt(dt) * normals
     average = np.mean(spot * np.exp(np.cumsum(moves, axis=1)), axis=1)
     return np.exp(-rate * maturity) * np.sum(np.maximum(average - strike, 0.0)) / paths
-
-
-LOSSES: dict[str, Callable[..., Any]] = {
-    "gmm": gmm,
-    "lennard-jones": lennard_jones,
-    "heat": heat,
-    "ode": ode,
-    "black-scholes": black_scholes,
-    "log-sum-exp": log_sum_exp,
-    "mlp": mlp,
-    "bundle-adjustment": bundle_adjustment,
-    "lstm": lstm,
-    "cholesky": cholesky,
-    "lu": lu,
-    "fft": fft,
-    "n-body": n_body,
-    "cloth": cloth,
-    "brusselator": brusselator,
-    "shallow-water": shallow_water,
-    "kalman": kalman,
-    "garch": garch,
-    "asian-option": asian_option,
-}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +14,7 @@ from jax.scipy.stats import norm
 
 from bench.case import Case
 from bench.cases.shallow_water import GRAVITY
-from bench.competitors import Found, Prepared
+from bench.competitors import Found, Prepared, formulation
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
@@ -28,10 +27,11 @@ def warm_up() -> None:
 
 def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
     """Arrays are on the device before; whole numbers, which say how many steps there are, are static."""
-    if case.name not in LOSSES:
+    loss = formulation(globals(), case)
+    if loss is None:
         return None
     static = tuple(i for i, arg in enumerate(args) if isinstance(arg, int))
-    gradient = jax.jit(jax.value_and_grad(LOSSES[case.name], argnums=case.argnums), static_argnums=static)
+    gradient = jax.jit(jax.value_and_grad(loss, argnums=case.argnums), static_argnums=static)
     given = tuple(arg if i in static else jnp.asarray(arg) for i, arg in enumerate(args))
     return Prepared(lambda: jax.block_until_ready(gradient(*given)), _read)
 
@@ -272,29 +272,3 @@ def spline(values, points, knots, targets):
     a, b = (knots[i + 1] - points) / h, (points - knots[i]) / h
     y = a * values[i] + b * values[i + 1] + ((a**3 - a) * second[i] + (b**3 - b) * second[i + 1]) * h**2 / 6.0
     return 0.5 * jnp.sum((y - targets) ** 2)
-
-
-LOSSES: dict[str, Callable[..., Any]] = {
-    "gmm": gmm,
-    "lennard-jones": lennard_jones,
-    "heat": heat,
-    "ode": ode,
-    "black-scholes": black_scholes,
-    "log-sum-exp": log_sum_exp,
-    "mlp": mlp,
-    "bundle-adjustment": bundle_adjustment,
-    "lstm": lstm,
-    "cnn": cnn,
-    "cholesky": cholesky,
-    "lu": lu,
-    "thomas": thomas,
-    "spline": spline,
-    "fft": fft,
-    "n-body": n_body,
-    "cloth": cloth,
-    "brusselator": brusselator,
-    "shallow-water": shallow_water,
-    "kalman": kalman,
-    "garch": garch,
-    "asian-option": asian_option,
-}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch import special
 
 from bench.case import Case
 from bench.cases.shallow_water import GRAVITY
-from bench.competitors import Found, Prepared
+from bench.competitors import Found, Prepared, formulation
 
 torch.set_num_threads(1)
 
@@ -29,9 +28,11 @@ def warm_up() -> None:
 
 def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
     """Arrays and numbers to differentiate with respect to are tensors before."""
-    if case.name not in LOSSES or (compiled and case.name in UNROLLED):
+    loss = formulation(globals(), case)
+    if loss is None or (compiled and case.name in UNROLLED):
         return None
-    loss = torch.compile(LOSSES[case.name], dynamic=False) if compiled else LOSSES[case.name]
+    if compiled:
+        loss = torch.compile(loss, dynamic=False)
     active = set(case.argnums)
     given = [_tensor(a, i in active) if i in active or isinstance(a, np.ndarray) else a for i, a in enumerate(args)]
     leaves = [given[i] for i in case.argnums]
@@ -244,27 +245,3 @@ def asian_option(market, normals, strike, maturity):
     moves = (rate - 0.5 * volatility**2) * dt + volatility * math.sqrt(dt) * normals
     average = torch.mean(spot * torch.exp(torch.cumsum(moves, 1)), 1)
     return torch.exp(-rate * maturity) * torch.sum(F.relu(average - strike)) / paths
-
-
-LOSSES: dict[str, Callable[..., Any]] = {
-    "gmm": gmm,
-    "lennard-jones": lennard_jones,
-    "heat": heat,
-    "ode": ode,
-    "black-scholes": black_scholes,
-    "log-sum-exp": log_sum_exp,
-    "mlp": mlp,
-    "bundle-adjustment": bundle_adjustment,
-    "lstm": lstm,
-    "cnn": cnn,
-    "cholesky": cholesky,
-    "lu": lu,
-    "fft": fft,
-    "n-body": n_body,
-    "cloth": cloth,
-    "brusselator": brusselator,
-    "shallow-water": shallow_water,
-    "kalman": kalman,
-    "garch": garch,
-    "asian-option": asian_option,
-}

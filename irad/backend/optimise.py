@@ -20,7 +20,7 @@ from irad.backend import equality, patterns
 from irad.backend.compat import with_attribute
 from irad.backend.toolchain import Toolchain, add_loop_passes
 from irad.ir.instructions import Br, CondBr
-from irad.ir.module import MetadataNode, Module
+from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
@@ -126,13 +126,11 @@ def _forbid_peeling(module: Any) -> Any:
     Of LLVM's pipelines that unroll, none has a switch for this.
     """
     parsed = _without_loop_marks(str(module))
-    peeled = parsed.shared_metadata(f'!{{!"llvm.loop.peeled.count", i32 {_OFTEN}}}')
+    peeled = f'!{{!"llvm.loop.peeled.count", i32 {_OFTEN}}}'
     for function in parsed.defined_functions():
         for block in function.blocks:
             if isinstance(block.terminator, Br | CondBr):
-                node = parsed.new_metadata_number()
-                parsed.metadata[node] = MetadataNode(f"!{{!{node}, {peeled}}}", distinct=True)
-                block.terminator.metadata["llvm.loop"] = f"!{node}"
+                block.terminator.metadata["llvm.loop"] = parsed.loop_mark(peeled)
     return llvm.parse_assembly(print_module(parsed))
 
 

@@ -183,6 +183,13 @@ class Module:
             found = self._shared_nodes[text] = f"!{number}"
         return found
 
+    def loop_mark(self, *properties: str) -> str:
+        """A reference to a new node for the branch that closes a loop, with properties such as `!{!"llvm.loop.…"}`."""
+        shared = list(map(self.shared_metadata, properties))
+        number = self.new_metadata_number()
+        self.metadata[number] = MetadataNode(f"!{{{', '.join((f'!{number}', *shared))}}}", distinct=True)
+        return f"!{number}"
+
     def defined_functions(self) -> list[Function]:
         """Functions with a body."""
         return [f for f in self.functions.values() if not f.is_declaration]

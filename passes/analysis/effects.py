@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import CallSite, Instruction, Load, Store
@@ -26,9 +25,7 @@ from irad.passes.analysis.callees import Pointer
 from irad.passes.analysis.instances import is_of_older_instance
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind
-from irad.passes.subscripts.separation import Separation
-
-_MOST_WRITES: Final = 24  # that a load is compared with
+from irad.passes.subscripts.separation import MOST_WRITES, Separation
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class Effects:
             return False
         later = (write for write in self.writers[item.index] if self.order.may_follow(at, write))
         return all(
-            number < _MOST_WRITES and isinstance(write, Store) and separation.is_apart_later(at, write)
+            number < MOST_WRITES and isinstance(write, Store) and separation.is_apart_later(at, write)
             for number, write in enumerate(later)
         )
 

@@ -23,7 +23,7 @@ from irad.ir.loops import LoopNest
 from irad.ir.module import Function, MetadataNode, Module
 from irad.ir.types import function_type
 from irad.ir.values import MetadataOperand
-from irad.passes.memory.objects import ObjectKind, PointsTo, union
+from irad.passes.memory.objects import ObjectKind, PointsTo
 
 _REST = -1  # in place of the index of an object that has no scope of its own
 _TAPE = ("tape", _REST)
@@ -51,7 +51,7 @@ class AliasScopes:
     lists: dict[tuple[int, ...], str] = field(default_factory=dict)
     groups: dict[tuple[str, int], Metadata] = field(default_factory=dict)
     used: set[tuple[str, int]] = field(default_factory=set)
-    _kinds: dict[tuple[str, int], str | None] = field(default_factory=dict)
+    _kinds: dict[str, tuple[str, int]] = field(default_factory=dict)  # by list of scopes
 
     def __post_init__(self) -> None:
         if not self.enabled:
@@ -86,13 +86,7 @@ class AliasScopes:
 
     def kind_of(self, metadata: Metadata) -> tuple[str, int] | None:
         """What an access is of: "tape", "primal" or the shadow of a lane, and which objects; None if it is unknown."""
-        own = metadata.get("alias.scope")
-        if len(self._kinds) < len(self.groups):
-            for key, group in self.groups.items():
-                self._kinds.setdefault(key, group.get("alias.scope"))
-        found = [key for key, scope in self._kinds.items() if scope == own] if own is not None else []
-        kinds = {kind for kind, _ in found}
-        return (kinds.pop(), union(mask for _, mask in found)) if len(kinds) == 1 else None
+        return self._kinds.get(metadata.get("alias.scope", ""))
 
     def _group(self, kind: str, mask: int) -> Metadata:
         if not self.enabled:
@@ -115,7 +109,9 @@ class AliasScopes:
             near = {self._key(kind, o.index) for o in touched if o.kind is not ObjectKind.UNKNOWN}
         self.used.update(own)
         apart = [k for k in self.scopes if k not in near]
-        return {"alias.scope": self._list(own), "noalias": self._list(apart)}
+        listed = self._list(own)
+        self._kinds[listed] = kind, mask | self._kinds.get(listed, (kind, 0))[1]
+        return {"alias.scope": listed, "noalias": self._list(apart)}
 
     def _key(self, kind: str, index: int) -> tuple[str, int]:
         return (kind, index) if (kind, index) in self.scopes else (kind, _REST)

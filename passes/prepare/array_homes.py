@@ -311,8 +311,8 @@ def _sized(group: tuple[Home, ...]) -> tuple[Home, ...]:
 def _outlives(home: Home, cfg: ControlFlow) -> bool:
     """Whether a pointer to an array may be used after its home has got another one, or after a phi has taken it over.
 
-    Addresses that are no phis, nor made of any, belong to the array that the home got last: each is computed behind the
-    root on every way to its use.
+    Addresses that are not phis, nor made of any, belong to the array that the home got last: each is computed behind
+    the root on every way to its use.
     """
     root = home.root
     assert root.block is not None

@@ -18,17 +18,13 @@ Limit   elements are distinguished where stores write them, and nothing else doe
 
 from __future__ import annotations
 
-from typing import Final
-
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Cast, GetElementPtr, Instruction, Load, Store
 from irad.ir.loops import Loop, LoopNest, innermost_first
 from irad.ir.module import Block
 from irad.ir.trip_count import is_invariant
 from irad.passes.memory.mod_ref import ModRef
-from irad.passes.subscripts.separation import Separation
-
-_MOST_WRITES: Final = 24  # that a load is compared with
+from irad.passes.subscripts.separation import MOST_WRITES, Separation
 
 
 def hoist_invariant_loads(
@@ -80,7 +76,7 @@ def _is_elsewhere(load: Load, loop: Loop, mod_ref: ModRef, separation: Separatio
         return False
     touched = mod_ref.points_to.overlapping(mod_ref.points_to.mask(load.operands[0]))
     writes = [i for block in loop.order for i in block.instructions if _may_change(i, touched, mod_ref)]
-    return len(writes) <= _MOST_WRITES and all(
+    return len(writes) <= MOST_WRITES and all(
         isinstance(write, Store) and separation.is_apart_in(loop, load, write) for write in writes
     )
 

@@ -21,7 +21,6 @@ from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Binary, Call, Cast, Freeze, GetElementPtr, ICmp, Instruction, Load, Phi, Select
 from irad.ir.loops import Loop, LoopNest
-from irad.ir.module import MetadataNode
 from irad.ir.trip_count import trip_count
 from irad.ir.values import ConstantInt, Value
 from irad.ir.worklist import Worklist
@@ -102,9 +101,7 @@ class Unrolling:
         assert module is not None
         for loop in self.chosen:
             assert loop.latch is not None
-            full, node = module.shared_metadata(_FULL), module.new_metadata_number()
-            module.metadata[node] = MetadataNode(f"!{{!{node}, {full}}}", distinct=True)
-            loop.latch.terminator.metadata["llvm.loop"] = f"!{node}"
+            loop.latch.terminator.metadata["llvm.loop"] = module.loop_mark(_FULL)
 
     def _loops_behind(self, indices: Iterable[Value], addresses: set[Instruction]) -> dict[Loop, None] | None:
         """The loops whose variables some values are computed from; None where anything else is behind them."""

@@ -22,7 +22,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Instruction, Phi
-from irad.ir.module import Block, MetadataNode
+from irad.ir.module import Block
 from irad.ir.types import Type
 from irad.ir.values import Value, const_int, zero
 from irad.passes.reverse.increments import Addition, Candidate, Place, find_candidates
@@ -348,10 +348,7 @@ class _Distribution:
 
     def _keep_rolled(self, end: Instruction) -> None:
         """Marks a loop as one that LLVM may make vectors of, but not straight code: a chunk has few of them."""
-        module = self.sweep.augmented.program.module
-        node, rolled = module.new_metadata_number(), module.shared_metadata('!{!"llvm.loop.unroll.disable"}')
-        module.metadata[node] = MetadataNode(f"!{{!{node}, {rolled}}}", distinct=True)
-        end.metadata["llvm.loop"] = f"!{node}"
+        end.metadata["llvm.loop"] = self.sweep.augmented.program.module.loop_mark('!{!"llvm.loop.unroll.disable"}')
 
 
 def _copy(build: Builder, inst: Instruction, copies: dict[Value, Value]) -> None:

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from irad.ir import instructions as ir
+from irad.ir import instructions as ir, types
 from irad.ir.instructions import Instruction, Load, Store
 from irad.ir.module import Block, Function
 from irad.ir.trip_count import constant_offset
-from irad.ir.types import FloatType, PointerType, size_of
+from irad.ir.types import PointerType, size_of
 from irad.ir.values import ConstantFloat, Value
 from irad.passes.analysis.callees import resolve
 from irad.passes.reverse.strides import Strides
@@ -43,7 +43,6 @@ class Place:
     root: Value
     offset: int
     size: int
-    access: Load | Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ class _Search:
             is_between = any(order.get(load, 0) < n < order[store] for n in writes)
             if load.operands[0] is not pointer or _is_slot(pointer) or "reassoc" not in total.flags:
                 continue
-            if is_plain and is_alone and not is_between and isinstance(load.type, FloatType):
+            if is_plain and is_alone and not is_between and load.type in (types.FLOAT, types.DOUBLE):
                 place = self._place(store)
                 if place is not None:
                     yield Addition(place, load, store, *_without_sign(amount))
@@ -150,7 +149,7 @@ class _Search:
         while isinstance(root, ir.GetElementPtr) and (more := constant_offset(root)) is not None:
             offset, root = offset + more, root.operands[0]
         is_linear = isinstance(root.type, PointerType) and self.found.strides.of(root) is not None
-        return Place(root, offset, size_of(value_type), access) if is_linear else None
+        return Place(root, offset, size_of(value_type)) if is_linear else None
 
     def _stays_inside(self) -> bool:
         """Whether nothing but the block behind the loop uses its values."""

@@ -1,7 +1,7 @@
 """The cache of a dispatcher on disk, in the place of Numba's own.
 
 Numba asks it for a specialisation before it compiles, and gives it what it has compiled. Whatever cannot be stored, or
-is not found, is compiled as ever; the reason is logged under the name ``irad.cache``.
+is not found, is compiled as usual; the reason is logged under the name ``irad.cache``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A file is never changed. Its name says which specialisation it is of, and its fingerprint; so writers do not disturb
 each other, and of several versions of a function each has its own. Versions that are not in use are removed in the end:
-closures of a factory, and derivatives by different arguments, are versions of one specialisation, too.
+closures of a factory, and derivatives with respect to different arguments, are versions of one specialisation, too.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def of_names(names: Iterable[str]) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def is_low_level(function: object) -> bool:
-    """Whether code that is no Python stands for a user's function."""
+    """Whether code other than Python stands for a user's function."""
     _TABLE.refresh()
     return any(_implementation(each) is None for each in _TABLE.of_function(function))
 

@@ -1,0 +1,84 @@
+"""When a pass of the pipeline applies."""
+
+from __future__ import annotations
+
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+from irad.passes.generated import Generated, GeneratedPair
+from irad.passes.program import Program
+from irad.passes.unit import Unit
+
+
+def has_parallel_loops(record: Program | Generated) -> bool:
+    """Whether the host runs loops in parallel."""
+    program = record if isinstance(record, Program) else record.program
+    return program.request.host.parallel is not None
+
+
+def is_default(unit: Unit) -> bool:
+    """Whether a function is optimised."""
+    return not unit.program.saves_all
+
+
+def is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
+    """Whether reverse mode is asked for."""
+    return not record.program.request.mode.is_forward
+
+
+def is_forward(made: GeneratedPair) -> bool:
+    """Whether forward mode is asked for."""
+    return made.program.request.mode.is_forward
+
+
+def may_raise_late(unit: Unit) -> bool:
+    """Whether checks may move behind their loops: in an entry, where no one watches each operation."""
+    request = unit.program.request
+    return is_default(unit) and unit.variant.is_entry and not request.watches and not request.host.is_shared
+
+
+def keeps_memory(unit: Unit) -> bool:
+    """Whether memory may be kept for the reverse sweep."""
+    return is_default(unit) and is_reverse(unit)
+
+
+def is_oracle(unit: Unit) -> bool:
+    """Whether everything is saved."""
+    return unit.program.saves_all
+
+
+def is_reversed_lane(unit: Unit) -> bool:
+    """Whether a function is a lane whose reverse is asked for."""
+    return unit.variant.is_lane and is_reverse(unit)
+
+
+def is_reversed_kernel(unit: Unit) -> bool:
+    """Whether a function is a kernel whose reverse is asked for."""
+    return unit.program.request.host.is_shared and is_reverse(unit) and not unit.everything
+
+
+def may_distribute(made: GeneratedPair) -> bool:
+    """Whether additions to shadows may be reordered, and buffers for them lie on the stack."""
+    request = made.program.request
+    is_plain = not (request.strict or request.watches or request.is_primal or request.host.is_shared)
+    return is_reverse(made) and is_plain and not made.unit.everything and is_on_stack_once(made.unit)
+
+
+def is_on_stack_once(unit: Unit) -> bool:
+    """Whether no recursion can have a function's frame on the stack many times: its buffers take some kilobytes."""
+    callees = (inst.callee for inst in unit.function.instructions() if isinstance(inst, CallSite))
+    return unit.variant.is_entry or all(isinstance(each, Function) and each.is_declaration for each in callees)
+
+
+def is_watched(made: GeneratedPair) -> bool:
+    """Whether debug mode looks at each operation."""
+    return made.program.request.watches
+
+
+def is_entry(generated: Generated) -> bool:
+    """Whether the derivative is of an entry, not of a callee alone."""
+    return generated.program.request.callee is None
+
+
+def is_verified(generated: Generated) -> bool:
+    """Whether what the sweeps decide is checked."""
+    return generated.program.verifies and is_reverse(generated)
