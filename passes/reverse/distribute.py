@@ -206,16 +206,16 @@ class _Distribution:
             build.store(copies.get(amount, amount), self._slot(build, buffer, index), align=_size(buffer))
         back = self._block("part.back")
         build.cond_br(build.icmp("eq", number, stop), sums, back)
-        self._keep_rolled(self._go_back(back, dict(copies), part))
+        self._go_back(back, dict(copies), part)
         return copies
 
-    def _go_back(self, block: Block, copies: dict[Value, Value], target: Block) -> Instruction:
+    def _go_back(self, block: Block, copies: dict[Value, Value], target: Block) -> None:
         """Copies what leads from an iteration to the one before it."""
         build = Builder(block)
         for each in self.candidate.back:
             for inst in each.instructions[:-1]:
                 _copy(build, inst, copies)
-        return build.br(target)
+        build.br(target)
 
     def _join(self, end: Block, copies: dict[Value, Value]) -> None:
         """Gives the block behind the loop the values of whichever version ran."""
@@ -343,12 +343,8 @@ class _Distribution:
         x.add_incoming(following, loop)
         for phi, total in zip(sums, totals, strict=True):
             phi.add_incoming(total, loop)
-        self._keep_rolled(inside.cond_br(inside.icmp("eq", x, last), after, loop))
+        inside.cond_br(inside.icmp("eq", x, last), after, loop)
         return Builder(after), totals
-
-    def _keep_rolled(self, end: Instruction) -> None:
-        """Marks a loop as one that LLVM may make vectors of, but not straight code: a chunk has few of them."""
-        end.metadata["llvm.loop"] = self.sweep.augmented.program.module.loop_mark('!{!"llvm.loop.unroll.disable"}')
 
 
 def _copy(build: Builder, inst: Instruction, copies: dict[Value, Value]) -> None:

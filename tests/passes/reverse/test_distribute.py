@@ -40,17 +40,6 @@ def test_neighbours_are_added_at_once():
     assert versions(NEIGHBOUR) == ["guard", "chunk", "part", "sums", "part.back", "sum", "summed", "again"]
 
 
-def test_their_loops_are_not_unrolled():
-    (made,) = generated(LOOP.format(second=NEIGHBOUR, offset=8, summand="%sum"), "scssc")
-    ends = [b.terminator for b in made.pair[REVERSE].blocks if str(b.name).endswith((".sum", ".part.back"))]
-    metadata = made.program.module.metadata
-    for end in ends:
-        own, shared = metadata[int(end.metadata["llvm.loop"][1:])].text.strip("!{}").split(", !")
-        assert f"!{own}" == end.metadata["llvm.loop"]
-        assert metadata[int(shared)].text == '!{!"llvm.loop.unroll.disable"}'
-    assert len(ends) == 2
-
-
 def test_what_lies_far_behind_has_a_loop_of_its_own():
     assert versions(NEIGHBOUR, offset=80).count("sum") == 2
 
