@@ -78,14 +78,19 @@ def write(path: Path, content: bytes) -> bool:
 
 
 def _drop_oldest(path: Path) -> None:
-    """Removes old files of a specialisation; others may do the same at the same time."""
+    """Removes old files of a specialisation, and what a writer left that was killed; others may do the same."""
     group, recent = path.name.rsplit(".", 2)[0], time.time_ns() - _IN_USE
+    versions = _by_age(path.parent, f"{group}.*{_SUFFIX}")[:-_KEPT]
+    for used, each in (*versions, *_by_age(path.parent, f"{group}.*.tmp")):
+        if used < recent:
+            with contextlib.suppress(OSError):
+                each.unlink()
+
+
+def _by_age(folder: Path, pattern: str) -> list[tuple[int, Path]]:
+    """When each of some files was last used, in nanoseconds; the oldest first."""
     found = []
-    for each in path.parent.glob(f"{group}.*{_SUFFIX}"):
+    for each in folder.glob(pattern):
         with contextlib.suppress(OSError):
             found.append((each.stat().st_mtime_ns, each))
-    for used, each in sorted(found)[:-_KEPT]:
-        if used > recent:
-            return
-        with contextlib.suppress(OSError):
-            each.unlink()
+    return sorted(found)

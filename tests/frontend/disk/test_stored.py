@@ -274,6 +274,17 @@ def test_old_files_are_removed_unless_they_are_in_use(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [paths[0], *paths[5:]]
 
 
+def test_what_a_killed_writer_left_is_removed_in_the_end(tmp_path: Path) -> None:
+    path = files.path_in(tmp_path, "f", "(float64,)", "0" * 32)
+    left, being_written = (path.with_name(f"{path.name}.{word}.tmp") for word in ("old", "new"))
+    for each in (left, being_written):
+        each.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    assert files.write(path, b"content")
+    assert files.read(path) == b"content"
+    assert sorted(tmp_path.iterdir()) == [path, being_written]
+
+
 def test_limits_of_tapes_keep_their_messages(load: Any, caplog: pytest.LogCaptureFixture) -> None:
     limited = irad.Options(cache=True, max_tape_bytes=1)
     load()
