@@ -74,6 +74,11 @@ def test_the_shadow_of_a_written_array_goes_from_its_final_to_its_initial_cotang
     x, dx = X.copy(), np.arange(1.0, 7.0)
     tape = augmented(Duplicated(x, dx), Active(2.0))
     np.testing.assert_allclose(x, 2.0 * np.sin(X), rtol=2e-15)  # by a sine for vectors, perhaps
+    scalar, _ = irad.split(ReverseSplit, step, Duplicated, Active, options=irad.Options(vector_math=False))
+    exact, plain = X.copy(), X.copy()
+    scalar(Duplicated(exact, np.zeros(6)), Active(2.0))
+    step(plain, 2.0)
+    np.testing.assert_array_equal(exact, plain)
     np.testing.assert_array_equal(dx, np.arange(1.0, 7.0))
     dx *= 2.0  # the cotangent is that of the moment of the reverse sweep
     assert reverse(tape)[1] == pytest.approx((np.sin(X) * np.arange(2.0, 14.0, 2.0)).sum(), rel=1e-14)
