@@ -13,12 +13,15 @@ from irad.frontend.numba import private
 from irad.frontend.numba.cpu import load_program
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from irad.passes.prepare.dimensions import take_dimensions
 from tests.tools.text_dispatcher import Generated, TextDispatcher
 
 
 def round_trip(text: str) -> str:
-    """LLVM text to objects and back."""
-    return print_module(parse_module(text))
+    """LLVM text to objects and back, without the marks that irad's own passes take away."""
+    module = parse_module(text)
+    take_dimensions(module)
+    return print_module(module)
 
 
 def identity(dispatcher: Any, transform: Callable[[str], str] = round_trip) -> TextDispatcher:

@@ -155,20 +155,6 @@ def test_options_of_the_first_caller(load: Load) -> None:
     assert load(text, helper).f(0.0) == np.inf
 
 
-def test_what_programs_usually_use_is_stored(load: Load) -> None:
-    text = """
-from numpy import dot
-from numpy.random import normal
-@njit
-def f(x, generator, part):
-    table = {"a": dot(np.ones(2), np.ones(2)) * x, "b": 0.0 * normal()}
-    return table["a"] * x + 0.0 * generator.random() + table["b"] + 0.0 * np.ones(3)[part].sum()
-"""
-    more = (np.random.default_rng(0), slice(0, 2))
-    assert slope(load(text, "").f, *more) == (6.0, False)
-    assert slope(load(text, "").f, *more) == (6.0, True)
-
-
 @pytest.mark.parametrize(
     "text", ["phi i64 [ {}, %a ], [ 0, %b ]", "add i64 %x, {}", "store ptr inttoptr (i64 {} to ptr)"]
 )

@@ -61,6 +61,13 @@ def bell(x):
 
 bell_slope = irad.grad(bell, options=STORED)
 
+@njit
+def usual(x, generator, part):
+    table = {"a": np.dot(np.ones(2), np.ones(2)) * x, "b": 0.0 * np.random.normal()}
+    return table["a"] * x + 0.0 * generator.random() + table["b"] + 0.0 * np.ones(3)[part].sum()
+
+usual_slope = irad.grad(usual, options=STORED)
+
 @njit(cache=True)
 def slopes(x):
     return bell_slope(x).sum()
@@ -92,6 +99,7 @@ found = {
     "pushed": repr(model.push(np.array([1.0, 0.0]), np.array([2.0, 3.0]))),
     "curved": model.curved(np.array([2.0, 3.0]), np.array([0.0, 1.0])).tolist(),
     "bell": model.bell_slope(np.linspace(-1.0, 2.0, 67)).tolist(),
+    "usual": model.usual_slope(1.5, np.random.default_rng(0), slice(0, 2)),
     "pulled": repr(irad.jvp(model.bell, (x,), (x,), options=model.STORED)),
     "raised": raised,
 }
@@ -178,6 +186,7 @@ def test_results_are_right(runs: list[Found]) -> None:
     assert found["curved"] == [6.0, 4.0]
     assert "9.0" in found["pushed"]
     assert found["raised"] is not None
+    assert found["usual"] == 6.0
     assert found["bell"] == pytest.approx(-2 * bell * np.exp(-bell * bell), rel=1e-14)
     assert runs[2].other == pytest.approx([*slope, sum(_slopes_of_bell(x))], rel=1e-14)
     assert runs[2].pulled == pytest.approx(_slopes_of_bell(x), rel=1e-14)
