@@ -158,7 +158,7 @@ ACTIVATIONS = {
     "elu": F.elu,
     "gelu_erf": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-    "hardsigmoid": F.hardsigmoid,
+    "hardsigmoid": lambda x: F.relu6(x + 3.0) / 6.0,  # F.hardsigmoid has a sixth in single precision for its gradient
     "hardswish": F.hardswish,
     "hardtanh": F.hardtanh,
     "leakyrelu": F.leaky_relu,
