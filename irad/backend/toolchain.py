@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
@@ -64,17 +64,25 @@ def add_loop_passes(pipeline: Any) -> None:
     pipeline.add_lcssa_pass()
 
 
+_VECTORS: Final = {
+    "force-ordered-reductions": "true",  # sums of floats, too, in the order in which the program adds
+    "enable-mem-access-versioning": "false",  # no loop for steps of one element, where rows have more
+}
+
+
 @contextmanager
-def ordered_sums() -> Iterator[None]:
-    """Meanwhile LLVM makes vectors of loops that sum floats up, too: in the order in which the program does.
+def vectors_of_derivatives() -> Iterator[None]:
+    """Meanwhile LLVM makes vectors of more loops.
 
     For all that LLVM compiles in this process, so under the compiler's lock.
     """
-    llvm.set_option("", "-force-ordered-reductions=true")
+    for option, value in _VECTORS.items():
+        llvm.set_option("", f"-{option}={value}")
     try:
         yield
     finally:
-        llvm.set_option("", "-force-ordered-reductions=false")
+        for option, value in _VECTORS.items():
+            llvm.set_option("", f"-{option}={'false' if value == 'true' else 'true'}")
 
 
 def own_code(text: str) -> Any:

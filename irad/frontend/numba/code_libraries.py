@@ -14,10 +14,10 @@ from numba.core.compiler import StateDict
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
-from irad.backend.toolchain import ordered_sums
+from irad.backend.toolchain import vectors_of_derivatives
 from irad.frontend.numba import fixups
 from irad.frontend.numba.raw_target import RawContext, RawLibrary
-from irad.frontend.numba.target import engine, target_context
+from irad.frontend.numba.target import engine, target_context, without_gathers
 
 
 class LinkedLibrary(codegen.JITCodeLibrary):
@@ -71,7 +71,7 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
     """Code with derivatives: LLVM makes vectors of their loops that sum up, too, and the sums keep their order."""
 
     def _optimize_final_module(self) -> None:
-        with ordered_sums():
+        with vectors_of_derivatives(), without_gathers(self._codegen):
             super()._optimize_final_module()
 
 

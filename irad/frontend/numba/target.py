@@ -5,7 +5,9 @@ While the shadow compile is active, `target_context` is the private one, as it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -62,11 +64,36 @@ def features() -> frozenset[str]:
     return frozenset(word[1:] for word in words if word.startswith("+"))
 
 
-def new_machine() -> llvm.TargetMachine:
-    """Such a machine that an engine may own."""
-    options: dict[str, object] = {"opt": config.OPT}
+def new_machine(features: str = "") -> llvm.TargetMachine:
+    """Such a machine that an engine may own.
+
+    Args:
+        features: what it has beside the processor's features, as LLVM writes it.
+    """
+    options: dict[str, Any] = {"opt": config.OPT}
     target_context().codegen()._customize_tm_options(options)
+    options["features"] = ",".join(filter(None, (options["features"], features)))
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(**options)
+
+
+@contextmanager
+def without_gathers(codegen: Any) -> Iterator[None]:
+    """Meanwhile Numba's optimiser puts vectors together from single loads and stores where addresses are far apart.
+
+    Instructions that gather are as slow on most processors of this kind, and many times slower on those that guard
+    against what gathers reveal of other programs. Adjoints of loops over rows would be full of them.
+    """
+    before = codegen._tm
+    codegen._tm = _machine_without_gathers() if llvm.get_process_triple().startswith("x86_64") else before
+    try:
+        yield
+    finally:
+        codegen._tm = before
+
+
+@cache
+def _machine_without_gathers() -> llvm.TargetMachine:
+    return new_machine("+prefer-no-gather,+prefer-no-scatter")
 
 
 def engine() -> llvm.ExecutionEngine:
