@@ -15,6 +15,11 @@ def has_parallel_loops(record: Program | Generated) -> bool:
     return program.request.host.parallel is not None
 
 
+def counts(program: Program) -> bool:
+    """Whether the host counts references to memory."""
+    return program.request.host.references is not None
+
+
 def is_default(unit: Unit) -> bool:
     """Whether a function is optimised."""
     return not unit.program.saves_all

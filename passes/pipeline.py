@@ -62,6 +62,7 @@ from irad.passes.prepare.invariant_choices import settle_invariant_choices
 from irad.passes.prepare.invariant_loads import hoist_invariant_loads
 from irad.passes.prepare.late_checks import postpone_checks
 from irad.passes.prepare.normal_form import prepare
+from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
@@ -185,6 +186,14 @@ def _normalise(module: Module) -> None:
 def _take_dimensions(program: Program) -> None:
     """Notes which numbers the subscripts of elements are multiplied by."""
     program.dimensions = take_dimensions(program.module)
+
+
+def _pair_references(program: Program) -> None:
+    """Frees loops from counting references to what stays held while they run."""
+    host = program.request.host.references
+    assert host is not None
+    for function in program.module.defined_functions():
+        pair_references(function, host)
 
 
 def _summarise_ruled(program: Program) -> None:
@@ -452,6 +461,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
     Pass("prepare.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
+    Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, applies=conditions.counts, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=conditions.has_parallel_loops, changes=True),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
