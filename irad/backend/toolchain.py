@@ -67,6 +67,7 @@ def add_loop_passes(pipeline: Any) -> None:
 _VECTORS: Final = {
     "force-ordered-reductions": "true",  # sums of floats, too, in the order in which the program adds
     "enable-mem-access-versioning": "false",  # no loop for steps of one element, where rows have more
+    "hoist-runtime-checks": "false",  # whether rows overlap: outside of a loop that goes downwards, LLVM cannot tell
 }
 
 

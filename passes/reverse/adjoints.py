@@ -76,12 +76,12 @@ def scaled(sweep: Sweep, cotangent: Value, factor: Value) -> Value:
 def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
     build, (a, b) = sweep.build, inst.operands
     match inst.opcode:
-        case "fadd":
-            sweep.accumulate(a, cotangent)
-            sweep.accumulate(b, cotangent)
-        case "fsub":
-            sweep.accumulate(a, cotangent)
-            sweep.accumulate(b, build.fneg(cotangent))
+        case "fadd" | "fsub":
+            kept = sweep.updates.kept.get(inst)
+            if kept != 0:
+                sweep.accumulate(a, cotangent)
+            if kept != 1:
+                sweep.accumulate(b, cotangent if inst.opcode == "fadd" else build.fneg(cotangent))
         case "fmul":
             _accumulate_lazily(sweep, a, lambda: scaled(sweep, cotangent, sweep.factor(b)))
             _accumulate_lazily(sweep, b, lambda: scaled(sweep, cotangent, sweep.factor(a)))
@@ -126,7 +126,10 @@ def _reverse_load(sweep: Sweep, inst: Load, cotangent: Value) -> None:
 
 
 def reverse_store(sweep: Sweep, inst: Store) -> None:
-    """The stored value gets the cotangent of the memory, which is zero before the store (its old content is gone)."""
+    """The stored value gets the cotangent of the memory, which is zero before the store: its old content is gone.
+
+    Not so where the old content is a summand of what is stored: see `irad.passes.reverse.updates`.
+    """
     value, pointer = inst.operands
     if not sweep.is_active(pointer) or isinstance(value.type, PointerType):
         return
@@ -136,7 +139,8 @@ def reverse_store(sweep: Sweep, inst: Store) -> None:
         return
     if value in sweep.augmented.unit.activity.active:
         sweep.accumulate(value, sweep.load_shadow(value.type, pointer))
-    sweep.store_shadow(_cleared(value.type), pointer)
+    if inst not in sweep.updates.stores:
+        sweep.store_shadow(_cleared(value.type), pointer)
 
 
 def _cleared(type_: Type) -> Value:

@@ -29,6 +29,7 @@ from irad.passes.memory.objects import ObjectKind
 from irad.passes.mode import REVERSE
 from irad.passes.parallel.ownership import Adding
 from irad.passes.products import access_align
+from irad.passes.reverse.updates import Updates, find_updates
 from irad.passes.runtime import sum_function
 from irad.ruleset.guards import zero_of
 
@@ -99,6 +100,7 @@ class Sweep:
         lane: the one in which code is emitted.
         shared: what is emitted once beside an instruction, for all lanes.
         deciding: values of the forward sweep that the reverse sweep compares: they must be the very numbers.
+        updates: stores that leave the shadow as it is.
     """
 
     augmented: AugmentedPrimal
@@ -111,6 +113,7 @@ class Sweep:
     place: ReversePlace | None = None
     windows: dict[int, tuple[Value, Value, Value, Value]] = field(default_factory=dict)
     deciding: dict[Value, None] = field(default_factory=dict)
+    updates: Updates = field(init=False)
     build: Builder = field(init=False)
     allocas: Block = field(init=False)
 
@@ -118,6 +121,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         unit = self.augmented.unit
+        self.updates = find_updates(self.augmented)
         ranked = self.augmented.scopes.ranked
         self.lanes = tuple(map(ReverseLane, self.augmented.lanes))
         self.lane = self.lanes[0]

@@ -71,7 +71,7 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
     """Code with derivatives: LLVM makes vectors of their loops that sum up, too, and the sums keep their order."""
 
     def _optimize_final_module(self) -> None:
-        with vectors_of_derivatives(), without_gathers(self._codegen):
+        with vectors_of_derivatives(), without_gathers(self.codegen):
             super()._optimize_final_module()
 
 
