@@ -143,12 +143,10 @@ def in_threads(x, y):
 @PROGRAMS.at(floats(6), floats(6), np.array([3, 1, 0, 5, 4, 2]), **_BOTH)
 @njit(parallel=True)
 def in_threads_by_permutation(x, y, order):
-    a, b = x.copy(), x.copy()
+    a = x.copy()
     for i in prange(order.size):
-        a[order[i]] += y[i] * y[i]
-        a[order[i]] -= x[i] + a[order[i]] * y[i]
-        b[order[i]] = b[order[i]] * y[0] + a[order[i]]
-    return np.sum(a * a * b)
+        a[order[i]] += y[i] * x[i]
+    return np.sum(a * a * y)
 
 
 @PROGRAMS.at(floats(6) + 0.5j * floats(6), floats(6), **_BOTH)
