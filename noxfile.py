@@ -26,11 +26,13 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/frontend/test_fixups.py",
     "tests/frontend/test_numba_cpu.py",
     "tests/frontend/test_numba_private.py",
+    "tests/frontend/test_vectors.py",
     "tests/backend/test_compat.py",
     "tests/backend/test_optimise.py",
     "tests/programs/test_structures.py",
     "tests/programs/test_linear_algebra.py",
     "tests/programs/test_indexing.py",
+    "tests/programs/test_in_place.py",
     "tests/programs/test_random_draws.py",
     "tests/programs/test_recursion.py",
 )
