@@ -13,6 +13,7 @@ from numba import njit
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 # ------------------------------------------------------------------------------------------------- control flow
 
@@ -376,7 +377,7 @@ def list_methods(x):
     return s
 
 
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def sorted_list_and_slices(x):
     items = [v * v for v in x]
@@ -495,6 +496,6 @@ def closures_as_arguments(x):
     return _composed(_ONE, _OTHER, x) * _composed(_OTHER, _ONE, x)
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
     case.check()

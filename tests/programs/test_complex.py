@@ -14,6 +14,7 @@ import irad
 from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 Z, W = 0.75 + 0.5j, -1.25 + 0.625j
 SINGLE = {"rtol": 1e-3}
@@ -205,8 +206,8 @@ def active_exponents(z, x, w):
 # ------------------------------------------------------------------------------------------------ arrays
 
 
-@PROGRAMS.at(numbers(4), numbers(4, seed=1))
-@PROGRAMS.at(numbers(4, np.complex64), numbers(4, np.complex64, 1), **SINGLE)
+@MORE.at(numbers(4), numbers(4, seed=1))
+@MORE.at(numbers(4, np.complex64), numbers(4, np.complex64, 1), **SINGLE)
 @njit
 def array_expressions(a, b):
     c = np.exp(a) * np.conj(b) + a / b - a**2
@@ -327,7 +328,7 @@ def from_parts(a, x):
     return np.sum(z * a).imag
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
     case.check()
 

@@ -13,6 +13,7 @@ import irad
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 
 def matrix(rows: int, columns: int, seed: int = 0) -> np.ndarray:
@@ -34,7 +35,7 @@ def definite(size: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ systems
 
 
-@PROGRAMS.at(regular(3), matrix(3, 2))
+@MORE.at(regular(3), matrix(3, 2))
 @njit
 def systems(a, b):
     sign, logarithm = np.linalg.slogdet(a)
@@ -62,15 +63,15 @@ def qr(a):
     return np.linalg.qr(a)
 
 
-@PROGRAMS.at(matrix(4, 2), matrix(4, 2, seed=3))
+@MORE.at(matrix(4, 2), matrix(4, 2, seed=3))
 @njit
 def least_squares(a, b):
     x, residuals, _, s = np.linalg.lstsq(a, b)
     return x, residuals, s
 
 
-@PROGRAMS.at(matrix(3, 2), matrix(2, 4, seed=3))
-@PROGRAMS.at(np.eye(3) + 0j, 1j * np.eye(3))
+@MORE.at(matrix(3, 2), matrix(2, 4, seed=3))
+@MORE.at(np.eye(3) + 0j, 1j * np.eye(3))
 @njit
 def pseudo_inverse_at_any_rank(a, b):
     return np.linalg.pinv(a @ b, 1e-10)
@@ -103,8 +104,8 @@ def thin_singular_values(a):
     return u, s, vt
 
 
-@PROGRAMS.at(matrix(4, 2), True, forward=False)  # forward mode gives NaN for a basis of the complement that is free
-@PROGRAMS.at(matrix(2, 4), False)
+@MORE.at(matrix(4, 2), True, forward=False)  # forward mode gives NaN for a basis of the complement that is free
+@MORE.at(matrix(2, 4), False)
 @njit
 def projectors(a, full):
     """None of these minds the phases."""
@@ -121,7 +122,7 @@ def norms(a):
     return np.linalg.norm(a), np.linalg.norm(a, 2), np.linalg.norm(a, 1), np.linalg.norm(a[0])
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
     case.check()
 

@@ -14,6 +14,7 @@ import irad
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 
 def regular(size: int, **options: Any) -> np.ndarray:
@@ -37,7 +38,7 @@ def solve(a, b):
     return np.linalg.solve(a, b)
 
 
-@PROGRAMS.at(regular(6), floats(6))
+@MORE.at(regular(6), floats(6))
 @njit
 def solve_in_a_loop_with_slices_that_change(a, b):
     c, s = b[::2].copy(), 0.0
@@ -173,11 +174,11 @@ def frobenius_norm_condition_and_rank(a):
     return (np.linalg.norm(a) + np.linalg.cond(a)) * np.linalg.matrix_rank(a)
 
 
-@PROGRAMS.at(floats(4, 2), floats(2, 3))
-@PROGRAMS.at(floats(3, 3), floats(3, 2))
-@PROGRAMS.at(np.eye(3), np.eye(3))
-@PROGRAMS.at(np.eye(4), np.eye(4)[:, ::2].copy())
-@PROGRAMS.at(np.eye(2, 4), np.eye(4))
+@MORE.at(floats(4, 2), floats(2, 3))
+@MORE.at(floats(3, 3), floats(3, 2))
+@MORE.at(np.eye(3), np.eye(3))
+@MORE.at(np.eye(4), np.eye(4)[:, ::2].copy())
+@MORE.at(np.eye(2, 4), np.eye(4))
 @njit
 def pseudo_inverse_at_any_rank(a, b):
     return np.linalg.pinv(a @ b, 1e-10)
@@ -195,7 +196,7 @@ def least_squares(a, b):
     return x, residuals, s
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
     case.check()
 

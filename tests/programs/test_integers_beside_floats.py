@@ -15,6 +15,7 @@ import irad
 from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 X = np.array([0.7, -0.3, 1.2, 0.45, -0.8, 0.33])
 SINGLE = X.astype(np.float32)
@@ -145,7 +146,7 @@ def sorted_then_popped(x):
     return s
 
 
-@PROGRAMS.at(X)
+@MORE.at(X)
 @njit
 def sorted_by_a_key(x):
     items = sorted([(i, x[i]) for i in range(x.size)], key=lambda item: item[1])
@@ -192,7 +193,7 @@ PROGRAMS.at(LENGTHS, LENGTHS > 0)(shortest_paths)
 PROGRAMS.at(LENGTHS.astype(np.float32), LENGTHS > 0, single=True)(shortest_paths)
 
 
-@PROGRAMS.at(X)
+@MORE.at(X)
 @njit
 def heap_filled_and_replaced(x):
     heap = [(x[i], i) for i in range(x.size)]
@@ -577,7 +578,7 @@ def lists_popped_in_try(x):
     return s * v
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case) -> None:
     case.check()
 

@@ -11,6 +11,7 @@ from numba import njit
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 
 @PROGRAMS.at(floats(6, 2), floats(3, seed=1), floats(3, 2, seed=2), floats(3, 2, seed=3))
@@ -77,7 +78,7 @@ def heat_in_two_dimensions(u, k, steps):
     return np.sum(u**2)
 
 
-@PROGRAMS.at(floats(6, 5), 0.05)
+@MORE.at(floats(6, 5), 0.05)
 @njit
 def heat_by_slices(u, k):
     for _ in range(3):
@@ -433,6 +434,6 @@ def matrix_exponential_by_squaring(a, squarings):
     return np.trace(e) + e[0, 2]
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
     case.check()

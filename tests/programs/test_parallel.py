@@ -19,6 +19,7 @@ from tests.tools.catalogue import Case, Catalogue, floats
 THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 
 # ------------------------------------------------------------------------------------------------ elementwise
@@ -204,7 +205,7 @@ def array_reduction(a):
     return s
 
 
-@PROGRAMS.at(floats(9, 3), floats(3))
+@MORE.at(floats(9, 3), floats(3))
 @njit(parallel=True)
 def array_reductions(a, w):
     total, product = w.copy(), np.ones(3)
@@ -217,7 +218,7 @@ def array_reductions(a, w):
 # ------------------------------------------------------------------------------------------------ array expressions
 
 
-@PROGRAMS.at(floats(7), floats(7))
+@MORE.at(floats(7), floats(7))
 @njit(parallel=True)
 def array_expressions(a, b):
     c = np.exp(a) * b + 1.0
@@ -293,7 +294,7 @@ def products(a, m, w):
     return s
 
 
-@PROGRAMS.at(floats(12, 3), floats(3, 3))
+@MORE.at(floats(12, 3), floats(3, 3))
 @njit(parallel=True)
 def library_products(a, b):
     out = np.zeros((12, 3))
@@ -302,7 +303,7 @@ def library_products(a, b):
     return out
 
 
-@PROGRAMS.at(floats(7, 3, 4), floats(4, 2))
+@MORE.at(floats(7, 3, 4), floats(4, 2))
 @njit(parallel=True)
 def library_calls_on_either(a, b):
     """What BLAS reads is now an array that lanes share, now one of the lane's own."""
@@ -454,7 +455,7 @@ BOTH_PLANS = {"stencil", "red_black", "sums_and_product", "array_reduction", "te
 BOTH_PLANS |= {"rows_that_are_copied"}
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
     plans = ("default", "save_all") if case.name in BOTH_PLANS else ("default",)
     check_quickly(case.function, *case.args, plans=plans, **case.options)

@@ -13,13 +13,14 @@ from numba.typed import Dict, List
 from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 X = np.array([0.7, -0.3, 1.2, 0.45, -0.8, 0.33])
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [0, 4], [1, 4], [2, 5]])
 LENGTHS = np.array([0.7, 0.3, 1.2, 0.45, 0.8, 0.33, 0.51])
 
 
-@PROGRAMS.at(LENGTHS, EDGES)
+@MORE.at(LENGTHS, EDGES)
 @njit
 def kruskal_union_find(w, edges):
     order = [(w[i], i) for i in range(w.size)]
@@ -209,7 +210,7 @@ def argsort_records(x):
 PTS = np.array([[0.1, 0.9], [0.4, 0.2], [0.8, 0.6], [0.5, 0.5], [0.95, 0.15], [0.3, 0.75], [0.65, 0.35]])
 
 
-@PROGRAMS.at(PTS)
+@MORE.at(PTS)
 @njit
 def kd_tree(p):
     n = p.shape[0]
@@ -466,7 +467,7 @@ def recursive_record_heap(x):
     return s
 
 
-@PROGRAMS.at(X)
+@MORE.at(X)
 @njit
 def beam_search(x):
     beam = [(0.0, 0, 0)]
@@ -517,6 +518,6 @@ def dated_values(x, day, step):
     return s
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case) -> None:
     case.check()

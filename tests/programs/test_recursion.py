@@ -41,7 +41,7 @@ def quicksort(a):
     return out
 
 
-@PROGRAMS.at(floats(9))
+@MORE.at(floats(9))
 @njit
 def sorted_with_copies(a):
     s = quicksort(a)

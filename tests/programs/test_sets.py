@@ -113,7 +113,7 @@ def made(a, d):
     return found
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def recursion(a):
     found = {a[0]}

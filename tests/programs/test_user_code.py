@@ -14,6 +14,7 @@ from numba import njit
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 
 class Method(enum.IntEnum):
@@ -178,7 +179,7 @@ def upwind_advection(u, dx, c, steps, periodic):
     return np.sum(u**2) * dx
 
 
-@PROGRAMS.at(floats(5, 6))
+@MORE.at(floats(5, 6))
 @njit
 def median_filter_by_sorted_windows(img):
     out = img.copy()
@@ -281,7 +282,7 @@ def _activation(x, name="tanh", slope=0.1):
     raise NotImplementedError
 
 
-@PROGRAMS.at(
+@MORE.at(
     floats(3, low=-1.0, high=1.0),
     (floats(4, 3, low=-1.0, high=1.0), floats(2, 4, low=-1.0, high=1.0)),
     (floats(4, low=-1.0), floats(2, low=-1.0)),
@@ -524,7 +525,7 @@ class Material(NamedTuple):
     name: str
 
 
-@PROGRAMS.at(Material(2.1, 0.3, "steel"), floats(4, 2))
+@MORE.at(Material(2.1, 0.3, "steel"), floats(4, 2))
 @njit
 def element_stiffness(material, xy):
     e, nu = material.young, material.poisson
@@ -550,6 +551,6 @@ def element_stiffness(material, xy):
     return k
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case) -> None:
     case.check()

@@ -20,7 +20,7 @@ from tests.tools.random_decisions import DECIDED
 from tests.tools.random_programs import Program, random_program
 from tests.tools.reduce_program import reduce_program
 
-FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_PROGRAMS', '40')}".rpartition(":")
+FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_PROGRAMS', '25')}".rpartition(":")
 SEEDS = range(int(FIRST.rpartition(":")[2]), int(END))
 
 

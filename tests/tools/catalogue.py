@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import numpy as np
+import pytest
 from numpy.typing import DTypeLike, NDArray
 
 from irad.options import PlanName
@@ -79,6 +80,10 @@ class Catalogue(Collection[Case]):
             return function
 
         return add
+
+    def slow(self) -> list[Any]:
+        """The cases, to be run with the slow tests."""
+        return [pytest.param(case, marks=pytest.mark.slow) for case in self]
 
 
 def floats(

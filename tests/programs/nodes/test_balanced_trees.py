@@ -10,6 +10,7 @@ from numba.experimental import jitclass
 from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 X = np.array([0.7, -0.3, 1.2, 0.45, -0.8, 0.33, 0.05, 0.91, -0.62])
 BOTH = ("default", "save_all")
@@ -127,7 +128,7 @@ def avl_insert_loop(root, key, value):
     return root
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@MORE.at(X, plans=BOTH)
 @njit
 def avl_tree(x):
     root = Avl(x[0], x[0] * x[0])
@@ -321,7 +322,7 @@ def pull(p):
         p.total += p.right.total * p.right.key
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@MORE.at(X, plans=BOTH)
 @njit
 def treap(x):
     root = Treap(17, x[0])
@@ -425,7 +426,7 @@ def splay(root, key):
     return p
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@MORE.at(X, plans=BOTH)
 @njit
 def splay_tree(x):
     root = Splay(x[0])
@@ -453,6 +454,6 @@ def splay_tree(x):
     return s
 
 
-@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case) -> None:
     case.check()
