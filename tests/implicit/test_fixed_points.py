@@ -40,6 +40,7 @@ def damped(x, a):
     return 0.5 * np.cos(x) + a
 
 
+@pytest.mark.slow  # long to compile
 def test_a_number():
     def settled(a):
         return fixed_point(damped, 0.0, a)
