@@ -127,6 +127,7 @@ _BY_OPERATIONS: dict[str, tuple[Any, tuple[Any, ...], tuple[int, ...]]] = {
     "grid_sample": (nn.grid_sample, (_draw(1, 2, 5, 5), np.tanh(_draw(1, 3, 3, 2))), (0, 1)),
     "batchnorm": (nn.batchnorm, (_draw(5, 3), np.zeros(3), np.ones(3), _draw(3), _draw(3), True), (0, 3, 4)),
     "layernorm": (nn.layernorm, (_draw(3, 4), _draw(4), _draw(4)), (0, 1, 2)),
+    "bias_act": (nn.bias_act, (nn.sigmoid, _draw(3, 4, 5), _draw(4)), (1, 2)),
     "scatter": (nn.scatter, ("*", _draw(5, 2), _draw(5, 2), _INDICES), (1, 2)),
 }
 
