@@ -15,7 +15,7 @@ def has_parallel_loops(record: Program | Generated) -> bool:
     return program.request.host.parallel is not None
 
 
-def counts(program: Program) -> bool:
+def has_references(program: Program) -> bool:
     """Whether the host counts references to memory."""
     return program.request.host.references is not None
 

@@ -192,8 +192,7 @@ def _pair_references(program: Program) -> None:
     """Frees loops from counting references to what stays held while they run."""
     host = program.request.host.references
     assert host is not None
-    for function in program.module.defined_functions():
-        pair_references(function, host)
+    pair_references(program.module, host)
 
 
 def _summarise_ruled(program: Program) -> None:
@@ -461,7 +460,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
     Pass("prepare.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
-    Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, applies=conditions.counts, changes=True),
+    Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, conditions.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=conditions.has_parallel_loops, changes=True),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),

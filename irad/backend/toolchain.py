@@ -65,10 +65,11 @@ def add_loop_passes(pipeline: Any) -> None:
 
 
 _VECTORS: Final = {
-    "force-ordered-reductions": "true",  # sums of floats, too, in the order in which the program adds
-    "enable-mem-access-versioning": "false",  # no loop for steps of one element, where rows have more
-    "hoist-runtime-checks": "false",  # whether rows overlap: outside of a loop that goes downwards, LLVM cannot tell
+    "force-ordered-reductions": True,  # of sums of floats, too, in the order in which the program adds
+    "enable-mem-access-versioning": False,  # else rows are taken to have one element, and a scalar loop is left
+    "hoist-runtime-checks": False,  # whether rows overlap cannot be told before a loop that goes through them downwards
 }
+"""Options of LLVM's that are the other way round by default."""
 
 
 @contextmanager
@@ -77,13 +78,16 @@ def vectors_of_derivatives() -> Iterator[None]:
 
     For all that LLVM compiles in this process, so under the compiler's lock.
     """
-    for option, value in _VECTORS.items():
-        llvm.set_option("", f"-{option}={value}")
+    _set_options(reverse=False)
     try:
         yield
     finally:
-        for option, value in _VECTORS.items():
-            llvm.set_option("", f"-{option}={'false' if value == 'true' else 'true'}")
+        _set_options(reverse=True)
+
+
+def _set_options(*, reverse: bool) -> None:
+    for option, value in _VECTORS.items():
+        llvm.set_option("", f"-{option}={str(value != reverse).lower()}")
 
 
 def own_code(text: str) -> Any:

@@ -1,7 +1,7 @@
 """Reference pairs: references that a function takes and drops again while another holds the memory anyway.
 
-Input   a function in normal form, and how its host counts references.
-Output  none; the function is rewritten: of an argument's references none is counted, of new memory only the last drop.
+Input   the functions of a module in normal form, and how the host counts references.
+Output  none; they are rewritten: of an argument's references none is counted, of new memory only the last drop.
 Method  forward: how many references the function holds by a name, before each call that counts one. A caller holds its
         arguments while the callee runs; new memory has the reference that it was made with. The name has to be the only
         one: it is neither stored, nor passed on, nor the choice of a phi or select.
@@ -20,15 +20,20 @@ from typing import Final
 
 from irad.ir.cfg import ControlFlow, control_flow
 from irad.ir.instructions import Call, GetElementPtr, ICmp, Load
-from irad.ir.module import Block, Function
+from irad.ir.module import Block, Function, Module
 from irad.ir.values import Parameter, Value
 from irad.passes.convention import ReferenceCounts
 
 _DIFFERENT: Final = -1
 
 
-def pair_references(function: Function, host: ReferenceCounts) -> None:
-    """Rewrites a function."""
+def pair_references(module: Module, host: ReferenceCounts) -> None:
+    """Rewrites all functions of a module."""
+    for function in module.defined_functions():
+        _pair_in(function, host)
+
+
+def _pair_in(function: Function, host: ReferenceCounts) -> None:
     counted = _counted(function, host)
     if not counted:
         return
@@ -65,7 +70,8 @@ def _is_held(value: Call | Parameter, host: ReferenceCounts) -> bool:
 def _held_before(value: Value, calls: list[Call], cfg: ControlFlow, host: ReferenceCounts) -> dict[Call, int]:
     """How many references the function holds before each call; empty where that is not known, or there are too few."""
     steps = _by_block([*calls, value] if isinstance(value, Call) else calls)
-    first = cfg.order[0] if not isinstance(value, Call) or value.block is None else value.block
+    first = value.block if isinstance(value, Call) else cfg.function.entry
+    assert first is not None
     start, before = {first: 0}, dict[Call, int]()
     pending = [first]
     while pending:

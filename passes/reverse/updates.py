@@ -43,63 +43,60 @@ class Updates:
 def find_updates(augmented: AugmentedPrimal) -> Updates:
     """Finds all updates of a function; none where they must not be told from other stores."""
     found, unit = Updates(), augmented.unit
-    elsewhere = union(unit.points_to.mask(array) for array in augmented.windows)  # lanes have partial shadows of these
     if unit.everything or unit.program.request.strict:
         return found
-    for block in unit.function.blocks:
-        position: dict[Value, int] = {inst: number for number, inst in enumerate(block.instructions)}
-        for store in block.instructions:
-            if not isinstance(store, Store) or not isinstance(store.operands[0].type, FloatType):
-                continue
-            if unit.points_to.mask(store.operands[1]) & elsewhere:
-                continue
-            for total, index in _beginnings(store):
-                if not _is_update(unit, total, index, store):
-                    continue
-                between = block.instructions[position[total.operands[index]] + 1 : position[store]]
-                if not _touches(unit, between, store.operands[1]):
+    partial = union(unit.points_to.mask(array) for array in augmented.windows)  # lanes have partial shadows of these
+    for store in unit.function.instructions():
+        if isinstance(store, Store) and _may_update(unit, store, partial):
+            for total, index in _beginnings(unit, store):
+                if not _touches(unit, total.operands[index], store):
                     found.stores[store] = None
                     found.kept[total] = index
                     break
     return found
 
 
-def _beginnings(store: Store) -> Iterator[tuple[Binary, int]]:
-    """The additions that a stored sum may begin with, and the operand that it began from."""
+def _may_update(unit: Unit, store: Store, partial: int) -> bool:
+    """Whether a number is stored in memory that has a shadow, the same for all lanes."""
+    value, pointer = store.operands
+    if not isinstance(value.type, FloatType) or store.volatile or store.ordering is not None:
+        return False
+    return unit.activity.is_active(pointer) and not unit.points_to.mask(pointer) & partial
+
+
+def _beginnings(unit: Unit, store: Store) -> Iterator[tuple[Binary, int]]:
+    """The additions that a stored sum may begin with, and the operand that was loaded from where the sum is stored."""
+    active = unit.activity.active
     pending: list[tuple[Value, Instruction]] = [(store.operands[0], store)]
     while pending:
         value, user = pending.pop()
-        if not isinstance(value, Binary) or list(value.users) != [user] or value.block is not store.block:
+        if not isinstance(value, Binary) or value.opcode not in ("fadd", "fsub") or value.block is not store.block:
             continue
         first, second = value.operands
-        if value.opcode not in ("fadd", "fsub") or first is second:
+        if list(value.users) != [user] or value not in active or first is second:
             continue
         for index in (0, 1) if value.opcode == "fadd" else (0,):
-            if isinstance(value.operands[index], Load):
+            term = value.operands[index]
+            if term in active and _is_old_content(term, store):
                 yield value, index
             else:
-                pending.append((value.operands[index], value))
+                pending.append((term, value))
 
 
-def _is_update(unit: Unit, total: Binary, index: int, store: Store) -> bool:
-    """Whether a sum begins with what was loaded from where it is stored, and all that is between has cotangents."""
-    load, pointer = total.operands[index], store.operands[1]
-    if not isinstance(load, Load) or load.operands[0] is not pointer or load.block is not store.block:
+def _is_old_content(value: Value, store: Store) -> bool:
+    """Whether a value was loaded, before a store in the same block, from where that goes."""
+    if not isinstance(value, Load) or not value.is_plain:
         return False
-    if not load.is_plain or store.volatile or store.ordering is not None or not unit.activity.is_active(pointer):
-        return False
-    sums: list[Instruction] = [load]
-    inst: Instruction = total
-    while inst is not store:
-        sums.append(inst)
-        (inst,) = inst.users
-    return all(each in unit.activity.active for each in sums)
+    return value.operands[0] is store.operands[1] and value.block is store.block
 
 
-def _touches(unit: Unit, instructions: list[Instruction], pointer: Value) -> bool:
-    """Whether any of some instructions may write where a pointer points, or is a call that may read there."""
-    points_to, touched = unit.mod_ref.points_to, 0
-    for inst in instructions:
+def _touches(unit: Unit, load: Value, store: Store) -> bool:
+    """Whether anything between a load and a store may write where they go, or is a call that may read there."""
+    assert store.block is not None
+    instructions = store.block.instructions
+    assert isinstance(load, Instruction)
+    touched = 0
+    for inst in instructions[instructions.index(load) + 1 : instructions.index(store)]:
         access = unit.mod_ref.of(inst)
         touched |= access.writes | access.frees | (access.reads if isinstance(inst, CallSite) else 0)
-    return bool(points_to.overlapping(touched) & points_to.mask(pointer))
+    return bool(unit.points_to.overlapping(touched) & unit.points_to.mask(store.operands[1]))

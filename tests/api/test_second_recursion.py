@@ -51,6 +51,46 @@ def scaled_by_loop(x, k, n):
     return total * k * np.sin(x[0])
 
 
+@njit
+def halved(x):
+    """Makes two arrays in each call, and calls itself with both."""
+    if x.size == 1:
+        return np.sin(x[0])
+    middle = x.size // 2
+    return halved(1.1 * x[:middle]) * halved(0.9 * x[middle:])
+
+
+@njit
+def in_a_loop(x, n):
+    total = 0.0
+    for k in range(2):
+        y = x * (k + 1.0)
+        total += in_a_loop(0.3 * y, n - 1) * y[k] if n > 0 else (y**3).sum()
+    return total
+
+
+@njit
+def copied(x, n):
+    y = x.copy()
+    return (y * y).sum() if n == 0 else copied(y, n - 1) * y[0]
+
+
+@njit
+def copied_or_scaled(x, n):
+    y = x.copy()
+    if n == 0:
+        return (y * y * y).sum()
+    for i in range(y.size):
+        y[i] = y[i] * x[(i + 1) % x.size]
+    z = y if n % 2 else y * x
+    return copied_or_scaled(z, n - 1) + z[0]
+
+
+@njit
+def returned(x, n):
+    return x * x if n == 0 else returned(np.sin(x), n - 1) * x
+
+
 def test_numbers():
     assert irad.hvp(fourth)(1.0, 1.5) == pytest.approx(27.0)
     assert irad.grad(irad.grad(fourth))(1.5) == pytest.approx(27.0)
@@ -83,18 +123,25 @@ def test_third_derivatives_of_arrays():
     np.testing.assert_allclose(found, wanted * np.sin(X).prod(), rtol=1e-12)
 
 
-def test_third_derivatives_where_each_call_makes_an_array():
+@pytest.mark.parametrize(
+    "f", [lambda x: scaled(x, 0.8, 3), lambda x: halved(x), lambda x: in_a_loop(x, 2), lambda x: copied(x, 2)]
+)
+def test_third_derivatives_where_each_call_makes_an_array(f):
     w, step = 2.0 * V, 1e-5
-    along = curvature_along(njit(lambda x: scaled(x, 0.8, 3)))
+    along = curvature_along(njit(f))
     found = irad.grad(along, 1)(V, X, w)
     differences = [(along(V, X + e, w) - along(V, X - e, w)) / (2 * step) for e in step * np.eye(X.size)]
-    np.testing.assert_allclose(found, differences, rtol=1e-8)
-    by_loop = irad.grad(curvature_along(njit(lambda x: scaled_by_loop(x, 0.8, 3))), 1)
-    np.testing.assert_allclose(found, by_loop(V, X, w), rtol=1e-12)
-    first = irad.grad(njit(lambda x: scaled(x, 0.8, 3)))
+    np.testing.assert_allclose(found, differences, rtol=1e-7, atol=1e-8)
+    first = irad.grad(njit(f))
     second = irad.grad(njit(lambda v, x: (first(x) * v).sum()), 1)
     in_reverse = irad.grad(njit(lambda v, x, w: (second(v, x) * w).sum()), 1)
-    np.testing.assert_allclose(found, in_reverse(V, X, w), rtol=1e-12)
+    np.testing.assert_allclose(found, in_reverse(V, X, w), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", [lambda x: copied_or_scaled(x, 3), lambda x: returned(x, 2).sum()])
+def test_third_derivatives_that_are_refused(f):
+    with pytest.raises(irad.UnsupportedError):
+        irad.grad(curvature_along(njit(f)), 1)(V, X, 2.0 * V)
 
 
 def test_hessian_of_an_array():

@@ -70,7 +70,7 @@ def changed(x: Any, y: Any) -> Any:
     return total
 
 
-@pytest.mark.parametrize("build", [tuples, pytest.param(lists, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("build", [tuples, lists])
 def test_the_results_are_those_of_the_python_functions(build: Any) -> None:
     x = build()
     norm, product, vector = sums(x)

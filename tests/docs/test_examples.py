@@ -50,7 +50,6 @@ def test_pendulum(capsys, tmp_path):
     assert abs(speed) < 0.1
 
 
-@pytest.mark.slow  # a minute, for compiling
 def test_transformer(tmp_path):
     """With few steps; as a program it takes more, and repeats everything."""
     losses, share = runpy.run_path(str(EXAMPLES / "transformer.py"))["main"](steps=60)

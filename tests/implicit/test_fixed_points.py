@@ -40,7 +40,6 @@ def damped(x, a):
     return 0.5 * np.cos(x) + a
 
 
-@pytest.mark.slow  # long to compile
 def test_a_number():
     def settled(a):
         return fixed_point(damped, 0.0, a)

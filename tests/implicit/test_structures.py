@@ -36,7 +36,6 @@ def seen(start, a):
     return x["high"][0] + 2.0 * x["low"].sum()
 
 
-@pytest.mark.slow  # long to compile
 def test_a_dictionary():
     found = own(START, 4.0)
     assert set(found) == {"low", "high"}

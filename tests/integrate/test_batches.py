@@ -127,7 +127,6 @@ def amount(start, rate):
     return quad(decay, start, np.inf, rate, epsrel=1e-11, batch=True)[0]
 
 
-@pytest.mark.slow  # long to compile
 def test_infinite_limits_and_second_derivatives():
     """∫ exp(-r x) from s = exp(-r s)/r"""
     s, r = 0.4, 1.3

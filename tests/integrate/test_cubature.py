@@ -101,7 +101,6 @@ def moments(scales, tied, width):
     return found[0] * found[1] + number.imag
 
 
-@pytest.mark.slow  # long to compile
 def test_structures_with_an_array_in_two_places():
     """A closure made in compiled code, of arrays and complex numbers; the shadow that is shared gets both parts."""
 

@@ -208,7 +208,6 @@ def decayed(y0, rate, start, end):
     return solve(decay, y0, (start, end), (rate,), method="rk4", steps=40, snapshots=5).y[0, 0]
 
 
-@pytest.mark.slow  # long to compile
 def test_second_derivatives():
     """y = y0 exp(rate (start² - end²)/2)"""
     given = (np.array([2.0]), 0.7, 0.5, 1.5)

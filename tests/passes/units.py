@@ -226,6 +226,20 @@ def pointer(array: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(ctypes.addressof(array))
 
 
+def straight(body: str) -> str:
+    """A function of two numbers %x and %y whose result is %z."""
+    return f"""
+    declare double @exp(double)
+    define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {{
+      %b = getelementptr double, ptr %a, i64 1
+      %x = load double, ptr %a
+      %y = load double, ptr %b
+      {body}
+      store double %z, ptr %r
+      ret i32 0
+    }}"""
+
+
 def gradient(text: str, point: Sequence[float], *integers: int, limit: int = 1 << 30, **options: Any) -> list[float]:
     """The gradient of `i32 (ptr result, ptr exception, ptr a, i64…)` by a; the sizes of memory are the caller's.
 

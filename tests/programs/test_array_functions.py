@@ -9,7 +9,6 @@ from numba import njit
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
-MORE = Catalogue()  # run with the slow tests
 
 
 @PROGRAMS.at(floats(5))
@@ -188,7 +187,7 @@ def outer_product(x, y):
     return np.sum(z * z * z)
 
 
-@MORE.at(floats(2, 2), floats(2, 3, seed=1))
+@PROGRAMS.at(floats(2, 2), floats(2, 3, seed=1))
 @njit
 def kronecker_product(x, y):
     return np.sum(np.kron(x, y) ** 2)
@@ -233,7 +232,7 @@ def flips(x):
     return np.sum(np.fliplr(z) * z * np.flipud(z)) + m[0]
 
 
-@MORE.at(floats(3, 3))
+@PROGRAMS.at(floats(3, 3))
 @njit
 def triangles_and_diagonal(x):
     return np.sum(np.tril(x) * np.triu(x)) + np.trace(x) ** 2 + np.prod(np.diag(x))
@@ -356,7 +355,7 @@ def correlation(x, y):
     return (a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum())
 
 
-@MORE.at(floats(3, 5))
+@PROGRAMS.at(floats(3, 5))
 @njit
 def covariance(x):
     return np.sum(np.cov(x) ** 2)
@@ -380,6 +379,6 @@ def vectorised_distance(x):
     return s
 
 
-@pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
+@pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
     case.check()

@@ -35,7 +35,7 @@ def definite(size: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ systems
 
 
-@MORE.at(regular(3), matrix(3, 2))
+@PROGRAMS.at(regular(3), matrix(3, 2))
 @njit
 def systems(a, b):
     sign, logarithm = np.linalg.slogdet(a)
@@ -63,15 +63,15 @@ def qr(a):
     return np.linalg.qr(a)
 
 
-@MORE.at(matrix(4, 2), matrix(4, 2, seed=3))
+@PROGRAMS.at(matrix(4, 2), matrix(4, 2, seed=3))
 @njit
 def least_squares(a, b):
     x, residuals, _, s = np.linalg.lstsq(a, b)
     return x, residuals, s
 
 
-@MORE.at(matrix(3, 2), matrix(2, 4, seed=3))
-@MORE.at(np.eye(3) + 0j, 1j * np.eye(3))
+@PROGRAMS.at(matrix(3, 2), matrix(2, 4, seed=3))
+@PROGRAMS.at(np.eye(3) + 0j, 1j * np.eye(3))
 @njit
 def pseudo_inverse_at_any_rank(a, b):
     return np.linalg.pinv(a @ b, 1e-10)

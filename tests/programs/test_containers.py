@@ -61,7 +61,7 @@ def sets_combined(a, b):
     return s
 
 
-@MORE.at(floats(4), floats(3, seed=1))
+@PROGRAMS.at(floats(4), floats(3, seed=1))
 @njit
 def setdiff1d(a, b):
     return np.sum(np.setdiff1d(a, b) ** 2)

@@ -174,11 +174,11 @@ def frobenius_norm_condition_and_rank(a):
     return (np.linalg.norm(a) + np.linalg.cond(a)) * np.linalg.matrix_rank(a)
 
 
-@MORE.at(floats(4, 2), floats(2, 3))
-@MORE.at(floats(3, 3), floats(3, 2))
-@MORE.at(np.eye(3), np.eye(3))
-@MORE.at(np.eye(4), np.eye(4)[:, ::2].copy())
-@MORE.at(np.eye(2, 4), np.eye(4))
+@PROGRAMS.at(floats(4, 2), floats(2, 3))
+@PROGRAMS.at(floats(3, 3), floats(3, 2))
+@PROGRAMS.at(np.eye(3), np.eye(3))
+@PROGRAMS.at(np.eye(4), np.eye(4)[:, ::2].copy())
+@PROGRAMS.at(np.eye(2, 4), np.eye(4))
 @njit
 def pseudo_inverse_at_any_rank(a, b):
     return np.linalg.pinv(a @ b, 1e-10)

@@ -146,7 +146,7 @@ def sorted_then_popped(x):
     return s
 
 
-@MORE.at(X)
+@PROGRAMS.at(X)
 @njit
 def sorted_by_a_key(x):
     items = sorted([(i, x[i]) for i in range(x.size)], key=lambda item: item[1])

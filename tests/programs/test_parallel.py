@@ -303,7 +303,7 @@ def library_products(a, b):
     return out
 
 
-@MORE.at(floats(7, 3, 4), floats(4, 2))
+@PROGRAMS.at(floats(7, 3, 4), floats(4, 2))
 @njit(parallel=True)
 def library_calls_on_either(a, b):
     """What BLAS reads is now an array that lanes share, now one of the lane's own."""

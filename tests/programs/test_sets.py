@@ -113,7 +113,7 @@ def made(a, d):
     return found
 
 
-@MORE.at(floats(3))
+@PROGRAMS.at(floats(3))
 @njit
 def recursion(a):
     found = {a[0]}

@@ -68,7 +68,7 @@ class LinkedLibrary(codegen.JITCodeLibrary):
 
 
 class DerivativeLibrary(codegen.JITCodeLibrary):
-    """Code with derivatives: LLVM makes vectors of their loops that sum up, too, and the sums keep their order."""
+    """Code with derivatives: LLVM makes vectors of more of their loops, and sums keep their order."""
 
     def _optimize_final_module(self) -> None:
         with vectors_of_derivatives(), without_gathers(self.codegen):

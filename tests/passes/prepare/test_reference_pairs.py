@@ -20,8 +20,7 @@ def left(body: str) -> list[str]:
     """What still counts references in a function, in order: `+a` takes one to %a, `-a` drops one."""
     module = parse_module(f"define void @f(ptr %a, ptr %b, i64 %n, i1 %c) {{\n{body}\n}}\n{DECLARED}")
     assert NUMBA.references is not None
-    for function in module.defined_functions():
-        pair_references(function, NUMBA.references)
+    pair_references(module, NUMBA.references)
     text = print_module(module)
     llvm.parse_assembly(text).verify()
     calls = (line.split("@NRT_")[1] for line in text.splitlines() if "call void @NRT_" in line)
@@ -99,7 +98,7 @@ def test_memory_with_another_name_stays():
     assert left(phi) == ["+a", "-a"]
 
 
-def test_fields_and_checks_are_no_names():
+def test_fields_and_checks_do_not_count_as_names():
     body = f"""
 entry:
   {MADE}
@@ -111,10 +110,10 @@ entry:
     assert left(body) == ["-m"]
 
 
-def test_nothing_is_no_memory():
+def test_null_is_left_alone():
     module = parse_module(f"define void @f() {{\n  call void @NRT_incref(ptr null)\n  ret void\n}}\n{DECLARED}")
     assert NUMBA.references is not None
-    pair_references(module.functions["f"], NUMBA.references)
+    pair_references(module, NUMBA.references)
     assert "incref(ptr null)" in print_module(module)
 
 

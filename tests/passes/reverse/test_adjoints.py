@@ -6,22 +6,7 @@ import pytest
 
 from irad.ir.instructions import Binary, Select
 from irad.passes.mode import REVERSE
-from tests.passes.units import generated, gradient
-
-
-def straight(body: str) -> str:
-    """A function of two numbers %x and %y whose result is %z."""
-    return f"""
-    declare double @exp(double)
-    define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {{
-      %b = getelementptr double, ptr %a, i64 1
-      %x = load double, ptr %a
-      %y = load double, ptr %b
-      {body}
-      store double %z, ptr %r
-      ret i32 0
-    }}"""
-
+from tests.passes.units import generated, gradient, straight
 
 CASES = {
     "fadd": ("%z = fadd double %x, %y", (1.0, 1.0)),

@@ -5,23 +5,9 @@ import pytest
 from irad.ir.instructions import Store
 from irad.passes.mode import REVERSE
 from irad.passes.reverse.updates import find_updates
-from tests.passes.units import generated, gradient
+from tests.passes.units import generated, gradient, straight
 
 X, Y = 3.0, 5.0
-
-
-def program(body: str) -> str:
-    """A function of two numbers at %a and %b, which it may overwrite; its result is %z."""
-    return f"""
-    declare double @exp(double)
-    define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {{
-      %b = getelementptr double, ptr %a, i64 1
-      %y = load double, ptr %b
-      %x = load double, ptr %a
-      {body}
-      store double %z, ptr %r
-      ret i32 0
-    }}"""
 
 
 ENDS = "\n%z = load double, ptr %a"
@@ -68,13 +54,13 @@ OTHERS = {
 
 
 def stores_in_reverse(body: str, **options: object) -> int:
-    """How often the reverse sweep stores to memory of the shadows of %a and %b."""
-    (made,) = generated(program(body), "scs", **options)
+    """How many stores there are in the reverse sweep."""
+    (made,) = generated(straight(body), "scs", **options)
     return sum(isinstance(inst, Store) for inst in made.pair[REVERSE].instructions())
 
 
 def found_in(body: str, **options: object) -> int:
-    (made,) = generated(program(body), "scs", **options)
+    (made,) = generated(straight(body), "scs", **options)
     return len(find_updates(made.augmented).stores)
 
 
@@ -82,14 +68,14 @@ def found_in(body: str, **options: object) -> int:
 def test_updates(name: str):
     body, expected = UPDATES[name]
     assert found_in(body) == 1
-    assert gradient(program(body), (X, Y)) == pytest.approx(expected)
+    assert gradient(straight(body), (X, Y)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_none(name: str):
+def test_other_stores(name: str):
     body, expected = OTHERS[name]
     assert found_in(body) == 0
-    assert gradient(program(body), (X, Y)) == pytest.approx(expected)
+    assert gradient(straight(body), (X, Y)) == pytest.approx(expected)
 
 
 def test_fewer_accesses():
@@ -100,4 +86,4 @@ def test_fewer_accesses():
 def test_not_in_strict_order():
     body = UPDATES["sum"][0]
     assert found_in(body, strict=True) == 0
-    assert gradient(program(body), (X, Y), strict=True) == pytest.approx((1.0, 1.0))
+    assert gradient(straight(body), (X, Y), strict=True) == pytest.approx((1.0, 1.0))
