@@ -25,6 +25,8 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.convention import ReferenceCounts
+from irad.passes.prepare.remainders import choose_remainders
+from irad.passes.prepare.stack_buffers import add_stack_buffers
 from irad.passes.prepare.stack_promotion import promote_small_arrays
 
 _INLINE_BUDGET = 40_000
@@ -50,7 +52,8 @@ def scalarise(
         noinline: functions that must stay calls.
         raising: functions that do nothing but raise: they stay calls, and are not worth optimising.
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
-        references: how references to memory are counted, where small arrays are to become values.
+        references: how references to memory are counted, where small arrays are to become values; then remainders of
+            what a loop counts become choices, too.
 
     Returns:
         The optimised text. Source lines stay attached.
@@ -67,7 +70,7 @@ def scalarise(
     if not peels:
         module = _forbid_peeling(module)
     if references is not None:
-        module = _promote(module, builder, references)
+        module = _rewrite(module, builder, references)
     _unroll_short_loops(module, toolchain)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
@@ -76,17 +79,20 @@ def scalarise(
     return equality.reveal(text)
 
 
-def _promote(module: Any, builder: Any, references: ReferenceCounts) -> Any:
-    """The module with small arrays as local variables; unrolling, which follows, makes values of them."""
-    if not any(function.name in references.plain for function in module.functions):
-        return module
-    if not patterns.allocates_few_bytes(str(module), references.plain):
+def _rewrite(module: Any, builder: Any, references: ReferenceCounts) -> Any:
+    """The module with small arrays as local variables and remainders as choices, of which LLVM, next, makes values."""
+    text = str(module)
+    allocates = patterns.may_allocate_few_bytes(text, references.plain)
+    if not allocates and not patterns.takes_remainders(text):
         return module
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_loop_simplify_pass()  # so that iterations can be counted
     pipeline.run(module, builder)
     parsed = parse_module(str(module))
-    return llvm.parse_assembly(print_module(parsed)) if promote_small_arrays(parsed, references) else module
+    changed = [choose_remainders(parsed)]
+    if allocates:
+        changed += [promote_small_arrays(parsed, references), add_stack_buffers(parsed, references)]
+    return llvm.parse_assembly(print_module(parsed)) if any(changed) else module
 
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:

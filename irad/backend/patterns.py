@@ -15,6 +15,7 @@ _DEFINITION: Final = re.compile(
 )
 _CALLEE: Final = re.compile(r'\bcall [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
 _VECTOR: Final = re.compile(r"<\d+ x (?:double|float)>")
+_REMAINDER: Final = re.compile(r" [su]rem i64 [^,]+, %")
 _THROUGH_POINTER: Final = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
@@ -34,9 +35,14 @@ def calls_through_pointers(text: str) -> bool:
     return _THROUGH_POINTER.search(text) is not None
 
 
-def allocates_few_bytes(text: str, symbols: Collection[str]) -> bool:
-    """Whether one of some functions is called with a number of three digits at most."""
-    return any(re.search(rf"@{symbol}\(i64 (?:noundef )?\d{{1,3}}[,)]", text) for symbol in symbols)
+def may_allocate_few_bytes(text: str, symbols: Collection[str]) -> bool:
+    """Whether one of some functions is called with a number of three digits at most, or one that is not known."""
+    return any(re.search(rf"@{symbol}\(i64 (?:noundef )?(?:\d{{1,3}}|%[^,)]+)[,)]", text) for symbol in symbols)
+
+
+def takes_remainders(text: str) -> bool:
+    """Whether a number is divided by one that is not known, for the remainder."""
+    return _REMAINDER.search(text) is not None
 
 
 def has_vectors(text: str) -> bool:

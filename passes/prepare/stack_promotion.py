@@ -88,7 +88,7 @@ def _small_allocations(function: Function, host: ReferenceCounts) -> dict[Call, 
 
 def _chosen(groups: list[tuple[Home, ...]], unrolling: Unrolling) -> list[Home]:
     """The homes that become variables: those that become values then, and others where that costs less."""
-    groups = [group for group in groups if _has_elements(group)]
+    groups = [group for group in groups if has_elements(group)]
     needed = {group: [unrolling.needed(home.root, home.addresses, home.lengths) for home in group] for group in groups}
     loops = {group: {loop: None for one in several for loop in one or ()} for group, several in needed.items()}
     settled = [group for group, several in needed.items() if None not in several]
@@ -103,7 +103,7 @@ def _chosen(groups: list[tuple[Home, ...]], unrolling: Unrolling) -> list[Home]:
     return chosen
 
 
-def _has_elements(group: tuple[Home, ...]) -> bool:
+def has_elements(group: tuple[Home, ...]) -> bool:
     """Whether arrays hold numbers of one type, side by side, and can be copied one by one.
 
     Of numbers that overlap, and of bytes that are copied together, LLVM would make integers.
@@ -133,7 +133,7 @@ class _Variables:
     """The variables of a function, and the code around them."""
 
     def __init__(self, function: Function) -> None:
-        self.entry = function.entry
+        self.function = function
         self.known: dict[Home, Value] = {}
 
     def replace(self, home: Home) -> None:
@@ -153,18 +153,14 @@ class _Variables:
 
     def _of(self, home: Home) -> Value:
         if home not in self.known:
-            self.known[home] = self._new(home, home.root.name)
+            self.known[home] = new_variable(self.function, home.size, home.root.name)
         return self.known[home]
-
-    def _new(self, home: Home, name: str | None) -> Value:
-        type_ = types.array_type(home.size, types.I8)
-        return Builder.before(self.entry.instructions[0]).alloca(type_, align=_ALIGNMENT, name=name)
 
     def _replace_call(self, home: Home, call: Call) -> None:
         variable, size = self._of(home), const_int(types.I64, home.size)
         build = Builder.before(call)
         build.metadata = call.metadata
-        _clear(build, variable, home.size)
+        clear(build, variable, home.size)
         for check in home.checks:
             replace_uses(check, const_int(types.I1, check.predicate == "ne"))
             check.erase()
@@ -179,11 +175,11 @@ class _Variables:
 
     def _replace_phi(self, home: Home, phi: Phi) -> None:
         assert phi.block is not None
-        variable, waiting = self._of(home), self._new(home, None)
+        variable, waiting = self._of(home), new_variable(self.function, home.size)
         for block, source in home.sources.items():
             build = Builder.before(block.terminator)
             if source is None:
-                _clear(build, waiting, home.size)
+                clear(build, waiting, home.size)
             else:
                 _copy(build, waiting, self._of(source), source.size, home)
         _copy(Builder.at_start(phi.block), variable, waiting, home.size, home)
@@ -191,7 +187,14 @@ class _Variables:
         phi.erase()
 
 
-def _clear(build: Builder, place: Value, size: int) -> None:
+def new_variable(function: Function, size: int, name: str | None = None) -> Value:
+    """Memory of a function for the elements of an array."""
+    type_ = types.array_type(size, types.I8)
+    return Builder.before(function.entry.instructions[0]).alloca(type_, align=_ALIGNMENT, name=name)
+
+
+def clear(build: Builder, place: Value, size: int) -> None:
+    """Clears memory."""
     values = [place, const_int(types.I8, 0), const_int(types.I64, size), const_int(types.I1, 0)]
     kind = types.function_type(types.VOID, [each.type for each in values])
     build.call(build.module.declare("llvm.memset.p0.i64", kind), values)
