@@ -23,6 +23,7 @@ NUMBA = tuple(map(SPELLED, TABLE["NUMBA"]))
 OLDEST_NUMPY = SPELLED(TABLE["NUMPY"])
 
 SOME = (  # what depends most on how Numba lowers and how LLVM prints
+    "tests/frontend/test_contiguous_views.py",
     "tests/frontend/test_fixups.py",
     "tests/frontend/test_numba_cpu.py",
     "tests/frontend/test_numba_private.py",

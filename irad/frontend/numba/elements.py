@@ -1,8 +1,9 @@
-"""Elements of arrays with several axes: what subscripts are multiplied by is marked (`irad.passes.prepare.dimensions`).
+"""Elements and views of contiguous arrays: what is known of where they are, and not to be seen from addresses.
 
-Input   Numba's lowering of `a[i, j]`, of a contiguous array.
-Output  the same address, of dimensions that are marked.
-Limit   neither views nor arrays with strides: their elements may lie anywhere.
+Input   Numba's lowering of `a[i, j]`, of `a[i]` and `a[:, 1:]`, of `for row in a`.
+Output  the same addresses. What subscripts are multiplied by is marked (`irad.passes.prepare.dimensions`); elements of
+        a row lie side by side, by a constant in place of the array's stride, so that LLVM makes vectors of loops.
+Limit   neither views of views nor arrays with strides: their elements may lie anywhere.
 """
 
 from __future__ import annotations
@@ -36,21 +37,36 @@ class Elements:
     def index(
         self,
         original: Callable[..., Any],
-        context: object,
+        context: Any,
         builder: ir.IRBuilder,
         array: Any,
-        value: object,
+        value: Any,
         index_types: Sequence[types.Type],
         *rest: Any,
         **flags: Any,
     ) -> Any:
         """Lowers indexing; it is an element that is asked for if there is an integer for each of several axes."""
+        _state_stride(context, builder, array, value)
         before = self._is_element
         self._is_element = 1 < array.ndim == sum(isinstance(each, types.Integer) for each in index_types)
         try:
             return original(context, builder, array, value, index_types, *rest, **flags)
         finally:
             self._is_element = before
+
+    def row(
+        self,
+        original: Callable[..., Any],
+        context: Any,
+        builder: ir.IRBuilder,
+        result: types.Type,
+        array: Any,
+        value: Any,
+        index: ir.Value,
+    ) -> Any:
+        """Lowers what an index along the first axis leads to."""
+        _state_stride(context, builder, array, value)
+        return original(context, builder, result, array, value, index)
 
     def address(
         self,
@@ -68,6 +84,18 @@ class Elements:
         if self._is_element and layout in ("C", "F"):
             shape = [_marked(builder, size, data) for size in shape]
         return original(context, builder, data, shape, strides, layout, *rest, **flags)
+
+
+def _state_stride(context: Any, builder: ir.IRBuilder, array: Any, value: Any) -> None:
+    """Puts the size of an element in place of the stride of contiguous elements.
+
+    NumPy may have another one where there is one element at most, which leads nowhere.
+    """
+    if array.layout in ("C", "F") and array.ndim > 1:
+        strides = cgutils.unpack_tuple(builder, value.strides, array.ndim)
+        size = context.get_abi_sizeof(context.get_data_type(array.dtype))
+        strides[-1 if array.layout == "C" else 0] = context.get_constant(types.intp, size)
+        value.strides = cgutils.pack_array(builder, strides)
 
 
 def _marked(builder: ir.IRBuilder, size: ir.Value, data: ir.Value) -> ir.Value:

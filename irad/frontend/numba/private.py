@@ -281,6 +281,7 @@ class Shadow:
             (lowering.Lower, "lower_inst", self._statements.lower),
             (cgutils, "do_boundscheck", self._check_bounds),
             (arrayobj, "basic_indexing", self._elements.index),
+            (arrayobj, "_getitem_array_single_int", self._elements.row),
             (cgutils, "get_item_pointer2", self._elements.address),
             (lowering.BaseLower, "_compute_def_location", methods.definition_location),
             (lowering.Lower, "_lower_call_RecursiveCall", methods.recursive_call),
