@@ -11,7 +11,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FloatType
-from irad.ir.values import Value
+from irad.ir.values import TrackedValue, Value
 from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.analysis.refusals import no_rule
 from irad.passes.mode import REVERSE
@@ -23,9 +23,10 @@ from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import PAIR_REVERSE
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
-from irad.ruleset.expr import Expr, compared_symbols, emit, symbols_of
+from irad.ruleset.expr import Apply, Expr, Symbol, applied, compared_symbols, emit, symbols_of
 from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
+from irad.ruleset.sharing import Terms
 
 
 def reverse_call(sweep: Sweep, call: CallSite) -> None:
@@ -68,18 +69,45 @@ def _partial(sweep: Sweep, call: CallSite, partial: Expr) -> Callable[[], Value]
 
     def make() -> Value:
         assert isinstance(call.type, FloatType)
-        compared = compared_symbols(partial)
+        expr, primals = _with_twins(sweep.augmented.unit, call, partial)
+        compared = compared_symbols(expr)
         values = {
-            name: (sweep.deciding_value if name in compared else sweep.factor)(_named(call, name))
-            for name in sorted(symbols_of(partial))
+            name: (sweep.deciding_value if name in compared else sweep.factor)(primals[name])
+            for name in sorted(symbols_of(expr))
         }
-        return emit(partial, sweep.build, values, call.type)
+        return emit(expr, sweep.build, values, call.type)
 
     return make
 
 
-def _named(call: CallSite, name: str) -> Value:
-    return call if name == "y" else call.arguments[int(name[1:])]
+def _with_twins(unit: Unit, call: CallSite, partial: Expr) -> tuple[Expr, dict[str, Value]]:
+    """A partial derivative, with symbols for functions of the same arguments that the program computes as well.
+
+    Of cos(x) it is -sin(x), and where one is asked for so is the other, mostly. The oracle computes them again.
+    """
+    values: dict[str, Value] = {"y": call} | {f"x{i}": each for i, each in enumerate(call.arguments)}
+    terms = Terms()
+    for function in () if unit.everything else applied([partial]):
+        names = [each.name for each in function.arguments if isinstance(each, Symbol)]
+        arguments = [values[name] for name in names]
+        twin = _twin(unit, call, function.function, arguments) if len(names) == len(function.arguments) else None
+        if twin is not None:
+            symbol = Symbol(f"twin{len(values)}")
+            values[symbol.name] = twin
+            terms.equate(Apply(function.function, tuple(map(terms.of, function.arguments))), symbol)
+    return terms.of(partial), values
+
+
+def _twin(unit: Unit, call: CallSite, function: str, arguments: list[Value]) -> Value | None:
+    """The value of a function that is known wherever that of a call is."""
+    assert call.block is not None
+    for user in arguments[0].users if isinstance(arguments[0], TrackedValue) else ():
+        if isinstance(user, CallSite) and user.arguments == arguments and user.block is not None:
+            callee = resolve(user, unit.registry)
+            is_same = isinstance(callee, Elementwise) and callee.name == function
+            if is_same and unit.dominators.dominates(user.block, call.block):
+                return user
+    return None
 
 
 def _reverse_pair(sweep: Sweep, call: CallSite) -> None:
