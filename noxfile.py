@@ -45,7 +45,7 @@ nox.options.sessions = ["tests"]
 @nox.parametrize("python", PYTHON)
 @nox.parametrize("numba", NUMBA)
 def tests(session: nox.Session, numba: str) -> None:
-    """All tests with one version of Python and one of Numba, and the newest NumPy that both permit."""
+    """The tests with one version of Python and one of Numba, and the newest NumPy that both permit."""
     _run(session, [f"numba=={numba}.*"], session.posargs)
 
 

@@ -1,5 +1,6 @@
-"""Cyclic garbage collection looks at what a test module makes, not at Numba, irad and all that was compiled before.
+"""Slow tests are marked, those that are listed too.
 
+Cyclic garbage collection looks at what a test module makes, not at Numba, irad and all that was compiled before.
 Numba and irad come to a quarter of a million objects, what is compiled in a run of all tests to some millions: compiled
 functions stay as long as the modules that define them. A test that asks for a collection would wait seconds for it.
 """
@@ -12,6 +13,7 @@ import pytest
 from llvmlite.binding import ffi, newpassmanagers
 
 import irad.testing  # noqa: F401 - it imports Numba and all of irad that compiles
+from tests.tools.slow_tests import LIST
 
 gc.collect()
 gc.freeze()
@@ -24,6 +26,15 @@ ffi.lib._lock._cblist.clear()
 # for each function of each module, which is half of the memory that stays.
 for _manager in (newpassmanagers.ModulePassManager, newpassmanagers.FunctionPassManager):
     _manager._dispose = newpassmanagers.NewPassManager._dispose
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `tests/slow_tests.txt` lists, before pytest selects by marks."""
+    slow = frozenset(LIST.read_text("utf-8").splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.tools.slow_tests import LIST, durations, slow_tests
+
+REPORT = """
+============================= slowest durations =============================
+12.06s call     tests/a/test_one.py::test_many[x y]
+3.00s setup    tests/a/test_one.py::test_alone
+1.50s call     tests/a/test_one.py::test_alone
+0.50s call     tests/a/test_one.py::test_many[z]
+2.00s call     tests/a/test_two.py::test_pair[1]
+1.25s call     tests/a/test_two.py::test_pair[2]
+9.00s call     tests/test_three.py::test_long
+0.10s teardown tests/test_three.py::test_long
+"""
+
+
+def test_durations_are_those_of_set_up_and_call():
+    found = durations(REPORT)
+    assert found["tests/a/test_one.py::test_alone"] == 4.5
+    assert found["tests/a/test_one.py::test_many[x y]"] == 12.06
+    assert found["tests/test_three.py::test_long"] == 9.0
+    assert len(found) == 6
+
+
+def test_the_quickest_case_and_one_test_of_each_file_stay():
+    assert slow_tests(durations(REPORT)) == [
+        "tests/a/test_one.py::test_alone",
+        "tests/a/test_one.py::test_many[x y]",
+        "tests/a/test_two.py::test_pair[1]",
+    ]
+
+
+def test_what_is_listed_is_there():
+    """Functions by name: which cases they have may depend on the versions of Python and Numba."""
+    root, functions = Path(__file__).parents[2], dict[str, set[str]]()
+    for line in LIST.read_text("utf-8").splitlines():
+        file, _, test = line.partition("::")
+        if file not in functions:
+            tree = ast.parse((root / file).read_text("utf-8"))
+            functions[file] = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
+        assert test.split("[")[0].split("::")[-1] in functions[file], line
