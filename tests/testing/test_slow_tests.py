@@ -8,7 +8,7 @@ from tests.tools.slow_tests import LIST, durations, slow_tests
 REPORT = """
 ============================= slowest durations =============================
 12.06s call     tests/a/test_one.py::test_many[x y]
-3.00s setup    tests/a/test_one.py::test_alone
+4.00s setup    tests/a/test_one.py::test_alone
 1.50s call     tests/a/test_one.py::test_alone
 0.50s call     tests/a/test_one.py::test_many[z]
 2.00s call     tests/a/test_two.py::test_pair[1]
@@ -20,7 +20,7 @@ REPORT = """
 
 def test_durations_are_those_of_set_up_and_call():
     found = durations(REPORT)
-    assert found["tests/a/test_one.py::test_alone"] == 4.5
+    assert found["tests/a/test_one.py::test_alone"] == 5.5
     assert found["tests/a/test_one.py::test_many[x y]"] == 12.06
     assert found["tests/test_three.py::test_long"] == 9.0
     assert len(found) == 6

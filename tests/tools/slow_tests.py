@@ -3,8 +3,9 @@
     python -m pytest -n auto -m "slow or not slow" --durations=0 --durations-min=0.5 -vv > run.txt
     python -m tests.tools.slow_tests run.txt
 
-A test that takes a second or more is slow, unless it is the quickest case of its function and takes less than four.
-One test of each file always stays. `tests/conftest.py` marks those that are listed.
+A test that takes two seconds or more is slow, unless it is the quickest case of its function and takes less than five.
+One test of each file always stays. Tests that the run did not have stay as they are. `tests/conftest.py` marks those
+that are listed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Final
 LIST: Final = Path(__file__).parents[1] / "slow_tests.txt"
 
 _LINE: Final = re.compile(r"^(\d+\.\d+)s (?:call|setup) +(tests/\S.*?)\s*$", re.MULTILINE)
-_SLOW: Final = 1.0
-_SLOW_ALONE: Final = 4.0
+_SLOW: Final = 2.0
+_SLOW_ALONE: Final = 5.0
 
 
 def durations(report: str) -> dict[str, float]:
@@ -55,7 +56,8 @@ def _grouped(tests: Iterable[str], separator: str) -> dict[str, list[str]]:
 def main(*reports: str) -> None:
     """Writes the list."""
     seconds = durations("\n".join(Path(report).read_text("utf-8") for report in reports))
-    LIST.write_text("".join(f"{test}\n" for test in slow_tests(seconds)), "utf-8")
+    others = [test for test in LIST.read_text("utf-8").splitlines() if test not in seconds]
+    LIST.write_text("".join(f"{test}\n" for test in sorted([*others, *slow_tests(seconds)])), "utf-8")
 
 
 if __name__ == "__main__":
