@@ -53,7 +53,7 @@ def scalarise(
         raising: functions that do nothing but raise: they stay calls, and are not worth optimising.
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
         references: how references to memory are counted, where small arrays are to become values; then remainders of
-            what a loop counts become choices, too.
+            what a loop counts become selects, too.
 
     Returns:
         The optimised text. Source lines stay attached.
@@ -80,7 +80,7 @@ def scalarise(
 
 
 def _rewrite(module: Any, builder: Any, references: ReferenceCounts) -> Any:
-    """The module with small arrays as local variables and remainders as choices, of which LLVM, next, makes values."""
+    """The module with small arrays as local variables and remainders as selects, of which LLVM, next, makes values."""
     text = str(module)
     allocates = patterns.may_allocate_few_bytes(text, references.plain)
     if not allocates and not patterns.takes_remainders(text):

@@ -1,6 +1,6 @@
 """Homes of arrays: which pointers of a function lead into which of the arrays that it makes, and how they change hands.
 
-Input   the calls that allocate few bytes.
+Input   calls that allocate.
 Output  a `Home` for each of them, and for each phi by which a variable of the program gets another array: what an
         iteration made and the next one reads, or two arrays that are swapped. Where one of the pointers is used for
         more than to read, write, clear, copy, compare and count, or may lead elsewhere as well, there is none.
@@ -265,8 +265,8 @@ class _Groups:
             source = self.homes[root]
             home.sources[origin] = source
             self._link(home, source)
-            twins = (each for each in block.phis() if each is not phi and self.roots.get(each) is each)
-            if any(self._root(each.value_from(origin)) is root for each in twins):
+            others = (each for each in block.phis() if each is not phi and self.roots.get(each) is each)
+            if any(self._root(each.value_from(origin)) is root for each in others):
                 self.reject(phi)
 
     def connect_copies(self, home: Home) -> None:

@@ -1,4 +1,4 @@
-"""Remainders of what a loop counts: `(i - 1) % n` and `(i + 1) % n`, i from 0 to n, become choices.
+"""Remainders of what a loop counts: `(i - 1) % n` and `(i + 1) % n`, i from 0 to n, become selects.
 
 Input   the functions of a module, inlined and simplified.
 Output  whether any was rewritten: the neighbour of the first index is the last one, that of the last the first.
@@ -6,7 +6,8 @@ Method  the dividend is the variable of a loop, and one more or less, and the di
         variable is below the divisor, which a branch before it found to be positive.
 Why     a division takes longer than all else that a periodic stencil computes of an element; it is done again in the
         reverse sweep. LLVM knows this of `i + 1` alone.
-Limit   neighbours at a distance of one: for others the divisor would have to be as large.
+Limit   neighbours at a distance of one: for others the divisor would have to be as large. Sums of indices are taken
+        not to overflow.
 
     %r = srem i64 %before, %n                  (%before = add i64 %i, -1)
     %x = xor i64 %r, %n
@@ -73,7 +74,7 @@ def _choose(remainder: Binary, counts: _Counts) -> bool:
         return False
     floored = _floored(remainder, divisor) or remainder
     if dividend.offset == -1 and not dividend.wraps and floored is remainder:
-        return False  # of -1 it is -1
+        return False  # a truncated remainder of -1 is -1, not n - 1
     build = Builder.before(floored)
     build.metadata = {"dbg": floored.metadata["dbg"]} if "dbg" in floored.metadata else {}
     variable, neighbour = dividend.variable, build.add(dividend.variable, const_int(types.I64, dividend.offset))
@@ -108,7 +109,12 @@ def _dividend(value: Value, divisor: Value) -> _Dividend | None:
 
 
 def _floored(remainder: Binary, divisor: Value) -> Binary | None:
-    """The remainder with the sign of the divisor, as Python has it, if nothing else is asked of this one."""
+    """The remainder with the sign of the divisor, as Python has it, if nothing else is asked of this one.
+
+    Of a dividend that is not negative it is the remainder itself.
+    """
+    if remainder.opcode == "urem":
+        return None
     signs = [each for each in remainder.users if isinstance(each, Binary) and each.opcode == "xor"]
     sums = [each for each in remainder.users if isinstance(each, Binary) and each.opcode == "add"]
     if len(signs) != 1 or len(sums) != 1 or len(remainder.users) != 2 or divisor not in signs[0].operands:

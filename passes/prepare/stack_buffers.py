@@ -7,8 +7,8 @@ Method  as for arrays of a known size (`stack_promotion`): the pointers into an 
         counted.
 Why     `points[i] - points[j]` of points in space makes an array of three numbers, which takes longer to make and to
         give back than to compute, once more for its shadow, and has to be kept until the reverse sweep.
-Limit   arrays that are copied as a whole or change hands stay as they are; so do those that are read more than once
-        per element in one loop, since each value that is read goes on the tape.
+Limit   arrays that are copied as a whole or change hands stay as they are. So do those that a loop reads more than once
+        per element, which would be right but slow: each value that is read goes on the tape.
 
     %m = call ptr @allocate(i64 %n, i32 32)     %fits = icmp ule i64 %n, 64
                                                 br i1 %fits, label %made, label %allocate
@@ -70,6 +70,7 @@ def _add_in(function: Function, host: ReferenceCounts) -> bool:
     remove_unreachable_blocks(function)
     cfg = control_flow(function)
     loops = loop_nest(cfg, dominators(cfg))
+    # of the buffer: of memory that is allocated nothing else is asked
     sizes = {call: LARGEST for call in calls if call.block is not None and loops.loop_of(call.block) is not None}
     groups = find_homes(sizes, cfg, host) if sizes else []
     homes = [group[0] for group in groups if len(group) == 1 and _may_be_buffered(group[0], loops)][:_MOST]
@@ -138,7 +139,7 @@ def _buffer(home: Home, call: Call, host: ReferenceCounts) -> None:
     rest = split_after(call)
     allocate, made = (head.function.add_block(name, after=head) for name in ("allocate", "allocated"))
     users = list(call.users)
-    del head.instructions[-1]
+    del head.instructions[-1]  # the call, which moves
     allocate.append(call)
 
     build = Builder(head)

@@ -81,9 +81,9 @@ def _partial(sweep: Sweep, call: CallSite, partial: Expr) -> Callable[[], Value]
 
 
 def _with_twins(unit: Unit, call: CallSite, partial: Expr) -> tuple[Expr, dict[str, Value]]:
-    """A partial derivative, with symbols for functions of the same arguments that the program computes as well.
+    """A partial derivative with a symbol for each function in it that the program computes as well, its *twin*.
 
-    Of cos(x) it is -sin(x), and where one is asked for so is the other, mostly. The oracle computes them again.
+    The slope of cos(x) is -sin(x), and programs that compute one often compute the other. The oracle does without.
     """
     values: dict[str, Value] = {"y": call} | {f"x{i}": each for i, each in enumerate(call.arguments)}
     terms = Terms()
@@ -99,13 +99,14 @@ def _with_twins(unit: Unit, call: CallSite, partial: Expr) -> tuple[Expr, dict[s
 
 
 def _twin(unit: Unit, call: CallSite, function: str, arguments: list[Value]) -> Value | None:
-    """The value of a function that is known wherever that of a call is."""
+    """A call of a function whose value is known wherever that of another call is: it has run, in the same iteration."""
     assert call.block is not None
     for user in arguments[0].users if isinstance(arguments[0], TrackedValue) else ():
         if isinstance(user, CallSite) and user.arguments == arguments and user.block is not None:
             callee = resolve(user, unit.registry)
-            is_same = isinstance(callee, Elementwise) and callee.name == function
-            if is_same and unit.dominators.dominates(user.block, call.block):
+            loop = unit.loops.loop_of(user.block)
+            is_known = unit.dominators.dominates(user.block, call.block) and (loop is None or loop.contains(call.block))
+            if is_known and isinstance(callee, Elementwise) and callee.name == function:
                 return user
     return None
 

@@ -46,7 +46,7 @@ class Elements:
         **flags: Any,
     ) -> Any:
         """Lowers indexing; it is an element that is asked for if there is an integer for each of several axes."""
-        _state_stride(context, builder, array, value)
+        _set_inner_stride(context, builder, array, value)
         before = self._is_element
         self._is_element = 1 < array.ndim == sum(isinstance(each, types.Integer) for each in index_types)
         try:
@@ -65,7 +65,7 @@ class Elements:
         index: ir.Value,
     ) -> Any:
         """Lowers what an index along the first axis leads to."""
-        _state_stride(context, builder, array, value)
+        _set_inner_stride(context, builder, array, value)
         return original(context, builder, result, array, value, index)
 
     def address(
@@ -86,10 +86,10 @@ class Elements:
         return original(context, builder, data, shape, strides, layout, *rest, **flags)
 
 
-def _state_stride(context: Any, builder: ir.IRBuilder, array: Any, value: Any) -> None:
+def _set_inner_stride(context: Any, builder: ir.IRBuilder, array: Any, value: Any) -> None:
     """Puts the size of an element in place of the stride of contiguous elements.
 
-    NumPy may have another one where there is one element at most, which leads nowhere.
+    NumPy may have another one along an axis of one element, where it is never multiplied by anything but 0.
     """
     if array.layout in ("C", "F") and array.ndim > 1:
         strides = cgutils.unpack_tuple(builder, value.strides, array.ndim)

@@ -96,6 +96,7 @@ def test_neighbours_as_sums_of_the_divisor(dividend: str, chosen: str, remainder
     [
         {"remainder": PLAIN},
         {"remainder": UNSIGNED},
+        {"remainder": FLOORED.replace("srem", "urem")},
         {"remainder": FLOORED + "store i64 %r, ptr %out"},
         {"remainder": FLOORED.replace("select i1 %c, i64 %n, i64 0", "select i1 %c, i64 %m, i64 0")},
         {"remainder": FLOORED.replace("slt i64 %x, 0", "slt i64 %x, 1")},

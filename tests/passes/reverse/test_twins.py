@@ -137,3 +137,31 @@ def test_in_a_loop_it_is_the_value_of_the_same_iteration(plan: str):
         v = math.sin(v) * math.cos(v)
     assert gradient(text_of(LOOP), [X, Y], 4, plan=plan) == pytest.approx([slope, 0.0], rel=1e-13)
     assert plan == "save_all" or called_in_reverse(LOOP) == []
+
+
+BEHIND_A_LOOP = """
+  br label %loop
+loop:
+  %v = phi double [ %x, %0 ], [ %w, %loop ]
+  %s = call double @sin(double %y)
+  %w = fmul double %v, %s
+  %more = fcmp ogt double %w, 0.1
+  br i1 %more, label %loop, label %end
+end:
+  %last = phi double [ %w, %loop ]
+  %c = call double @cos(double %y)
+  %z = fmul double %last, %c
+"""
+
+
+@PLANS
+def test_a_loop_is_left_with_its_values(plan: str):
+    """The loop has run, but which iteration is meant is not known behind it."""
+    count, w = 0, X
+    while count == 0 or w > 0.1:
+        w *= math.sin(Y)
+        count += 1
+    s, c = math.sin(Y), math.cos(Y)
+    expected = [s**count * c, X * (count * s ** (count - 1) * c * c - s ** (count + 1))]
+    assert gradient(text_of(BEHIND_A_LOOP), [X, Y], 0, plan=plan) == pytest.approx(expected, rel=1e-12)
+    assert len(called_in_reverse(BEHIND_A_LOOP)) == 2
