@@ -38,12 +38,10 @@ from irad.frontend.pointers import install
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
+from irad.frontend.written import writes_elsewhere, written_parameters
 from irad.ir.module import Module
-from irad.ir.types import PointerType
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
-from irad.passes.memory.objects import SEPARATE, ObjectKind
-from irad.passes.unit import Unit
 from irad.ruleset.registry import Registry
 
 
@@ -483,26 +481,6 @@ def _lines(text: str) -> str:
 def _functions_of(program: NumbaProgram) -> frozenset[object]:
     functions = (function for function, _ in program.python_functions.values())
     return frozenset(inspect.unwrap(function) for function in functions)
-
-
-def written_parameters(entry: Unit) -> Iterator[int]:
-    """Parameters of the entry whose memory the program may write, or what is reached by pointers in it.
-
-    Writes through a pointer of unknown origin may be writes to any of them.
-    """
-    points_to, written = entry.points_to, entry.effects.written
-    unknown = any(item.kind is ObjectKind.UNKNOWN and written >> item.index & 1 for item in points_to.objects)
-    for index, param in enumerate(entry.function.params):
-        reached = points_to.reachable(points_to.mask(param))  # parameters may share the memory that they lead to
-        if isinstance(param.type, PointerType) and (unknown or reached & written):
-            yield index
-
-
-def writes_elsewhere(entry: Unit) -> bool:
-    """Whether the program may write to memory that is neither its own nor that of its parameters."""
-    written = entry.effects.written
-    kinds = {item.kind for item in entry.points_to.objects if written >> item.index & 1}
-    return not kinds <= {*SEPARATE, ObjectKind.ARGUMENT}
 
 
 @cache

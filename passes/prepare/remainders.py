@@ -4,8 +4,8 @@ Input   the functions of a module, inlined and simplified.
 Output  whether any was rewritten: the neighbour of the first index is the last one, that of the last the first.
 Method  the dividend is the variable of a loop, and one more or less, and the divisor or not; the loop runs while the
         variable is below the divisor, which a branch before it found to be positive.
-Why     a division takes longer than all else that a periodic stencil computes of an element; it is done again in the
-        reverse sweep. LLVM knows this of `i + 1` alone.
+Why     divisions took a third of the time of a periodic stencil's derivative: the reverse sweep does them again. LLVM
+        knows this of `i + 1` alone.
 Limit   neighbours at a distance of one: for others the divisor would have to be as large. Sums of indices are taken
         not to overflow.
 

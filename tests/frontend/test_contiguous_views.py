@@ -55,8 +55,9 @@ def arrays_of(shape: tuple[int, ...]) -> list[np.ndarray]:
 )
 def test_gradients_do_not_depend_on_the_order(function, shape: tuple[int, ...]) -> None:
     w = np.linspace(0.5, 1.5, shape[-1])
-    first, *others = (irad.grad(function, argnums=(0, 1))(a.copy("K"), w) for a in arrays_of(shape))
+    first, *others = (irad.grad(function, argnums=(0, 1))(a, w) for a in arrays_of(shape))
     irad.testing.check_gradient(function, arrays_of(shape)[0], w)
+    assert not arrays_of(shape)[-1].flags.forc
     for other in others:
         np.testing.assert_allclose(other[0], first[0], rtol=1e-13)
         np.testing.assert_allclose(other[1], first[1], rtol=1e-13)

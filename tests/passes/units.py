@@ -36,6 +36,14 @@ DOUBLES = MemoryType(8, ((0, "double"),))
 INTEGERS = MemoryType(8, ((0, "i64"),))
 POINTERS = MemoryType(8, ((0, "ptr"),))
 
+COUNTING = """
+declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)
+declare void @NRT_incref(ptr)
+declare void @NRT_decref(ptr)
+declare void @other(ptr)
+"""
+"""How Numba allocates memory and counts references to it, and a function that might do anything."""
+
 _KINDS = {"c": ParameterKind.CONST, "a": ParameterKind.ACTIVE, "s": ParameterKind.SHADOW}
 
 

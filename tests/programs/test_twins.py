@@ -20,6 +20,17 @@ def halved(n, v):
     return v if n == 0 else halved(n - 1, v * 0.5) + v
 
 
+@njit
+def grown(v, w, limit):
+    """A loop of unknown length."""
+    s, k = 0.3, 0
+    while True:
+        s = s + halved(k % 3, w) + math.sinh(v) * w
+        k += 1
+        if s > limit:
+            return s
+
+
 @PROGRAMS.at(0.7, 20.0, plans=BOTH)
 @njit
 def behind_a_loop_of_unknown_length(v, limit):
@@ -38,12 +49,8 @@ def behind_a_loop_of_unknown_length(v, limit):
 def behind_an_inner_loop(x, w):
     total = 0.0
     for i in range(x.size):
-        v, s, k = math.sqrt(x[i]), 0.3, 0
-        while True:
-            s = s + halved(k % 3, w) + math.sinh(v) * w
-            k += 1
-            if s > 4.0 + i:
-                break
+        v = math.sqrt(x[i])
+        s = grown(v, w, 4.0 + i)
         total += s * math.cosh(v)
     return total
 
@@ -53,16 +60,10 @@ def behind_an_inner_loop(x, w):
 def in_the_next_loop(x, w):
     total = 0.0
     for i in range(x.size):
-        v, s, k = math.sqrt(x[i]), 0.3, 0
-        while True:
-            s = s + halved(k % 3, w) + math.sinh(v) * w
-            k += 1
-            if s > 4.0 + i:
-                break
-        k = 0
-        while k < 3:
+        v = math.sqrt(x[i])
+        s = grown(v, w, 4.0 + i)
+        for k in range(3):
             total += halved(k % 3, s) * math.cosh(v) * 0.1
-            k += 1
     return total
 
 

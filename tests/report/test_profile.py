@@ -162,6 +162,7 @@ def test_replaced_code_runs_while_it_is_there_and_not_afterwards():
 
     def doubled(text: str) -> str:
         seen.append(text)
+        assert "3.500000e+00" in text
         return text.replace("3.500000e+00", "7.000000e+00")
 
     with replaced_code(derivative, kinds, doubled):

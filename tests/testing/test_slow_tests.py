@@ -14,6 +14,8 @@ REPORT = """
 2.00s call     tests/a/test_two.py::test_pair[1]
 1.25s call     tests/a/test_two.py::test_pair[2]
 9.00s call     tests/test_three.py::test_long
+7.00s call     tests/properties/test_random.py::test_program[0]
+8.00s call     tests/properties/test_random.py::test_program[1]
 0.10s teardown tests/test_three.py::test_long
 """
 
@@ -23,10 +25,10 @@ def test_durations_are_those_of_set_up_and_call():
     assert found["tests/a/test_one.py::test_alone"] == 5.5
     assert found["tests/a/test_one.py::test_many[x y]"] == 12.06
     assert found["tests/test_three.py::test_long"] == 9.0
-    assert len(found) == 6
+    assert len(found) == 8
 
 
-def test_the_quickest_case_and_one_test_of_each_file_stay():
+def test_the_quickest_case_one_test_of_each_file_and_random_programs_stay():
     assert slow_tests(durations(REPORT)) == [
         "tests/a/test_one.py::test_alone",
         "tests/a/test_one.py::test_many[x y]",

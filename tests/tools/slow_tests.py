@@ -1,11 +1,11 @@
 """Which tests are slow: writes `tests/slow_tests.txt` from the durations of a whole run.
 
-    python -m pytest -n auto -m "slow or not slow" --durations=0 --durations-min=0.5 -vv > run.txt
+    python -m pytest -n auto -m "slow or not slow" --durations=0 --durations-min=0 > run.txt
     python -m tests.tools.slow_tests run.txt
 
 A test that takes two seconds or more is slow, unless it is the quickest case of its function and takes less than five.
-One test of each file always stays. Tests that the run did not have stay as they are. `tests/conftest.py` marks those
-that are listed.
+One test of each file always stays, and so do random programs, of which there are as many as are asked for. Tests that
+the run did not have stay as they are. `tests/conftest.py` marks those that are listed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ LIST: Final = Path(__file__).parents[1] / "slow_tests.txt"
 _LINE: Final = re.compile(r"^(\d+\.\d+)s (?:call|setup) +(tests/\S.*?)\s*$", re.MULTILINE)
 _SLOW: Final = 2.0
 _SLOW_ALONE: Final = 5.0
+_RANDOM: Final = "tests/properties/"
 
 
 def durations(report: str) -> dict[str, float]:
@@ -35,7 +36,7 @@ def durations(report: str) -> dict[str, float]:
 def slow_tests(seconds: Mapping[str, float]) -> list[str]:
     """The tests that are slow, sorted; ``seconds`` has all tests."""
     by_function, by_file = _grouped(seconds, "["), _grouped(seconds, "::")
-    slow = {test for test, each in seconds.items() if each >= _SLOW}
+    slow = {test for test, each in seconds.items() if each >= _SLOW and not test.startswith(_RANDOM)}
     for tests in by_function.values():
         quickest = min(tests, key=lambda test: (seconds[test], test))
         if seconds[quickest] < _SLOW_ALONE:

@@ -6,19 +6,14 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.passes.prepare.reference_pairs import pair_references
+from tests.passes.units import COUNTING
 
-DECLARED = """
-declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)
-declare void @NRT_incref(ptr)
-declare void @NRT_decref(ptr)
-declare void @other(ptr)
-"""
 MADE = "%m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)"
 
 
 def left(body: str) -> list[str]:
     """What still counts references in a function, in order: `+a` takes one to %a, `-a` drops one."""
-    module = parse_module(f"define void @f(ptr %a, ptr %b, i64 %n, i1 %c) {{\n{body}\n}}\n{DECLARED}")
+    module = parse_module(f"define void @f(ptr %a, ptr %b, i64 %n, i1 %c) {{\n{body}\n}}\n{COUNTING}")
     assert NUMBA.references is not None
     pair_references(module, NUMBA.references)
     text = print_module(module)
@@ -111,7 +106,7 @@ entry:
 
 
 def test_null_is_left_alone():
-    module = parse_module(f"define void @f() {{\n  call void @NRT_incref(ptr null)\n  ret void\n}}\n{DECLARED}")
+    module = parse_module(f"define void @f() {{\n  call void @NRT_incref(ptr null)\n  ret void\n}}\n{COUNTING}")
     assert NUMBA.references is not None
     pair_references(module, NUMBA.references)
     assert "incref(ptr null)" in print_module(module)

@@ -131,7 +131,5 @@ def test_loops_that_end_in_other_ways(ends: str, guard: str):
 
 
 def test_a_divisor_that_is_known_is_left_to_llvm():
-    assert (
-        rewritten(remainder=FLOORED.replace("%n,", "8,").replace(", %n\n", ", 8\n"), ends="icmp eq i64 %next, 8")
-        is None
-    )
+    of_eight = FLOORED.replace("%n,", "8,").replace(", %n\n", ", 8\n")
+    assert rewritten(remainder=of_eight, ends="icmp eq i64 %next, 8") is None

@@ -7,14 +7,8 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.passes.prepare.stack_buffers import add_stack_buffers
-from tests.passes.units import canonical
+from tests.passes.units import COUNTING, canonical
 
-DECLARED = """
-declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)
-declare void @NRT_incref(ptr)
-declare void @NRT_decref(ptr)
-declare void @other(ptr)
-"""
 MADE = """
   %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)
   %failed = icmp eq ptr %m, null
@@ -46,7 +40,7 @@ no:
 def buffered(use: str, made: str = MADE, loop: str = LOOP) -> list[str] | None:
     """The instructions of a function that was rewritten; None if it was not."""
     body = loop.replace("MADE", made).replace("USE", use)
-    text = f"define double @f(double %x, i64 %n, i64 %times, ptr %out) {{\n{body}\n}}\n{DECLARED}"
+    text = f"define double @f(double %x, i64 %n, i64 %times, ptr %out) {{\n{body}\n}}\n{COUNTING}"
     module = parse_module(canonical(text))
     assert NUMBA.references is not None
     changed = add_stack_buffers(module, NUMBA.references)
@@ -144,7 +138,7 @@ def test_a_loop_around_the_one_that_reads():
 outer:
   %o = phi i64 [ 0, %yes ], [ %o.next, %outer.latch ]
 """
-        + INNER.replace("br label %inner\ninner", "br label %inner\ninner", 1).replace("%yes", "%outer")
+        + INNER.replace("%yes", "%outer")
         + """
   br label %outer.latch
 outer.latch:

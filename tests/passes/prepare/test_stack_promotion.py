@@ -7,14 +7,8 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.passes.prepare.stack_promotion import promote_small_arrays
-from tests.passes.units import canonical
+from tests.passes.units import COUNTING, canonical
 
-DECLARED = """
-declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)
-declare void @NRT_incref(ptr)
-declare void @NRT_decref(ptr)
-declare void @other(ptr)
-"""
 MADE = """
   %m = call ptr @NRT_MemInfo_alloc_aligned(i64 24, i32 32)
   %failed = icmp eq ptr %m, null
@@ -25,7 +19,7 @@ MADE = """
 
 def promoted(body: str) -> list[str] | None:
     """The instructions of a function that was rewritten; None if it was not."""
-    module = parse_module(canonical(f"define double @f(double %x, i64 %n, ptr %out) {{\n{body}\n}}\n{DECLARED}"))
+    module = parse_module(canonical(f"define double @f(double %x, i64 %n, ptr %out) {{\n{body}\n}}\n{COUNTING}"))
     assert NUMBA.references is not None
     changed = promote_small_arrays(module, NUMBA.references)
     text = print_module(module)
