@@ -1,30 +1,10 @@
 """The benchmark cases, in the order of the report."""
 
 from bench.case import Case
-from bench.cases import (
-    asian_option,
-    black_scholes,
-    brusselator,
-    bundle_adjustment,
-    cholesky,
-    cloth,
-    cnn,
-    fft,
-    garch,
-    gmm,
-    heat,
-    kalman,
-    lennard_jones,
-    log_sum_exp,
-    lstm,
-    lu,
-    mlp,
-    n_body,
-    ode,
-    shallow_water,
-    spline,
-    thomas,
-)
+from bench.cases.algebra import cholesky, fft, lu, spline, thomas
+from bench.cases.finance import asian_option, black_scholes, garch, kalman
+from bench.cases.learning import bundle_adjustment, cnn, gmm, log_sum_exp, lstm, mlp
+from bench.cases.physics import brusselator, cloth, heat, lennard_jones, n_body, ode, shallow_water
 
 CASES: tuple[Case, ...] = (
     gmm.CASE,

@@ -11,7 +11,7 @@ from autograd.scipy.special import logsumexp
 from autograd.scipy.stats import norm
 
 from bench.case import Case
-from bench.cases.shallow_water import GRAVITY
+from bench.cases.physics.shallow_water import GRAVITY
 from bench.competitors import Prepared, formulation
 
 

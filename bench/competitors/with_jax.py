@@ -13,7 +13,7 @@ from jax.scipy.special import gammaln, logsumexp
 from jax.scipy.stats import norm
 
 from bench.case import Case
-from bench.cases.shallow_water import GRAVITY
+from bench.cases.physics.shallow_water import GRAVITY
 from bench.competitors import Found, Prepared, formulation
 
 jax.config.update("jax_enable_x64", True)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import special
 
 from bench.case import Case
-from bench.cases.shallow_water import GRAVITY
+from bench.cases.physics.shallow_water import GRAVITY
 from bench.competitors import Found, Prepared, formulation
 
 torch.set_num_threads(1)

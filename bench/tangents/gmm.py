@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from bench.cases.gmm import log_wishart_prior
+from bench.cases.learning.gmm import log_wishart_prior
 
 
 @njit(error_model="numpy")

@@ -1,0 +1,1 @@
+"""Numerical algebra: factorisations, solvers, interpolation, transforms."""

@@ -1,0 +1,1 @@
+"""Option prices and time series."""

@@ -1,0 +1,1 @@
+"""Statistics, machine learning and computer vision."""

@@ -1,0 +1,1 @@
+"""Particles, fields and ordinary differential equations."""
