@@ -1,6 +1,6 @@
 """Minimum cut by nodes: the cheapest set of nodes whose removal separates sources from sinks.
 
-Input   a directed graph whose nodes have capacities (``Flow``), sources, sinks.
+Input   a directed graph whose nodes have capacities and supplies (``Flow``), sources, sinks.
 Output  the nodes of one minimal cut, in the order in which they were added. The graph is not changed.
 Method  every node becomes an edge of its capacity from an entry to an exit, edges of the graph are infinite; Dinic's
         algorithm finds the largest flow; the cut is read off what the residual graph reaches. All loops are iterative:
@@ -29,17 +29,27 @@ class Flow(Generic[Key]):
 
     _numbers: dict[Key, int] = field(default_factory=dict)
     _capacities: list[float] = field(default_factory=list)
+    _supplies: list[float] = field(default_factory=list)
     _edges: dict[tuple[int, int], None] = field(default_factory=dict)
 
-    def add_node(self, key: Key, capacity: float) -> None:
-        """Add a node; adding it again changes its capacity."""
-        if isnan(capacity) or capacity < 0:
-            raise InternalError(f"capacity {capacity} of {key!r} in a minimum cut")
+    def add_node(self, key: Key, capacity: float, supply: float = 0.0) -> None:
+        """Add a node; adding it again changes both numbers.
+
+        Args:
+            key: which.
+            capacity: what it costs to cut it.
+            supply: what it costs to have it on the side of the sinks: an edge from the sources with this capacity.
+        """
+        for number in (capacity, supply):
+            if isnan(number) or number < 0:
+                raise InternalError(f"capacity {number} of {key!r} in a minimum cut")
         if key in self._numbers:
             self._capacities[self._numbers[key]] = capacity
+            self._supplies[self._numbers[key]] = supply
         else:
             self._numbers[key] = len(self._capacities)
             self._capacities.append(capacity)
+            self._supplies.append(supply)
 
     def add_edge(self, a: Key, b: Key) -> None:
         """Add the edge from ``a`` to ``b``, both added before; adding it again changes nothing."""
@@ -76,6 +86,9 @@ def minimum_cut(
     begin, end = network.begin, network.end
     for key in sources:
         network.connect(begin, 2 * flow._number(key))
+    for number, supply in enumerate(flow._supplies):
+        if supply:
+            network.connect(begin, 2 * number, supply)
     for key in sinks:
         network.connect(2 * flow._number(key) + 1, end)
     network.maximise()

@@ -4,8 +4,8 @@ Input   a forward sweep, the needs of its reverse sweep.
 Output  `Plan`: the values to save. All others that are needed can be recomputed from those.
 Method  minimum cut. A value that cannot be recomputed is joined to the source, every needed value to the sink; edges go
         from the operands of a value that can be recomputed to it. A cut through a value costs the bytes of its slot
-        times how often it is written. So chains of cheap operations are recomputed from few saved values, and linear
-        code saves nothing.
+        times how often it is written; a value that is recomputed costs its operations as often. So short chains of
+        cheap operations are recomputed from few saved values, and linear code saves nothing.
 Limit   `save_all` saves every need as it is.
 
     %i  induction variable of a counted loop        start + step · iteration
@@ -65,7 +65,7 @@ def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Itera
         if value in own:
             continue
         operands = remat.operands(value)
-        choices[value] = PlanChoice(remat.cost(value), remat.depth_of(value), operands)
+        choices[value] = PlanChoice(remat.cost(value), remat.depth_of(value), operands, remat.effort(value))
         pending.add(*(v for v in operands or () if not is_free(v)))
     saved = _cut(choices, wanted)
     return Plan(saved, _modes(remat), Reasons(remat, choices, wanted, frozenset(saved)))
@@ -74,7 +74,7 @@ def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Itera
 def _cut(choices: Mapping[Value, PlanChoice], wanted: tuple[Value, ...]) -> tuple[Value, ...]:
     flow: Flow[Value] = Flow()
     for value, choice in choices.items():
-        flow.add_node(value, choice.cost)
+        flow.add_node(value, choice.cost, choice.effort)
     for value, choice in choices.items():
         for operand in choice.operands or ():
             if operand in choices:

@@ -31,11 +31,13 @@ class PlanChoice:
         cost: of saving it.
         depth: how many loops are around it.
         operands: what it would be recomputed from; None where it cannot be.
+        effort: of recomputing it from these.
     """
 
     cost: float
     depth: int
     operands: list[Value] | None
+    effort: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Reasons(Mapping[Value, str]):
         """What recomputing a value would have taken."""
         flow: Flow[Value] = Flow()
         for other, known in self.choices.items():
-            flow.add_node(other, inf if other is value else known.cost)
+            flow.add_node(other, inf if other is value else known.cost, known.effort)
         for other, known in self.choices.items():
             for operand in known.operands or ():
                 if operand in self.choices:
@@ -91,7 +93,7 @@ class Reasons(Mapping[Value, str]):
         spared = [v for v in self.saved if v is not value and v not in cut]
         cost = sum(self.choices[v].cost for v in instead) - sum(self.choices[v].cost for v in spared)
         if not instead:
-            return "what it is recomputed from is saved as well"  # a tie of nothing: it costs next to nothing
+            return "recomputing it takes longer than loading it"
         return f"to recompute it, {_listed(instead)} would be saved in its place (cost {cost:g})"
 
 

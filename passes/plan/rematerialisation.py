@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irad.ir import instructions as ir
+from irad.ir import instructions as ir, types
 from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.trip_count import AffineVariable, affine_variables
@@ -30,6 +30,8 @@ _CHEAP_FUNCTIONS = frozenset(
     {"fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "fma", "fmuladd"}
     | {"maxnum", "minnum", "maximum", "minimum", "fmax", "fmin"}
 )
+_EFFORT = 0.25  # bytes saved and loaded in the time of one operation
+_SLOW = 8  # operations that take as long as a division or a square root
 _TIMES_IN_LOOP = 16.0  # how often a loop body is taken to run more than what is around it
 
 
@@ -101,6 +103,10 @@ class Rematerialisation:
         slots_of = depth - 1 if depth > 1 and self.repeated.around(value) is not None else depth
         return size_in_memory(value.type) * _TIMES_IN_LOOP**slots_of
 
+    def effort(self, value: Value) -> float:
+        """Of computing a value again from its operands, in the unit of `cost`."""
+        return _EFFORT * self._operations(value) * _TIMES_IN_LOOP ** self.depth_of(value)
+
     def depth_of(self, value: Value) -> int:
         """How many loops are around a value of the forward sweep."""
         block = value.block if isinstance(value, ir.Instruction) else None
@@ -144,6 +150,20 @@ class Rematerialisation:
         if not self.augmented.unit.effects.is_overwritten(primal.operands[0], primal):
             return "it is not loaded again: its array, made as often, would have to stay alive"
         return f"it is not loaded again: {self.augmented.unit.effects.explain(primal.operands[0], primal)}"
+
+    def _operations(self, value: Value) -> int:
+        """How many operations a value takes: those on numbers and loads count, those on addresses and integers do not."""
+        match value:
+            case ir.Load():
+                return 1
+            case ir.Binary(opcode="fdiv" | "frem"):
+                return _SLOW
+            case ir.CallSite() if isinstance(callee := resolve(value, self.augmented.unit.registry), Elementwise):
+                return _SLOW if callee.name == "sqrt" else 1
+            case ir.Binary() | ir.Unary() | ir.FCmp() | ir.Select() | ir.Cast():
+                return any(types.holds_floats(operand.type) for operand in value.operands)
+            case _:
+                return 0
 
     def _is_cheap_call(self, call: ir.CallSite) -> bool:
         callee = resolve(call, self.augmented.unit.registry)

@@ -70,6 +70,65 @@ def hand(matrix):
     return 2.0 * total, (bar,)
 
 
+# <opt>
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _sweep(a):
+    """Puts the inverse of a positive definite matrix in its place, by Gauss-Jordan; returns its log-determinant."""
+    n = a.shape[0]
+    pivot_row = np.empty(n)
+    total = 0.0
+    for k in range(n):
+        total += math.log(a[k, k])
+        inverse = 1.0 / a[k, k]
+        for j in range(n):
+            pivot_row[j] = a[k, j] * inverse
+            a[k, j] = 0.0
+        pivot_row[k] = inverse
+        for i in range(n):
+            factor = a[i, k] if i != k else -1.0
+            a[i, k] = 0.0
+            for j in range(n):
+                a[i, j] -= factor * pivot_row[j]
+    return total
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _invert(a):
+    """Log-determinant and inverse, by halves: that of the upper left block, then that of its Schur complement."""
+    n = a.shape[0]
+    if n <= 32:
+        return _sweep(a), a
+    h = n // 2
+    lower = a[h:, :h].copy()
+    upper_total, upper = _invert(a[:h, :h].copy())
+    across = np.dot(lower, upper)
+    complement_total, complement = _invert(a[h:, h:] - np.dot(across, lower.T))
+    below = np.dot(complement, across)
+    a[:h, :h] = upper + np.dot(across.T, below)
+    a[h:, :h] = -below
+    a[:h, h:] = -below.T
+    a[h:, h:] = complement
+    return upper_total + complement_total, a
+
+
+@njit(error_model="numpy")
+def hand_opt(matrix):
+    """The gradient is the inverse, which blocks give by products of matrices: no factor, no sweep back through it."""
+    n = matrix.shape[0]
+    a = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            a[i, j] = matrix[i, j]
+            a[j, i] = matrix[i, j]
+    total, bar = _invert(a)
+    for i in range(n):
+        for j in range(i):
+            bar[i, j] *= 2.0
+        bar[i, i + 1 :] = 0.0
+    return total, (bar,)
+# </opt>
+
+
 def flops(matrix):
     return matrix.shape[0] ** 3
 
@@ -81,4 +140,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return (factor @ factor.T + n * np.eye(n),)
 
 
-CASE = Case("cholesky", "log-determinant by Cholesky in place, n = 100", log_determinant, hand, make, (0,), flops=flops)
+CASE = Case("cholesky", "log-determinant by Cholesky in place, n = 100", log_determinant, hand, make, (0,), hand_opt, flops)

@@ -93,6 +93,106 @@ def hand(matrix, right, target):
     return 0.5 * total, (matrix_bar, y)
 
 
+# <opt>
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _factorise_panel(panel, a, rows, k):
+    """Eliminates in the columns of a panel, which are rows here; exchanges whole rows of the matrix."""
+    width, n = panel.shape
+    for c in range(width):
+        at = k + c
+        column = panel[c]
+        best = at
+        for i in range(at + 1, n):
+            if abs(column[i]) > abs(column[best]):
+                best = i
+        rows[at] = best
+        if best != at:
+            upper, lower = a[at], a[best]
+            for j in range(upper.size):
+                upper[j], lower[j] = lower[j], upper[j]
+            for d in range(width):
+                panel[d, at], panel[d, best] = panel[d, best], panel[d, at]
+        inverse = 1.0 / column[at]
+        for i in range(at + 1, n):
+            column[i] *= inverse
+        for d in range(c + 1, width):
+            other, factor = panel[d], panel[d, at]
+            for i in range(at + 1, n):
+                other[i] -= factor * column[i]
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _factorise_by_fours(a, columns, rows):
+    """LU of the left square of ``a``; its column n, the right-hand side, is eliminated with it.
+
+    Eliminated columns move to ``columns``, so that loops over the rest of a row may start at a multiple of 16.
+    """
+    n = rows.size
+    for k in range(0, n, 4):
+        width = min(4, n - k)
+        panel = columns[k : k + width]
+        for i in range(k, n):
+            for c in range(width):
+                panel[c, i] = a[i, k + c]
+        _factorise_panel(panel, a, rows, k)
+        start = (k + width) // 16 * 16
+        for c in range(1, width):
+            for d in range(c):
+                row, above, factor = a[k + c, start:], a[k + d, start:], panel[d, k + c]
+                for j in range(row.size):
+                    row[j] -= factor * above[j]
+        for i in range(k + 4, n):
+            f0, f1, f2, f3 = panel[0, i], panel[1, i], panel[2, i], panel[3, i]
+            row, r0, r1, r2, r3 = a[i, start:], a[k, start:], a[k + 1, start:], a[k + 2, start:], a[k + 3, start:]
+            for j in range(row.size):
+                row[j] -= f0 * r0[j] + f1 * r1[j] + f2 * r2[j] + f3 * r3[j]
+        for c in range(width):
+            for d in range(c, width):
+                a[k + c, k + d] = panel[d, k + c]
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def hand_opt(matrix, right, target):
+    """As by hand, but four columns are eliminated at once: the matrix is loaded and stored a quarter as often."""
+    n = right.size
+    a, columns, rows = np.zeros((n, n // 16 * 16 + 16)), np.empty((n, n)), np.empty(n, np.int64)
+    for i in range(n):
+        a[i, n] = right[i]
+        for j in range(n):
+            a[i, j] = matrix[i, j]
+    _factorise_by_fours(a, columns, rows)
+    x, y = np.empty(n), np.empty(n)
+    for i in range(n - 1, -1, -1):
+        row, dot = a[i], a[i, n]
+        for j in range(i + 1, n):
+            dot -= row[j] * x[j]
+        x[i] = dot / row[i]
+    total = 0.0
+    for i in range(n):
+        y[i] = x[i] - target[i]
+        total += y[i] * y[i]
+    for i in range(n):
+        row, factor = a[i], y[i] / a[i, i]
+        y[i] = factor
+        for j in range(i + 1, n):
+            y[j] -= row[j] * factor
+    for k in range((n - 1) // 4 * 4, -1, -4):
+        for i in range(min(k + 4, n) - 1, k - 1, -1):
+            column, dot = columns[i], y[i]
+            for j in range(i + 1, n):
+                dot -= column[j] * y[j]
+            y[i] = dot
+        for i in range(min(k + 4, n) - 1, k - 1, -1):
+            y[i], y[rows[i]] = y[rows[i]], y[i]
+    matrix_bar = np.empty((n, n))
+    for i in range(n):
+        row, factor = matrix_bar[i], -y[i]
+        for j in range(n):
+            row[j] = factor * x[j]
+    return 0.5 * total, (matrix_bar, y)
+# </opt>
+
+
 def flops(matrix, right, target):
     return 2 * right.size**3 // 3 + 5 * right.size**2
 
@@ -104,4 +204,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return rng.standard_normal((n, n)), *rng.standard_normal((2, n))
 
 
-CASE = Case("lu", "system of 100 by LU with partial pivoting in place", loss, hand, make, (0, 1), flops=flops)
+CASE = Case("lu", "system of 100 by LU with partial pivoting in place", loss, hand, make, (0, 1), hand_opt, flops)

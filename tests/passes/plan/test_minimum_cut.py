@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations
+from itertools import combinations, product
 from math import inf
 
 import pytest
@@ -75,6 +75,58 @@ def test_against_all_subsets(seed: int):
     sides = [source_side(count, edges, sources, cut) for cut in cuts]
     assert all(side <= source_side(count, edges, sources, near_sinks) for side in sides)
     assert all(source_side(count, edges, sources, near_sources) <= side for side in sides)
+
+
+def least_with_supplies(capacities, supplies, edges, sources, sinks) -> float:
+    """Least cost by trying every side, True that of the sources, for every entry and exit."""
+    best = inf
+    for sides in product(product((True, False), repeat=2), repeat=len(capacities)):
+        if any(sides[a][1] and not sides[b][0] for a, b in edges):
+            continue
+        if not all(sides[n][0] for n in sources) or any(sides[n][1] for n in sinks):
+            continue
+        cut = sum(c for c, (entry, leaves) in zip(capacities, sides, strict=True) if entry and not leaves)
+        best = min(best, cut + sum(s for s, (entry, _) in zip(supplies, sides, strict=True) if not entry))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_supplies_against_all_assignments(seed: int):
+    rng = random.Random(seed)
+    count = rng.randint(1, 5)
+    capacities = [rng.choice([1.0, 2.0, 3.0, 8.0]) for _ in range(count)]
+    supplies = [rng.choice([0.0, 0.25, 0.5, 2.0]) for _ in range(count)]
+    edges = {(rng.randrange(count), rng.randrange(count)) for _ in range(rng.randint(0, 2 * count))}
+    sources, sinks = rng.sample(range(count), 1), rng.sample(range(count), 1)
+    flow: Flow[int] = Flow()
+    for node in range(count):
+        flow.add_node(node, capacities[node], supplies[node])
+    for a, b in sorted(edges):
+        flow.add_edge(a, b)
+    cut = minimum_cut(flow, sources, sinks)
+    behind = reached_backwards(edges, sinks, set(cut))
+    cost = sum(capacities[n] for n in cut) + sum(supplies[n] for n in behind - set(cut))
+    assert cost == least_with_supplies(capacities, supplies, edges, sources, sinks)
+
+
+def reached_backwards(edges: set[tuple[int, int]], sinks: list[int], cut: set[int]) -> set[int]:
+    """What the sinks are computed from, up to the cut."""
+    found, pending = set(sinks), [n for n in sinks if n not in cut]
+    while pending:
+        node = pending.pop()
+        new = {a for a, b in edges if b == node} - found
+        found |= new
+        pending.extend(new - cut)
+    return found
+
+
+def test_a_long_way_behind_a_narrow_place_is_cut_at_its_end():
+    flow = graph({"a": 1, "z": 2}, "")
+    for name in "bcdef":
+        flow.add_node(name, 3, 0.25)
+    for a, b in ("ab", "bc", "cd", "de", "ef", "fz"):
+        flow.add_edge(a, b)
+    assert minimum_cut(flow, "a", "z") == ("z",)
 
 
 def test_narrow_place_is_cut():

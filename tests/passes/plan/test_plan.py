@@ -87,6 +87,21 @@ def test_of_a_chain_behind_exp_one_value_is_saved():
     assert len(saved(plan_of(body))) == 1
 
 
+def test_a_decision_behind_many_operations_is_saved():
+    body = """
+      %u1 = fmul double %x, %x
+      %u2 = fadd double %u1, %x
+      %u3 = fmul double %u2, %x
+      %u4 = fadd double %u3, %x
+      %c = fcmp olt double %u4, 0.0
+      %v = select i1 %c, double %u1, double %x
+    """
+    plan = plan_of(body)
+    assert saved(plan) == {"c"}
+    value = next(v for v in plan.saved if v.name == "c")
+    assert "recomputing it takes longer than loading it" in plan.explain(value)
+
+
 @pytest.mark.parametrize("function", ["sqrt", "llvm.fabs.f64"])
 def test_cheap_functions_are_recomputed(function):
     assert saved(plan_of(f"%v = call double @{function}(double %x)")) == set()
