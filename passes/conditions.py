@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from irad.ir.instructions import CallSite
-from irad.ir.module import Function
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.program import Program
 from irad.passes.unit import Unit
@@ -61,17 +59,11 @@ def is_reversed_kernel(unit: Unit) -> bool:
     return unit.program.request.host.is_shared and is_reverse(unit) and not unit.everything
 
 
-def may_distribute(made: GeneratedPair) -> bool:
-    """Whether additions to shadows may be reordered, and buffers for them lie on the stack."""
+def may_gather(made: GeneratedPair) -> bool:
+    """Whether additions to shadows may be reordered."""
     request = made.program.request
     is_plain = not (request.strict or request.watches or request.is_primal or request.host.is_shared)
-    return is_reverse(made) and is_plain and not made.unit.everything and is_on_stack_once(made.unit)
-
-
-def is_on_stack_once(unit: Unit) -> bool:
-    """Whether no recursion can have a function's frame on the stack many times: its buffers take some kilobytes."""
-    callees = (inst.callee for inst in unit.function.instructions() if isinstance(inst, CallSite))
-    return unit.variant.is_entry or all(isinstance(each, Function) and each.is_declaration for each in callees)
+    return is_reverse(made) and is_plain and not made.unit.everything
 
 
 def is_watched(made: GeneratedPair) -> bool:

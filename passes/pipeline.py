@@ -66,7 +66,7 @@ from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
-from irad.passes.reverse.distribute import distribute_additions
+from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
@@ -362,9 +362,9 @@ def _materialise(made: GeneratedPair) -> None:
     made.storage.carry_out(made.plan)
 
 
-def _distribute(made: GeneratedPair) -> None:
-    """Does the additions of innermost loops to shadows after the rest of them, so that LLVM makes vectors of both."""
-    distribute_additions(made.sweep)
+def _gather(made: GeneratedPair) -> None:
+    """Has innermost loops add to each element of a shadow once, so that LLVM makes vectors of them."""
+    gather_additions(made.sweep)
 
 
 def _defer_frees(made: GeneratedPair) -> None:
@@ -482,7 +482,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=conditions.is_reverse, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan, applies=conditions.is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=conditions.is_reverse, changes=True),
-    Pass("reverse.distribute", PassStage.PAIR, _distribute, applies=conditions.may_distribute, changes=True),
+    Pass("reverse.gather", PassStage.PAIR, _gather, applies=conditions.may_gather, changes=True),
     Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=conditions.is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
     Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=conditions.is_reverse, changes=True),

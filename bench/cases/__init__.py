@@ -1,9 +1,9 @@
 """The benchmark cases, in the order of the report."""
 
 from bench.case import Case
-from bench.cases.algebra import cholesky, fft, lu, spline, thomas
+from bench.cases.algebra import cholesky, fft, left_cholesky, lu, many_scalars, spline, thomas
 from bench.cases.finance import asian_option, black_scholes, garch, kalman
-from bench.cases.learning import bundle_adjustment, cnn, gmm, log_sum_exp, lstm, mlp
+from bench.cases.learning import bundle_adjustment, cnn, gmm, hand_tracking, log_sum_exp, lstm, mlp
 from bench.cases.physics import brusselator, cloth, heat, lennard_jones, n_body, ode, shallow_water
 
 CASES: tuple[Case, ...] = (
@@ -15,13 +15,16 @@ CASES: tuple[Case, ...] = (
     log_sum_exp.CASE,
     mlp.CASE,
     bundle_adjustment.CASE,
+    hand_tracking.CASE,
     lstm.CASE,
     cnn.CASE,
     cholesky.CASE,
+    left_cholesky.CASE,
     lu.CASE,
     thomas.CASE,
     spline.CASE,
     fft.CASE,
+    many_scalars.CASE,
     n_body.CASE,
     cloth.CASE,
     brusselator.CASE,

@@ -11,6 +11,7 @@ from autograd.scipy.special import logsumexp
 from autograd.scipy.stats import norm
 
 from bench.case import Case
+from bench.cases.algebra.many_scalars import LEFT, LINKS, RIGHT
 from bench.cases.physics.shallow_water import GRAVITY
 from bench.competitors import Prepared, formulation
 
@@ -109,6 +110,42 @@ def bundle_adjustment(cameras, points, weights, seen, features):
     return 0.5 * (np.sum(error**2) + np.sum((1.0 - weights**2) ** 2))
 
 
+def _homogeneous(transforms):
+    last = np.tile(np.array([0.0, 0.0, 0.0, 1.0]), (len(transforms), 1, 1))
+    return np.concatenate([transforms, last], axis=1)
+
+
+def _joints(flexions, abductions):
+    cos_x, sin_x, cos_z, sin_z = np.cos(flexions), np.sin(flexions), np.cos(abductions), np.sin(abductions)
+    zero = 0.0 * sin_x
+    entries = [cos_z, -cos_x * sin_z, sin_x * sin_z, zero, sin_z, cos_x * cos_z, -sin_x * cos_z, zero]
+    return np.reshape(np.stack([*entries, zero, sin_x, cos_x, zero], axis=1), (-1, 3, 4))
+
+
+def _axis_rotation(rotation):
+    angle = np.sqrt(np.sum(rotation**2))
+    x, y, z = rotation / angle
+    turn = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * turn + (1.0 - np.cos(angle)) * np.dot(turn, turn)
+
+
+def hand_tracking(theta, parents, base_relatives, inverse_base_absolutes, base_positions, weights, which, points):
+    fingers = np.reshape(theta[6:], (-1, 4))
+    inner = (0, 0)
+    flexions = np.pad(np.ravel(np.pad(fingers[:, [0, 2, 3]], (inner, (0, 1)), "constant")), (2, 0), "constant")
+    abductions = np.pad(np.ravel(np.pad(fingers[:, 1:2], (inner, (0, 3)), "constant")), (2, 0), "constant")
+    relatives = np.matmul(_homogeneous(base_relatives), _homogeneous(_joints(flexions, abductions)))
+    absolutes = []
+    for bone, parent in enumerate(parents):
+        absolutes.append(relatives[bone] if parent < 0 else np.dot(absolutes[parent], relatives[bone]))
+    transforms = np.matmul(np.stack(absolutes)[:, :3], _homogeneous(inverse_base_absolutes))
+    extended = np.concatenate([base_positions, np.ones((len(base_positions), 1))], axis=1)
+    blended = np.reshape(np.dot(weights, np.reshape(transforms, (-1, 12))), (-1, 3, 4))
+    positions = np.einsum("vij,vj->vi", blended, extended)
+    placed = np.dot(positions[which], _axis_rotation(theta[:3]).T) + theta[3:6]
+    return 0.5 * np.sum((placed - points) ** 2)
+
+
 def _sigmoid(x):
     return 1.0 / (1.0 + np.exp(-x))
 
@@ -130,6 +167,10 @@ def cholesky(matrix):
     return 2.0 * np.sum(np.log(np.diagonal(np.linalg.cholesky(full), 0, -1, -2)))
 
 
+def cholesky_left(matrix):
+    return cholesky(matrix)
+
+
 def lu(matrix, right, target):
     return 0.5 * np.sum((np.linalg.solve(matrix, right) - target) ** 2)
 
@@ -137,6 +178,39 @@ def lu(matrix, right, target):
 def fft(signal, weights):
     spectrum = np.fft.fft(signal)
     return np.sum(weights * np.log(1.0 + np.real(spectrum) ** 2 + np.imag(spectrum) ** 2))
+
+
+def _torques(base, q, v, a):
+    n, axis = len(q), np.array([[0.0, 0.0, 1.0]])
+    spin = rate = force = moment = np.zeros((n, 3))
+    lift = np.tile(np.array(base[2]), (n, 1))
+    c, s = np.cos(q).T, np.sin(q).T
+    zero, passed, torques = np.zeros(n), [], []
+    for i, (cos, sin, length, offset, mass, *numbers, motor) in enumerate(LINKS):
+        first = [c[i], -s[i], zero, cos * s[i], cos * c[i], zero - sin]
+        turn = np.reshape(np.stack([*first, sin * s[i], sin * c[i], zero + cos], axis=1), (n, 3, 3))
+        origin = np.tile(np.array([length, -sin * offset, cos * offset]), (n, 1))
+        centre, inertia = np.tile(np.array(numbers[:3]), (n, 1)), np.array(numbers[3:])
+        lift = lift + np.cross(rate, origin) + np.cross(spin, np.cross(spin, origin))
+        lift, carried, turned = (np.einsum("nij,ni->nj", turn, x) for x in (lift, spin, rate))
+        speed = axis * v[:, i : i + 1]
+        rate = turned + np.cross(carried, speed) + axis * a[:, i : i + 1]
+        spin = carried + speed
+        pull = mass * (lift + np.cross(rate, centre) + np.cross(spin, np.cross(spin, centre)))
+        twist = inertia * rate + np.cross(spin, inertia * spin) + np.cross(centre, pull)
+        passed.append((turn, origin, pull, twist, motor * a[:, i]))
+    for turn, origin, pull, twist, driven in reversed(passed):
+        force, moment = force + pull, moment + twist
+        torques.append(moment[:, 2] + driven)
+        force, moment = (np.einsum("nij,nj->ni", turn, x) for x in (force, moment))
+        moment = moment + np.cross(origin, force)
+    return np.stack(torques)
+
+
+def many_scalars(angles, speeds, accelerations):
+    left = _torques(LEFT, angles[:, :6], speeds[:, :6], accelerations[:, :6])
+    right = _torques(RIGHT, angles[:, 6:], speeds[:, 6:], accelerations[:, 6:])
+    return 0.5 * np.sum(left**2) + 0.5 * np.sum(right**2)
 
 
 def n_body(initial, velocities, masses, softening, step, steps):

@@ -13,6 +13,7 @@ from jax.scipy.special import gammaln, logsumexp
 from jax.scipy.stats import norm
 
 from bench.case import Case
+from bench.cases.algebra.many_scalars import LEFT, LINKS, RIGHT
 from bench.cases.physics.shallow_water import GRAVITY
 from bench.competitors import Found, Prepared, formulation
 
@@ -117,6 +118,42 @@ def bundle_adjustment(cameras, points, weights, seen, features):
     return 0.5 * jnp.sum(jax.vmap(errors)(cameras[seen[:, 0]], points[seen[:, 1]], weights, features))
 
 
+def _homogeneous(transforms):
+    last = jnp.broadcast_to(jnp.array([0.0, 0.0, 0.0, 1.0]), (len(transforms), 1, 4))
+    return jnp.concatenate([transforms, last], 1)
+
+
+def _joint(flexion, abduction):
+    (cos_x, sin_x), (cos_z, sin_z) = ((jnp.cos(angle), jnp.sin(angle)) for angle in (flexion, abduction))
+    rows = [[cos_z, -cos_x * sin_z, sin_x * sin_z], [sin_z, cos_x * cos_z, -sin_x * cos_z], [0.0, sin_x, cos_x]]
+    return jnp.pad(jnp.array(rows), ((0, 0), (0, 1)))
+
+
+def _axis_rotation(rotation):
+    angle = jnp.sqrt(jnp.sum(rotation**2))
+    x, y, z = rotation / angle
+    turn = jnp.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return jnp.eye(3) + jnp.sin(angle) * turn + (1.0 - jnp.cos(angle)) * turn @ turn
+
+
+def hand_tracking(theta, parents, base_relatives, inverse_base_absolutes, base_positions, weights, which, points):
+    fingers = theta[6:].reshape(-1, 4)
+    flexions = jnp.pad(jnp.pad(fingers[:, jnp.array([0, 2, 3])], ((0, 0), (0, 1))).ravel(), (2, 0))
+    abductions = jnp.pad(jnp.pad(fingers[:, 1:2], ((0, 0), (0, 3))).ravel(), (2, 0))
+    relatives = _homogeneous(base_relatives) @ _homogeneous(jax.vmap(_joint)(flexions, abductions))
+
+    def place(bone, absolutes):
+        return absolutes.at[bone].set(absolutes[parents[bone]] @ relatives[bone])
+
+    bones = parents.shape[0]
+    ground = jnp.broadcast_to(jnp.eye(4), (bones + 1, 4, 4))  # the root's parent, -1, is the last one
+    absolutes = lax.fori_loop(0, bones, place, ground)[:-1]
+    transforms = absolutes[:, :3] @ _homogeneous(inverse_base_absolutes)
+    extended = jnp.pad(base_positions, ((0, 0), (0, 1)), constant_values=1.0)
+    positions = jnp.einsum("vb,bij,vj->vi", weights, transforms, extended)
+    return 0.5 * jnp.sum((positions[which] @ _axis_rotation(theta[:3]).T + theta[3:6] - points) ** 2)
+
+
 def lstm(inner, outer, bias, sequence, target):
     def step(state, x):
         hidden, cell = state
@@ -138,6 +175,10 @@ def cnn(filters, dense, images, targets):
 def cholesky(matrix):
     factor = jnp.linalg.cholesky(jnp.tril(matrix) + jnp.tril(matrix, -1).T, symmetrize_input=False)
     return 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor)))
+
+
+def cholesky_left(matrix):
+    return cholesky(matrix)
 
 
 def lu(matrix, right, target):
@@ -164,6 +205,43 @@ def thomas(lower, diagonal, upper, right, target):
 def fft(signal, weights):
     spectrum = jnp.fft.fft(signal)
     return jnp.sum(weights * jnp.log(1.0 + spectrum.real**2 + spectrum.imag**2))
+
+
+def _torques(base, q, v, a):
+    axis = jnp.array([0.0, 0.0, 1.0])
+
+    def swing(spin, rate, arm):
+        return jnp.cross(rate, arm) + jnp.cross(spin, jnp.cross(spin, arm))
+
+    def move(motion, joint):
+        (spin, rate, lift), (link, c, s, speed, acceleration) = motion, joint
+        cos, sin, length, offset, mass, *_, motor = link
+        turn = jnp.array([[c, -s, 0.0], [cos * s, cos * c, -sin], [sin * s, sin * c, cos]])
+        origin, centre, inertia = jnp.array([length, -sin * offset, cos * offset]), link[5:8], link[8:11]
+        lift, carried = (lift + swing(spin, rate, origin)) @ turn, spin @ turn
+        rate = rate @ turn + jnp.cross(carried, axis * speed) + axis * acceleration
+        spin = carried + axis * speed
+        force = mass * (lift + swing(spin, rate, centre))
+        moment = inertia * rate + jnp.cross(spin, inertia * spin) + jnp.cross(centre, force)
+        return (spin, rate, lift), (turn, origin, force, moment, motor * acceleration)
+
+    def carry(wrench, joint):
+        turn, origin, force, moment, driven = joint
+        force, moment = force + wrench[0], moment + wrench[1]
+        passed = turn @ force
+        return (passed, turn @ moment + jnp.cross(origin, passed)), moment[2] + driven
+
+    still = jnp.zeros(3)
+    _, joints = lax.scan(move, (still, still, jnp.array(base[2])), (jnp.array(LINKS), jnp.cos(q), jnp.sin(q), v, a))
+    return lax.scan(carry, (still, still), joints, reverse=True)[1]
+
+
+def many_scalars(angles, speeds, accelerations):
+    def effort(q, v, a):
+        left, right = _torques(LEFT, q[:6], v[:6], a[:6]), _torques(RIGHT, q[6:], v[6:], a[6:])
+        return 0.5 * jnp.sum(left**2) + 0.5 * jnp.sum(right**2)
+
+    return jnp.sum(jax.vmap(effort)(angles, speeds, accelerations))
 
 
 def n_body(initial, velocities, masses, softening, step, steps):

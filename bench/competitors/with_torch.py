@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import special
 
 from bench.case import Case
+from bench.cases.algebra.many_scalars import LEFT, LINKS, RIGHT
 from bench.cases.physics.shallow_water import GRAVITY
 from bench.competitors import Found, Prepared, formulation
 
@@ -132,6 +133,41 @@ def bundle_adjustment(cameras, points, weights, seen, features):
     return 0.5 * (torch.sum(error**2) + torch.sum((1.0 - weights**2) ** 2))
 
 
+def _homogeneous(transforms):
+    last = torch.tensor([0.0, 0.0, 0.0, 1.0], dtype=transforms.dtype).expand(len(transforms), 1, 4)
+    return torch.cat([transforms, last], 1)
+
+
+def _joints(flexions, abductions):
+    cos_x, sin_x, cos_z, sin_z = torch.cos(flexions), torch.sin(flexions), torch.cos(abductions), torch.sin(abductions)
+    entries = [cos_z, -cos_x * sin_z, sin_x * sin_z, sin_z, cos_x * cos_z, -sin_x * cos_z]
+    rotations = torch.stack([*entries, torch.zeros_like(sin_x), sin_x, cos_x], 1).reshape(-1, 3, 3)
+    return F.pad(rotations, (0, 1))
+
+
+def _axis_rotation(rotation):
+    angle = torch.linalg.vector_norm(rotation)
+    x, y, z = rotation / angle
+    zero = torch.zeros_like(x)
+    turn = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero]).reshape(3, 3)
+    return torch.eye(3, dtype=turn.dtype) + torch.sin(angle) * turn + (1.0 - torch.cos(angle)) * turn @ turn
+
+
+def hand_tracking(theta, parents, base_relatives, inverse_base_absolutes, base_positions, weights, which, points):
+    fingers = theta[6:].reshape(-1, 4)
+    flexions = F.pad(F.pad(fingers[:, [0, 2, 3]], (0, 1)).ravel(), (2, 0))
+    abductions = F.pad(F.pad(fingers[:, 1:2], (0, 3)).ravel(), (2, 0))
+    relatives = _homogeneous(base_relatives) @ _homogeneous(_joints(flexions, abductions))
+    absolutes = []
+    for parent, relative in zip(parents.tolist(), relatives, strict=True):
+        absolutes.append(relative if parent < 0 else absolutes[parent] @ relative)
+    transforms = torch.stack(absolutes)[:, :3] @ _homogeneous(inverse_base_absolutes)
+    extended = F.pad(base_positions, (0, 1), value=1.0)
+    blended = (weights @ transforms.flatten(1)).reshape(-1, 3, 4)
+    positions = torch.einsum("vij,vj->vi", blended, extended)
+    return 0.5 * torch.sum((positions[which] @ _axis_rotation(theta[:3]).T + theta[3:6] - points) ** 2)
+
+
 def lstm(inner, outer, bias, sequence, target):
     hidden = cell = torch.zeros(inner.shape[1], dtype=inner.dtype)
     driven = sequence @ outer.T + bias
@@ -152,6 +188,10 @@ def cholesky(matrix):
     return 2.0 * torch.sum(torch.log(torch.diagonal(factor)))
 
 
+def cholesky_left(matrix):
+    return cholesky(matrix)
+
+
 def lu(matrix, right, target):
     return 0.5 * torch.sum((torch.linalg.solve(matrix, right) - target) ** 2)
 
@@ -159,6 +199,44 @@ def lu(matrix, right, target):
 def fft(signal, weights):
     spectrum = torch.fft.fft(signal)
     return torch.sum(weights * torch.log(1.0 + spectrum.real**2 + spectrum.imag**2))
+
+
+def _torques(base, q, v, a):
+    def cross(x, y):
+        return torch.linalg.cross(x, y)
+
+    def vector(*numbers):
+        return torch.tensor([numbers], dtype=q.dtype)
+
+    n, axis, lift = q.shape[0], vector(0.0, 0.0, 1.0), vector(*base[2])
+    spin = rate = force = moment = torch.zeros(n, 3, dtype=q.dtype)
+    c, s = torch.cos(q).T, torch.sin(q).T
+    zero, passed, torques = torch.zeros_like(c[0]), [], []
+    for i, (cos, sin, length, offset, mass, *numbers, motor) in enumerate(LINKS):
+        first = [c[i], -s[i], zero, cos * s[i], cos * c[i], zero - sin]
+        turn = torch.stack([*first, sin * s[i], sin * c[i], zero + cos], 1).reshape(n, 3, 3)
+        origin, centre = vector(length, -sin * offset, cos * offset), vector(*numbers[:3])
+        inertia = vector(*numbers[3:])
+        lift = lift + cross(rate, origin) + cross(spin, cross(spin, origin))
+        lift, carried, turned = (torch.einsum("nij,ni->nj", turn, x) for x in (lift, spin, rate))
+        speed = axis * v[:, i : i + 1]
+        rate = turned + cross(carried, speed) + axis * a[:, i : i + 1]
+        spin = carried + speed
+        pull = mass * (lift + cross(rate, centre) + cross(spin, cross(spin, centre)))
+        twist = inertia * rate + cross(spin, inertia * spin) + cross(centre, pull)
+        passed.append((turn, origin, pull, twist, motor * a[:, i]))
+    for turn, origin, pull, twist, driven in reversed(passed):
+        force, moment = force + pull, moment + twist
+        torques.append(moment[:, 2] + driven)
+        force, moment = (torch.einsum("nij,nj->ni", turn, x) for x in (force, moment))
+        moment = moment + cross(origin, force)
+    return torch.stack(torques)
+
+
+def many_scalars(angles, speeds, accelerations):
+    left = _torques(LEFT, angles[:, :6], speeds[:, :6], accelerations[:, :6])
+    right = _torques(RIGHT, angles[:, 6:], speeds[:, 6:], accelerations[:, 6:])
+    return 0.5 * torch.sum(left**2) + 0.5 * torch.sum(right**2)
 
 
 def n_body(initial, velocities, masses, softening, step, steps):

@@ -152,7 +152,7 @@ class Rematerialisation:
         return f"it is not loaded again: {self.augmented.unit.effects.explain(primal.operands[0], primal)}"
 
     def _operations(self, value: Value) -> int:
-        """How many operations a value takes: those on numbers and loads count, those on addresses and integers do not."""
+        """How many operations a value takes; those on addresses and integers do not count."""
         match value:
             case ir.Load():
                 return 1

@@ -13,7 +13,6 @@ Limit   loops that carry a cotangent from one iteration to the next, but for sum
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,8 +22,9 @@ from irad.ir.instructions import Instruction, Load, Store
 from irad.ir.module import Block, Function
 from irad.ir.trip_count import constant_offset
 from irad.ir.types import PointerType, size_of
-from irad.ir.values import ConstantFloat, Value
+from irad.ir.values import Value
 from irad.passes.analysis.callees import resolve
+from irad.passes.reverse.carried import Carried
 from irad.passes.reverse.strides import Strides
 from irad.passes.reverse.sweep import LoopState, Sweep
 from irad.ruleset.interface import Elementwise
@@ -66,7 +66,9 @@ class Candidate:
         back: the blocks from its end to its start, in order.
         after: the block behind the loop.
         additions: those that may be moved.
+        others: what else accesses memory, with its place if that is linear in the iteration.
         checks: pairs of an addition's place and another that must be apart, as far as addresses tell.
+        needs_order: whether what the iterations carry keeps them in order.
     """
 
     state: LoopState
@@ -75,6 +77,8 @@ class Candidate:
     after: Block
     strides: Strides
     additions: tuple[Addition, ...] = ()
+    others: dict[Load | Store, Place | None] = field(default_factory=dict)
+    needs_order: bool = True
     checks: dict[tuple[Place, Place], None] = field(default_factory=dict)
 
     @property
@@ -120,7 +124,9 @@ class _Search:
         if not 2 <= len(additions) <= _MOST_ADDITIONS or not self._stays_inside() or not self._is_pure():
             return False
         found.additions = tuple(additions)
-        return self._meet(additions) and not self._has_recurrence() and self._finds_checks()
+        carried = Carried(found.blocks, found.state.iteration)
+        found.needs_order = carried.need_order() or not all(map(carried.is_passed_on, self._left_values()))
+        return self._meet(additions) and not carried.have_recurrence() and self._finds_checks()
 
     def _additions(self) -> Iterator[Addition]:
         order = {inst: number for number, inst in enumerate(self.found.body.instructions)}
@@ -156,6 +162,10 @@ class _Search:
         near = {*self.found.blocks, self.found.after}
         return all(user.block in near for inst in self.found.body.instructions for user in inst.users)
 
+    def _left_values(self) -> Iterator[Value]:
+        """What the block behind the loop uses, as the last iteration that ran has left it."""
+        return (inst for inst in self.found.body.instructions if any(u.block is self.found.after for u in inst.users))
+
     def _is_pure(self) -> bool:
         """Whether each instruction is arithmetic or plain access of memory."""
         return all(self._is_simple(inst) for block in self.found.blocks for inst in block.instructions)
@@ -179,14 +189,10 @@ class _Search:
     def _meet(self, additions: list[Addition]) -> bool:
         """Whether two additions may be to the same memory in different iterations."""
         return any(
-            self._may_touch(one.store, other.store)
+            may_touch(self.sweep, one.store, other.store)
             for number, one in enumerate(additions)
             for other in additions[:number]
         )
-
-    def _has_recurrence(self) -> bool:
-        """Whether an iteration needs cotangents that the one before it in the sweep has computed."""
-        return _Slots(self.found).have_recurrence()
 
     def _finds_checks(self) -> bool:
         """Collects what has to be apart; False where that is known not to be, or cannot be checked."""
@@ -195,21 +201,22 @@ class _Search:
         for access in found.body.instructions:
             if not isinstance(access, Load | Store) or access in moved or _is_slot(access.operands[-1]):
                 continue
+            place = found.others[access] = self._place(access)
             for each in found.additions:
-                if not self._may_touch(each.store, access):
+                if not may_touch(self.sweep, each.store, access):
                     continue
-                place = self._place(access)
                 if place is None or place.root is each.place.root:
                     return False
                 found.checks[each.place, place] = None
         return len(found.checks) <= _MOST_CHECKS
 
-    def _may_touch(self, one: Instruction, other: Instruction) -> bool:
-        """Whether two accesses may be of the same bytes, as far as points-to tells."""
-        mine, theirs = self.sweep.scopes.kind_of(one.metadata), self.sweep.scopes.kind_of(other.metadata)
-        if mine is None or theirs is None:
-            return True
-        return mine[0] == theirs[0] and bool(self.sweep.augmented.unit.points_to.overlapping(mine[1]) & theirs[1])
+
+def may_touch(sweep: Sweep, one: Instruction, other: Instruction) -> bool:
+    """Whether two accesses may be of the same bytes, as far as points-to tells."""
+    mine, theirs = sweep.scopes.kind_of(one.metadata), sweep.scopes.kind_of(other.metadata)
+    if mine is None or theirs is None:
+        return True
+    return mine[0] == theirs[0] and bool(sweep.augmented.unit.points_to.overlapping(mine[1]) & theirs[1])
 
 
 def _is_slot(pointer: Value) -> bool:
@@ -221,84 +228,3 @@ def _without_sign(amount: Value) -> tuple[Value, bool]:
     while isinstance(amount, ir.Unary) and amount.opcode == "fneg":
         amount, is_negative = amount.operands[0], not is_negative
     return amount, is_negative
-
-
-@dataclass(eq=False, slots=True)
-class _Slots:
-    """The cotangents that a loop carries, in stack slots: what one iteration makes of them.
-
-    Attributes:
-        first: the load of each slot that finds what the iteration before has left.
-        now: what is in each slot.
-    """
-
-    found: Candidate
-    first: dict[Value, Load] = field(default_factory=dict)
-    now: dict[Value, Value] = field(default_factory=dict)
-    known: dict[Value, Value] = field(default_factory=dict)
-
-    def have_recurrence(self) -> bool:
-        """Whether one is neither passed on, nor a sum, nor made anew."""
-        for block in self.found.blocks:
-            for inst in block.instructions:
-                self._follow(inst)
-        carried = {slot: value for slot, value in self.now.items() if slot is not self.found.state.iteration}
-        for slot in [slot for slot, value in carried.items() if _is_nothing(value)]:
-            if slot in self.first:
-                self.known[self.first[slot]] = carried[slot]
-            del carried[slot]
-        kept = {slot for slot, value in carried.items() if self._resolved(value) is self.first.get(slot)}
-        varying = {load for slot, load in self.first.items() if slot in carried and slot not in kept}
-        return any(not self._is_sum(slot, carried[slot], varying) for slot in carried if slot not in kept)
-
-    def _follow(self, inst: Instruction) -> None:
-        match inst:
-            case Load(operands=[ir.Alloca() as slot]) if slot in self.now:
-                self.known[inst] = self.now[slot]
-            case Load(operands=[ir.Alloca() as slot]):
-                self.first.setdefault(slot, inst)
-                self.now[slot] = inst
-            case Store(operands=[value, ir.Alloca() as slot]):
-                self.now[slot] = value
-            case _:
-                pass
-
-    def _resolved(self, value: Value) -> Value:
-        """The value without what adds nothing."""
-        while True:
-            value = self.known.get(value, value)
-            match value:
-                case ir.Binary(opcode="fadd", operands=[a, b]) if _is_nothing(self.known.get(a, a)):
-                    value = b
-                case ir.Binary(opcode="fadd", operands=[a, b]) if _is_nothing(self.known.get(b, b)):
-                    value = a
-                case _:
-                    return value
-
-    def _is_sum(self, slot: Value, value: Value, varying: set[Load]) -> bool:
-        """Whether a slot gets what does not depend on what varies, or a sum to which such a thing is added."""
-        start = self.first.get(slot)
-        value = self._resolved(value)
-        while isinstance(value, ir.Binary) and value.opcode == "fadd" and start is not None:
-            a, b = map(self._resolved, value.operands)
-            if self._depends(a, {start}):
-                a, b = b, a
-            if self._depends(a, varying):
-                return False
-            value = b
-        return value is start or not self._depends(value, varying)
-
-    def _depends(self, value: Value, on: set[Load]) -> bool:
-        pending, seen = [value], set[Value]()
-        while pending:
-            each = self._resolved(pending.pop())
-            if each in on:
-                return True
-            if each not in seen and isinstance(each, Instruction) and each.block in self.found.blocks:
-                seen.add(each)
-                pending += each.operands
-        return False
-
-
-def _is_nothing(value: Value) -> bool:
-    return isinstance(value, ConstantFloat) and value.value == 0.0 and math.copysign(1.0, value.value) < 0

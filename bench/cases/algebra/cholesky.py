@@ -70,7 +70,6 @@ def hand(matrix):
     return 2.0 * total, (bar,)
 
 
-# <opt>
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _sweep(a):
     """Puts the inverse of a positive definite matrix in its place, by Gauss-Jordan; returns its log-determinant."""
@@ -126,7 +125,6 @@ def hand_opt(matrix):
             bar[i, j] *= 2.0
         bar[i, i + 1 :] = 0.0
     return total, (bar,)
-# </opt>
 
 
 def flops(matrix):
@@ -140,4 +138,6 @@ def make(size: Size) -> tuple[Any, ...]:
     return (factor @ factor.T + n * np.eye(n),)
 
 
-CASE = Case("cholesky", "log-determinant by Cholesky in place, n = 100", log_determinant, hand, make, (0,), hand_opt, flops)
+CASE = Case(
+    "cholesky", "log-determinant by Cholesky in place, n = 100", log_determinant, hand, make, (0,), hand_opt, flops
+)

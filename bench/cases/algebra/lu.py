@@ -93,11 +93,10 @@ def hand(matrix, right, target):
     return 0.5 * total, (matrix_bar, y)
 
 
-# <opt>
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _factorise_panel(panel, a, rows, k):
     """Eliminates in the columns of a panel, which are rows here; exchanges whole rows of the matrix."""
-    width, n = panel.shape
+    width, n = panel.shape[0], a.shape[0]
     for c in range(width):
         at = k + c
         column = panel[c]
@@ -152,36 +151,44 @@ def _factorise_by_fours(a, columns, rows):
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _dot_from(row, x, i):
+    """Sum of products from the multiple of 16 before i; what stands in ``x`` up to i is still zero."""
+    start = i // 16 * 16
+    row, x = row[start:], x[start:]
+    dot = 0.0
+    for j in range(row.size):
+        dot += row[j] * x[j]
+    return dot
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def hand_opt(matrix, right, target):
     """As by hand, but four columns are eliminated at once: the matrix is loaded and stored a quarter as often."""
     n = right.size
-    a, columns, rows = np.zeros((n, n // 16 * 16 + 16)), np.empty((n, n)), np.empty(n, np.int64)
+    wide = n // 16 * 16 + 16
+    a, columns, rows = np.zeros((n, wide)), np.zeros((n, wide)), np.empty(n, np.int64)
     for i in range(n):
         a[i, n] = right[i]
         for j in range(n):
             a[i, j] = matrix[i, j]
     _factorise_by_fours(a, columns, rows)
-    x, y = np.empty(n), np.empty(n)
+    x, difference, half, y = np.zeros(wide), np.zeros(wide), np.empty(n), np.zeros(wide)
     for i in range(n - 1, -1, -1):
-        row, dot = a[i], a[i, n]
-        for j in range(i + 1, n):
-            dot -= row[j] * x[j]
-        x[i] = dot / row[i]
+        x[i] = (a[i, n] - _dot_from(a[i], x, i)) / a[i, i]
     total = 0.0
     for i in range(n):
-        y[i] = x[i] - target[i]
-        total += y[i] * y[i]
+        difference[i] = x[i] - target[i]
+        total += difference[i] * difference[i]
     for i in range(n):
-        row, factor = a[i], y[i] / a[i, i]
-        y[i] = factor
-        for j in range(i + 1, n):
-            y[j] -= row[j] * factor
+        start = i // 16 * 16
+        factor = difference[i] / a[i, i]
+        row, rest = a[i, start:], difference[start:]
+        for j in range(row.size):
+            rest[j] -= row[j] * factor
+        half[i] = factor
     for k in range((n - 1) // 4 * 4, -1, -4):
         for i in range(min(k + 4, n) - 1, k - 1, -1):
-            column, dot = columns[i], y[i]
-            for j in range(i + 1, n):
-                dot -= column[j] * y[j]
-            y[i] = dot
+            y[i] = half[i] - _dot_from(columns[i], y, i)
         for i in range(min(k + 4, n) - 1, k - 1, -1):
             y[i], y[rows[i]] = y[rows[i]], y[i]
     matrix_bar = np.empty((n, n))
@@ -189,8 +196,7 @@ def hand_opt(matrix, right, target):
         row, factor = matrix_bar[i], -y[i]
         for j in range(n):
             row[j] = factor * x[j]
-    return 0.5 * total, (matrix_bar, y)
-# </opt>
+    return 0.5 * total, (matrix_bar, y[:n].copy())
 
 
 def flops(matrix, right, target):

@@ -56,10 +56,56 @@ def hand(market, normals, strike, maturity):
     return discount * total, (np.array([discount * in_money / spot, rate_bar, discount * by_volatility]),)
 
 
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _exponential(x):
+    """Of arithmetic alone, for vectors: eˣ = 2ⁿ eʳ with |r| < 0.35, eʳ by its series to 1e-13."""
+    x = min(max(x, -700.0), 700.0)
+    n = np.floor(x * 1.4426950408889634 + 0.5)
+    r = x - n * 0.6931471805599453
+    high = 1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r / 39916800)))
+    series = 1.0 + r * (1.0 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720 + r * high))))))
+    power = np.int64((np.int64(n) + 1023) << 52)
+    return series * power.view(np.float64)
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def hand_opt(market, normals, strike, maturity):
+    """All exponentials of a path at once, of its walk, in vectors; the sums of tangents only where they count."""
+    spot, rate, volatility = market[0], market[1], market[2]
+    paths, steps = normals.shape
+    dt = maturity / steps
+    root = math.sqrt(dt)
+    drift = (rate - 0.5 * volatility * volatility) * dt
+    walks, values, times = np.empty(steps), np.empty(steps), dt * np.arange(1, steps + 1)
+    total, in_money, by_rate, by_volatility = 0.0, 0.0, 0.0, 0.0
+    for p in range(paths):
+        row, walk, average = normals[p], 0.0, 0.0
+        for s in range(steps):
+            walk += row[s]
+            walks[s] = walk
+        for s in range(steps):
+            value = _exponential(drift * (s + 1) + volatility * root * walks[s])
+            values[s] = value
+            average += value
+        average *= spot / steps
+        if average > strike:
+            weighted, moved = 0.0, 0.0
+            for s in range(steps):
+                weighted += values[s] * times[s]
+                moved += values[s] * (root * walks[s] - volatility * times[s])
+            total += average - strike
+            in_money += average
+            by_rate += weighted * spot / steps
+            by_volatility += moved * spot / steps
+    discount = math.exp(-rate * maturity) / paths
+    rate_bar = discount * (by_rate - maturity * total)
+    return discount * total, (np.array([discount * in_money / spot, rate_bar, discount * by_volatility]),)
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """At the money."""
     paths, steps = {"small": (6, 4), "medium": (100, 50), "full": (2_000, 50)}[size]
     return np.array([100.0, 0.03, 0.2]), np.random.default_rng(10).standard_normal((paths, steps)), 100.0, 1.0
 
 
-CASE = Case("asian-option", "Asian call by Monte Carlo, 2,000 paths of 50 steps", price, hand, make, (0,))
+CASE = Case("asian-option", "Asian call by Monte Carlo, 2,000 paths of 50 steps", price, hand, make, (0,), hand_opt)

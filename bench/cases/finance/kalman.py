@@ -138,6 +138,187 @@ def hand(transition, noise, observed, variance, series):
     return total, (transition_bar, noise_bar, variance_bar)
 
 
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _covariances(transition, noise, observed, variance, covariances, gains, scales):
+    """Covariances, gains and variances of the first steps; returns the one from which they stay the same."""
+    n, d = gains.shape
+    covariances[0] = np.eye(d)
+    half, spread, turned = np.empty((d, d)), np.empty((d, d)), transition.T.copy()
+    for t in range(n):
+        before, after, gain = covariances[t], covariances[t + 1], gains[t]
+        np.dot(transition, before, half)
+        np.dot(half, turned, spread)
+        scale, moved, largest = variance, 0.0, 0.0
+        for i in range(d):
+            dot = 0.0
+            for j in range(d):
+                spread[i, j] += noise[i, j]
+                dot += spread[i, j] * observed[j]
+            gain[i] = dot
+            scale += dot * observed[i]
+        scales[t] = scale
+        for i in range(d):
+            for j in range(d):
+                after[i, j] = spread[i, j] - gain[i] * gain[j] / scale
+                moved = max(moved, abs(after[i, j] - before[i, j]))
+                largest = max(largest, abs(after[i, j]))
+        if moved <= 1e-14 * largest:
+            return t
+    return n - 1
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _means(transition, observed, series, gains, scales, steady, means, innovations):
+    """The filter with known gains; returns minus the logarithm of the likelihood."""
+    d = observed.size
+    predicted = np.empty(d)
+    means[0] = 0.0
+    total = 0.5 * (series.size - steady) * math.log(2.0 * math.pi * scales[steady])
+    for t in range(series.size):
+        k = min(t, steady)
+        innovation = series[t]
+        for i in range(d):
+            dot = 0.0
+            for j in range(d):
+                dot += transition[i, j] * means[t, j]
+            predicted[i] = dot
+            innovation -= observed[i] * dot
+        ratio = innovation / scales[k]
+        for i in range(d):
+            means[t + 1, i] = predicted[i] + gains[k, i] * ratio
+        innovations[t] = innovation
+        total += 0.5 * innovation * ratio
+        if t < steady:
+            total += 0.5 * math.log(2.0 * math.pi * scales[t])
+    return total
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _step_back(transition, across, gain, inverse):
+    """How a cotangent of the covariance comes through a step, as a matrix of entries times entries."""
+    d = gain.size
+    out = np.empty((d, d, d, d))
+    for k in range(d):
+        for m in range(d):
+            both = inverse * inverse * gain[k] * gain[m]
+            for i in range(d):
+                straight = transition[k, i]
+                turned = both * across[i] - inverse * (gain[m] * straight + gain[k] * transition[m, i])
+                for j in range(d):
+                    out[k, m, i, j] = straight * transition[m, j] + turned * across[j]
+    return out.reshape(d * d, d * d)
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _apply(matrix, x, out):
+    """Adds x @ matrix to out, four rows at a time."""
+    rows = x.size // 4 * 4
+    for i in range(0, rows, 4):
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        r0, r1, r2, r3 = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
+        for j in range(out.size):
+            out[j] += x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j]
+    for i in range(rows, x.size):
+        for j in range(out.size):
+            out[j] += x[i] * matrix[i, j]
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _means_back(transition, observed, innovations, gains, scales, steady, sources, scale_bars, predicted_bars):
+    """Cotangents of the means, and what each step adds to those of its gain and variance."""
+    d = observed.size
+    mean_bar = np.zeros(d)
+    for t in range(innovations.size - 1, -1, -1):
+        k = min(t, steady)
+        inverse, along = 1.0 / scales[k], 0.0
+        for i in range(d):
+            along += mean_bar[i] * gains[k, i]
+        ratio = innovations[t] * inverse
+        scale_bars[t] = 0.5 * (inverse - ratio * ratio) - along * ratio * inverse
+        innovation_bar = ratio + along * inverse
+        for i in range(d):
+            sources[t, i] = mean_bar[i] * ratio + scale_bars[t] * observed[i]
+            predicted_bars[t, i] = mean_bar[i] - innovation_bar * observed[i]
+        for i in range(d):
+            mean_bar[i] = 0.0
+        for j in range(d):
+            factor = predicted_bars[t, j]
+            for i in range(d):
+                mean_bar[i] += transition[j, i] * factor
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _steady_bars(matrix, sources, across, bar):
+    """Sum of the cotangents of equal covariances; ``bar`` becomes that of the first.
+
+    That needs only the steps after which a power of the matrix vanishes; the sum solves a linear system.
+    """
+    n, d = sources.shape
+    power, reach = matrix, 1
+    while reach < n and np.max(np.abs(power)) > 1e-14:
+        power = np.dot(power, power)
+        reach *= 2
+    total, after = np.zeros(d * d), np.empty(d * d)
+    for t in range(min(n, reach) - 1, -1, -1):
+        for i in range(d):
+            for j in range(d):
+                total[i * d + j] += bar[i * d + j]
+                after[i * d + j] = sources[t, i] * across[j]
+        _apply(matrix, bar, after)
+        bar[:] = after
+    if reach < n:
+        right = np.outer(np.sum(sources, axis=0), across).ravel() - bar
+        total = np.linalg.solve(np.eye(d * d) - matrix.T, right)
+    return total.reshape(d, d)
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def _spread_bar(bar, gain, inverse, source, observed, out):
+    """Cotangent of the spread from that of the covariance; returns what the variance gets by the covariance."""
+    d = gain.size
+    pressure = 0.0
+    for i in range(d):
+        for j in range(d):
+            pressure += bar[i, j] * gain[i] * gain[j] * inverse * inverse
+    for i in range(d):
+        factor = source[i] + pressure * observed[i]
+        for j in range(d):
+            factor -= inverse * (bar[i, j] + bar[j, i]) * gain[j]
+        for j in range(d):
+            out[i, j] = bar[i, j] + factor * observed[j]
+    return pressure
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def hand_opt(transition, noise, observed, variance, series):
+    """Covariances soon stay the same: then steps are of vectors, and only the sum of their cotangents counts."""
+    n, d = series.size, observed.size
+    covariances, gains, scales = np.empty((n + 1, d, d)), np.empty((n, d)), np.empty(n)
+    means, innovations = np.empty((n + 1, d)), np.empty(n)
+    steady = _covariances(transition, noise, observed, variance, covariances, gains, scales)
+    total = _means(transition, observed, series, gains, scales, steady, means, innovations)
+    sources, scale_bars, predicted_bars = np.empty((n, d)), np.empty(n), np.empty((n, d))
+    _means_back(transition, observed, innovations, gains, scales, steady, sources, scale_bars, predicted_bars)
+    noise_bar, variance_bar = np.zeros((d, d)), np.sum(scale_bars)
+    across, bar = np.dot(transition.T, observed), np.zeros((d, d))
+    matrix = _step_back(transition, across, gains[steady], 1.0 / scales[steady])
+    bar_sum = _steady_bars(matrix, np.dot(sources[steady:], transition), across, bar.reshape(d * d))
+    source_sum = np.sum(sources[steady:], axis=0)
+    spread_bar, product, turned = np.empty((d, d)), np.empty((d, d)), transition.T.copy()
+    transition_bar = np.dot(predicted_bars.T, means[:n])
+    for t in range(steady, -1, -1):
+        source, cotangent = (source_sum, bar_sum) if t == steady else (sources[t], bar)
+        variance_bar += _spread_bar(cotangent, gains[t], 1.0 / scales[t], source, observed, spread_bar)
+        noise_bar += spread_bar
+        np.dot(transition, covariances[t], product)
+        transition_bar += np.dot(spread_bar.T, product)
+        np.dot(spread_bar, transition, product)
+        transition_bar += np.dot(product, covariances[t].T)
+        if t < steady:
+            np.dot(turned, product, bar)
+    return total, (transition_bar, noise_bar, variance_bar)
+
+
 def make(size: Size) -> tuple[Any, ...]:
     """A stable model."""
     n, d = {"small": (4, 2), "medium": (100, 4), "full": (1_000, 6)}[size]
@@ -146,4 +327,4 @@ def make(size: Size) -> tuple[Any, ...]:
     return transition, 0.2 * np.eye(d) + 0.01, rng.standard_normal(d), 0.5, rng.standard_normal(n)
 
 
-CASE = Case("kalman", "Kalman-filter likelihood, 1,000 steps, 6 states", loss, hand, make, (0, 1, 3))
+CASE = Case("kalman", "Kalman-filter likelihood, 1,000 steps, 6 states", loss, hand, make, (0, 1, 3), hand_opt)

@@ -93,16 +93,18 @@ def hand(filters, dense, images, targets):
     return 0.5 * total, (filters_bar, dense_bar)
 
 
-# <opt>
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _split(image, windows, rows, columns):
     """The 16 pixels under the four filters of a maximum, each as a vector over all maxima."""
     for p in range(4):
-        for q in range(4):
-            window = windows[4 * p + q]
-            for i in range(rows):
-                for j in range(columns):
-                    window[i * columns + j] = image[2 * i + p, 2 * j + q]
+        for i in range(rows):
+            row, at = image[2 * i + p], i * columns
+            w0, w1, w2, w3 = windows[4 * p], windows[4 * p + 1], windows[4 * p + 2], windows[4 * p + 3]
+            for j in range(columns):
+                w0[at + j] = row[2 * j]
+                w1[at + j] = row[2 * j + 1]
+                w2[at + j] = row[2 * j + 2]
+                w3[at + j] = row[2 * j + 3]
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -175,7 +177,6 @@ def hand_opt(filters, dense, images, targets):
             part = slice(c * size, (c + 1) * size)
             _add_filter_bar(filters_bar[c], windows, features[b, part], places[b, part])
     return 0.5 * total, (filters_bar.reshape(filters.shape), dense_bar)
-# </opt>
 
 
 def make(size: Size) -> tuple[Any, ...]:
@@ -191,4 +192,6 @@ def make(size: Size) -> tuple[Any, ...]:
     )
 
 
-CASE = Case("cnn", "convolutional network of loops, 16 images of 30 × 30, 8 filters", loss, hand, make, (0, 1), hand_opt)
+CASE = Case(
+    "cnn", "convolutional network of loops, 16 images of 30 × 30, 8 filters", loss, hand, make, (0, 1), hand_opt
+)

@@ -90,7 +90,6 @@ def hand(inner, outer, bias, sequence, target):
     return 0.5 * total, (inner_bar, outer_bar, bias_bar)
 
 
-# <opt>
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _sigmoid(x):
     """Of arithmetic alone, for vectors: e⁻ˣ = 2ⁿ eʳ with |r| < 0.35, eʳ by its series to 1e-13."""
@@ -105,7 +104,7 @@ def _sigmoid(x):
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _add_product(x, matrix, out):
-    """out += x @ matrix, four rows at a time."""
+    """Adds x @ matrix to out, four rows at a time."""
     rows = x.size // 4 * 4
     for i in range(0, rows, 4):
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
@@ -142,7 +141,7 @@ def _forward(inner, bias, gates, hiddens, cells, curves):
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def hand_opt(inner, outer, bias, sequence, target):
-    """Steps only where they depend on each other, in vectors; inputs and gradients of weights are products of matrices."""
+    """Steps are sequential only in what they must be; inputs and gradients of weights are products of matrices."""
     n, width = sequence.shape[0], inner.shape[1]
     hiddens, cells, curves = np.zeros((n + 1, width)), np.zeros((n + 1, width)), np.empty((n, width))
     gates = np.dot(sequence, outer.T)
@@ -168,7 +167,6 @@ def hand_opt(inner, outer, bias, sequence, target):
             bias_bar[i] += gate[i]
         _add_product(gate, inner, hidden_bar)
     return 0.5 * total, (np.dot(gates.T, hiddens[:n]), np.dot(gates.T, sequence), bias_bar)
-# </opt>
 
 
 def flops(inner, outer, bias, sequence, target):

@@ -1,0 +1,273 @@
+"""Gives loops that add to neighbours in a shadow a second version, which adds to each element once.
+
+Input   a reverse sweep in which the plan has been carried out.
+Output  the same function, with a second version of such loops (`increments` says which).
+Method  the last iteration that adds to an element adds all; what those before it add is handed on. What all add to one
+        element is a sum. Where iterations are independent (`neighbours`) they run upwards, and LLVM is told. A check in
+        front of the loop chooses the version.
+Limit   sums are reordered, so not with `strict`.
+
+    for i: a = f(i); x_bar[i] += a; x_bar[i + 1] -= a
+    →  for i: a = f(i); x_bar[i] += a - before; before = a
+       x_bar[last + 1] -= before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.clone import clone_instruction
+from irad.ir.instructions import Alloca, Instruction, Load, Metadata, Phi, Store
+from irad.ir.module import Block, MetadataNode
+from irad.ir.values import Value, const_int
+from irad.passes.reverse.increments import Addition, Candidate, find_candidates
+from irad.passes.reverse.linear_places import LinearPlaces
+from irad.passes.reverse.neighbours import Independence, Neighbours, checks_of, independent, neighbours_of
+from irad.passes.reverse.sweep import Sweep, empty
+
+_FEWEST: Final = 8
+_ZERO: Final = const_int(types.I64, 0)
+_ONE: Final = const_int(types.I64, 1)
+
+
+def gather_additions(sweep: Sweep) -> None:
+    """Gives the loops of a reverse sweep that gain from it a second version."""
+    for candidate in list(find_candidates(sweep)):
+        groups = neighbours_of(candidate)
+        _Gathering(sweep, candidate, groups, independent(sweep, candidate, groups)).carry_out()
+
+
+@dataclass(eq=False, slots=True)
+class _Gathering:
+    """The second version of one loop.
+
+    Attributes:
+        sweep: the function.
+        found: the loop.
+        groups: its additions.
+        independence: what makes its iterations independent; None where they stay in order.
+        starts: where each group adds in the first turn.
+        copies: what the second version computes.
+        delayed: by what is added, what that was one turn before, two, and so on.
+        sums: what has been added to one element.
+        access_group: the metadata of accesses that do not depend on those of other turns.
+    """
+
+    sweep: Sweep
+    found: Candidate
+    groups: Sequence[Neighbours]
+    independence: Independence | None
+    starts: dict[Neighbours, Value] = field(default_factory=dict)
+    steps: dict[Neighbours, Value] = field(default_factory=dict)
+    copies: dict[Value, Value] = field(default_factory=dict)
+    delayed: dict[Value, list[Phi]] = field(default_factory=dict)
+    sums: dict[Neighbours, Phi] = field(default_factory=dict)
+    access_group: str = ""
+
+    def carry_out(self) -> None:
+        """Makes it."""
+        guard, loop, end = (self._block(name) for name in ("guard", "gathering", "gathered"))
+        self._enter_by(guard)
+        build = Builder(guard)
+        every = build.load(types.I64, self.counter)
+        build.cond_br(self._check(build, every), loop, self.found.body)
+        build = Builder(loop)
+        turn = self._begin(build, guard)
+        self._copy_body(build, turn, every)
+        totals = {each: self._add(build, each, turn) for each in self.groups}
+        self._close(build, turn, every, end, totals)
+        build = Builder(end)
+        self._finish(build, every, totals)
+        self._join(end)
+
+    @property
+    def counter(self) -> Alloca:
+        """The slot of the iteration's number."""
+        return self.found.state.iteration
+
+    @property
+    def is_upwards(self) -> bool:
+        """Whether the second version goes from the first iteration to the last."""
+        return self.independence is not None
+
+    # -------------------------------------------------------------------------------------------- before the loop
+
+    def _block(self, name: str) -> Block:
+        return self.sweep.function.add_block(f"{self.found.body.name}.{name}")
+
+    def _enter_by(self, guard: Block) -> None:
+        """Has all that enters the loop enter it by another block."""
+        body = self.found.body
+        for block in self.sweep.function.blocks:
+            if block.instructions and block is not self.found.back[-1]:
+                end = block.instructions[-1]
+                end.targets = [guard if target is body else target for target in end.targets]
+
+    def _check(self, build: Builder, every: Value) -> Value:
+        """Whether there are enough iterations, and what has to be apart is; finds where the groups start."""
+        places = LinearPlaces(self.found, build, every)
+        for each in self.groups:
+            places.add(each.root)
+            self.steps[each] = places.steps[each.root]
+            ahead = const_int(types.I64, each.first if self.is_upwards else each.first + each.spread)
+            ahead = ahead if self.is_upwards else build.add(every, ahead)
+            start = build.byte_offset(places.roots[each.root], each.offset, ("inbounds",))
+            is_sum = self._is_sum(each)
+            self.starts[each] = start if is_sum else build.byte_offset(start, build.mul(ahead, self.steps[each]))
+        fewest = max(_FEWEST, *(each.spread + 1 for each in self.groups)) - 1
+        conditions = [build.icmp("uge", every, const_int(types.I64, fewest))]
+        if self.independence is None:
+            conditions += places.apart(checks_of(self.found, self.groups))
+        else:
+            conditions += places.apart(self.independence.checks)
+            conditions += [places.goes_on_by(root, least) for root, least in self.independence.least_steps.items()]
+        return reduce(build.and_, conditions)
+
+    def _is_sum(self, group: Neighbours) -> bool:
+        """Whether all iterations add to one element."""
+        return self.found.strides.of(group.root) == 0
+
+    # -------------------------------------------------------------------------------------------- the loop
+
+    def _begin(self, build: Builder, guard: Block) -> Phi:
+        """Makes what is handed on from turn to turn; how many turns there were."""
+        turn = build.phi(types.I64, [(_ZERO, guard)])
+        for group in self.groups:
+            nothing = empty(group.example.load.type)
+            if self._is_sum(group):
+                self.sums[group] = build.phi(nothing.type, [(nothing, guard)])
+                continue
+            for addition in group.numbers:
+                earlier = self.delayed.setdefault(addition.amount, [])
+                while self.found.strides.is_inside(addition.amount) and len(earlier) < self._lag(group, addition):
+                    earlier.append(build.phi(nothing.type, [(nothing, guard)]))
+        return turn
+
+    def _lag(self, group: Neighbours, addition: Addition) -> int:
+        """How many turns lie between an addition and the one in which its element is stored."""
+        behind = group.numbers[addition] - group.first
+        return behind if self.is_upwards else group.spread - behind
+
+    def _copy_body(self, build: Builder, turn: Value, every: Value) -> None:
+        """Copies the loop without the additions."""
+        module = self.sweep.function.module
+        if self.is_upwards and module is not None:
+            number = module.new_metadata_number()
+            module.metadata[number] = MetadataNode("!{}", distinct=True)
+            self.access_group = f"!{number}"
+        moved: set[Instruction] = set()
+        for addition in self.found.additions:
+            moved |= {addition.load, addition.store, *addition.load.users}
+        build.store(turn if self.is_upwards else build.sub(every, turn), self.counter)
+        for inst in self.found.body.instructions[:-1]:
+            if inst not in moved:
+                self._copy(build, inst)
+
+    def _copy(self, build: Builder, inst: Instruction) -> None:
+        copy = self.copies[inst] = clone_instruction(inst, self.copies)
+        if isinstance(copy, Load | Store) and not isinstance(copy.operands[-1], Alloca):
+            copy.metadata = self._marked(copy.metadata)
+        build.insert(copy)
+
+    def _marked(self, metadata: Metadata) -> Metadata:
+        """The metadata of an access in the loop."""
+        return {**metadata, "llvm.access.group": self.access_group} if self.is_upwards else dict(metadata)
+
+    def _add(self, build: Builder, group: Neighbours, turn: Value) -> Value:
+        """Adds all that is added to one element; the sum."""
+        if group in self.sums:
+            return self._with_amounts(build, self.sums[group], group, turn)
+        return self._update(build, group, self._pointer(build, group, turn), turn)
+
+    def _pointer(self, build: Builder, group: Neighbours, turn: Value) -> Value:
+        """Where a group adds in a turn."""
+        addition, start = group.example, self.starts[group]
+        index = turn if self.is_upwards else build.sub(_ZERO, turn)
+        if self.found.strides.of(group.root) == addition.place.size:
+            return build.gep(addition.load.type, start, [index], ("inbounds",))
+        return build.byte_offset(start, build.mul(index, self.steps[group]), ("inbounds",))
+
+    def _update(self, build: Builder, group: Neighbours, pointer: Value, turn: Value, missing: int = 0) -> Value:
+        """Adds to an element what is added in a turn, or would be in one of those behind the last."""
+        addition = group.example
+        loaded = build.load(addition.load.type, pointer, align=addition.load.align)
+        total = self._with_amounts(build, loaded, group, turn, missing)
+        stored = build.store(total, pointer, align=addition.store.align)
+        for inst, like in ((loaded, addition.load), (stored, addition.store)):
+            inst.metadata = dict(like.metadata) if missing else self._marked(like.metadata)
+        return total
+
+    def _with_amounts(self, build: Builder, total: Value, group: Neighbours, turn: Value, missing: int = 0) -> Value:
+        for addition in group.numbers:
+            lag = 0 if group in self.sums else self._lag(group, addition) - missing
+            if lag >= 0:
+                combine = build.fsub if addition.is_negative else build.fadd
+                total = combine(total, self._amount(build, addition, lag, turn), self.sweep.sum_flags)
+        return total
+
+    def _amount(self, build: Builder, addition: Addition, lag: int, turn: Value) -> Value:
+        """What an addition has added some turns before."""
+        amount = addition.amount
+        if not lag:
+            return self.copies.get(amount, amount)
+        if earlier := self.delayed[amount]:
+            return earlier[lag - 1]
+        return build.select(build.icmp("uge", turn, const_int(types.I64, lag)), amount, empty(amount.type))
+
+    def _close(self, build: Builder, turn: Phi, every: Value, end: Block, totals: dict[Neighbours, Value]) -> None:
+        """Ends the loop, and hands on."""
+        loop, latch = build.block, self._block("gathering.back")
+        following = build.add(turn, _ONE, ("nuw", "nsw"))
+        build.cond_br(build.icmp("eq", turn, every), end, latch)
+        build = Builder(latch)
+        for inst in (inst for each in self.found.back for inst in each.instructions[:-1]):
+            self._copy(build, inst)
+        closing = build.br(loop)
+        if self.is_upwards:
+            module = self.sweep.function.module
+            assert module is not None
+            mark = f'!{{!"llvm.loop.parallel_accesses", {self.access_group}}}'
+            closing.metadata["llvm.loop"] = module.loop_mark(mark)
+        turn.add_incoming(following, latch)
+        for group, phi in self.sums.items():
+            phi.add_incoming(totals[group], latch)
+        for amount, phis in self.delayed.items():
+            for phi, value in zip(phis, [self.copies.get(amount, amount), *phis], strict=False):
+                phi.add_incoming(value, latch)
+
+    # -------------------------------------------------------------------------------------------- behind the loop
+
+    def _finish(self, build: Builder, every: Value, totals: dict[Neighbours, Value]) -> None:
+        """Adds what has been handed on to the end."""
+        for group in self.groups:
+            if group in self.sums:
+                self._store_sum(build, group, totals[group])
+            for missing in range(1, group.spread + 1):
+                turn = build.add(every, const_int(types.I64, missing))
+                self._update(build, group, self._pointer(build, group, turn), every, missing)
+        build.store(_ZERO, self.counter)
+        build.br(self.found.after)
+
+    def _store_sum(self, build: Builder, group: Neighbours, total: Value) -> None:
+        addition, pointer = group.example, self.starts[group]
+        loaded = build.load(addition.load.type, pointer, align=addition.load.align)
+        stored = build.store(build.fadd(loaded, total, self.sweep.sum_flags), pointer, align=addition.store.align)
+        loaded.metadata, stored.metadata = dict(addition.load.metadata), dict(addition.store.metadata)
+
+    def _join(self, end: Block) -> None:
+        """Gives the block behind the loop the values of whichever version ran."""
+        after, body = self.found.after, self.found.body
+        joined: dict[Value, Phi] = {}
+        for inst in list(after.instructions):
+            for index, operand in enumerate(inst.operands):
+                if not isinstance(operand, Instruction) or operand.block is not body:
+                    continue
+                if operand not in joined:
+                    pairs = [(operand, body), (self.copies[operand], end)]
+                    joined[operand] = Builder.at_start(after).phi(operand.type, pairs)
+                inst.set_operand(index, joined[operand])

@@ -1,0 +1,175 @@
+"""Additions of a loop whose places lie beside each other, and whether its iterations touch what others write.
+
+Input   a candidate of `increments`.
+Output  `Neighbours`: groups of additions to the same elements; `independent`: what has to hold for iterations to run in
+        any order, side by side.
+Method  addresses are linear in the iteration. Places behind one root are told apart by their distance and the stride,
+        others by a check in front of the loop.
+
+    x_bar[i] += a;  x_bar[i + 1] -= b;  y_bar[i] += c      two groups: numbers 0 and 1 of x_bar, number 0 of y_bar
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final
+
+from irad.ir.instructions import Instruction, Store
+from irad.ir.values import Value
+from irad.passes.reverse.increments import Addition, Candidate, Place, may_touch
+from irad.passes.reverse.sweep import Sweep
+
+MOST_APART: Final = 8
+"""How many strides lie between neighbours at most."""
+_MOST_CHECKS: Final = 24
+
+
+@dataclass(eq=False, slots=True)
+class Neighbours:
+    """Additions to the same elements of one array.
+
+    Attributes:
+        root: the address that they lie behind.
+        offset: in bytes, of those at number 0.
+        numbers: of each addition: how many strides it lies behind that.
+    """
+
+    root: Value
+    offset: int
+    numbers: dict[Addition, int] = field(default_factory=dict)
+
+    @property
+    def first(self) -> int:
+        """The lowest number."""
+        return min(self.numbers.values())
+
+    @property
+    def spread(self) -> int:
+        """How many strides lie between the lowest and the highest."""
+        return max(self.numbers.values()) - self.first
+
+    @property
+    def hull(self) -> Place:
+        """What all of them touch in one iteration."""
+        low = min(one.place.offset for one in self.numbers)
+        return Place(self.root, low, max(one.place.offset + one.place.size for one in self.numbers) - low)
+
+    @property
+    def example(self) -> Addition:
+        """Any of them."""
+        return next(iter(self.numbers))
+
+
+@dataclass(slots=True)
+class Independence:
+    """What makes the iterations of a loop independent.
+
+    Attributes:
+        checks: pairs of places that must be apart in all iterations.
+        least_steps: by root whose stride is known when the loop runs: how many bytes that must have at least.
+    """
+
+    checks: dict[tuple[Place, Place], None] = field(default_factory=dict)
+    least_steps: dict[Value, int] = field(default_factory=dict)
+
+
+def neighbours_of(found: Candidate) -> list[Neighbours]:
+    """The additions of a loop in groups."""
+    groups: list[Neighbours] = []
+    for addition in found.additions:
+        place, stride = addition.place, found.strides.of(addition.place.root)
+        near = next((each for each in groups if _belongs(addition, each, stride)), None)
+        if near is None:
+            near = Neighbours(place.root, place.offset)
+            groups.append(near)
+        near.numbers[addition] = (place.offset - near.offset) // stride if isinstance(stride, int) and stride else 0
+    return groups
+
+
+def _belongs(addition: Addition, group: Neighbours, stride: object) -> bool:
+    """Whether an addition lies beside those of a group."""
+    place, other = addition.place, group.example
+    distance = place.offset - group.offset
+    if place.root is not group.root or place.size != other.place.size:
+        return False
+    if other.store.metadata.get("alias.scope") != addition.store.metadata.get("alias.scope"):
+        return False
+    if not isinstance(stride, int) or abs(stride) < place.size:
+        return distance == 0
+    numbers = [*group.numbers.values(), distance // stride]
+    return distance % stride == 0 and max(numbers) - min(numbers) <= MOST_APART
+
+
+def independent(sweep: Sweep, found: Candidate, groups: Sequence[Neighbours]) -> Independence | None:
+    """What makes iterations independent, but for sums; None where nothing does."""
+    if found.needs_order:
+        return None
+    wanted = Independence(checks_of(found, groups))
+    accesses = [_Access(each.example.store, each.hull, each) for each in groups if found.strides.of(each.root) != 0]
+    accesses += [_Access(inst, place) for inst, place in found.others.items()]
+    if not all(_goes_on(found, each, wanted) for each in accesses if each.writes):
+        return None
+    for one, other in combinations(accesses, 2):
+        is_apart = not (one.writes or other.writes) or not may_touch(sweep, one.inst, other.inst)
+        if not (is_apart or _are_apart(found, one, other, wanted)):
+            return None
+    return wanted if len(wanted.checks) <= _MOST_CHECKS else None
+
+
+def checks_of(found: Candidate, groups: Sequence[Neighbours]) -> dict[tuple[Place, Place], None]:
+    """What additions must be apart from, by group."""
+    hulls = {one.place: each.hull for each in groups for one in each.numbers}
+    return {(hulls[one], other): None for one, other in found.checks}
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What an instruction, or a group of additions, touches."""
+
+    inst: Instruction
+    hull: Place | None
+    group: Neighbours | None = None
+
+    @property
+    def writes(self) -> bool:
+        return isinstance(self.inst, Store)
+
+    @property
+    def places(self) -> list[Place | None]:
+        return [self.hull] if self.group is None else [one.place for one in self.group.numbers]
+
+
+def _goes_on(found: Candidate, access: _Access, wanted: Independence) -> bool:
+    """Whether the places of an access are others in each iteration."""
+    for place in access.places:
+        if place is None:
+            return False
+        stride = found.strides.of(place.root)
+        if not isinstance(stride, int):
+            wanted.least_steps[place.root] = max(place.size, wanted.least_steps.get(place.root, 0))
+        elif abs(stride) < place.size:
+            return False
+    return True
+
+
+def _are_apart(found: Candidate, one: _Access, other: _Access, wanted: Independence) -> bool:
+    """Whether what one iteration does to one and another to the other is apart, by a check if need be."""
+    if one.hull is None or other.hull is None:
+        return False
+    if one.hull.root is not other.hull.root:
+        wanted.checks[one.hull, other.hull] = None
+        return True
+    return all(_lie_apart(found, a, b, wanted) for a in one.places for b in other.places if a and b)
+
+
+def _lie_apart(found: Candidate, one: Place, other: Place, wanted: Independence) -> bool:
+    """The same of places behind one root."""
+    stride, distance, size = found.strides.of(one.root), abs(one.offset - other.offset), max(one.size, other.size)
+    if not isinstance(stride, int):
+        wanted.least_steps[one.root] = max(distance + size, wanted.least_steps.get(one.root, 0))
+        return distance >= size or one == other
+    if one == other:
+        return abs(stride) >= size
+    return stride != 0 and size <= distance % abs(stride) <= abs(stride) - size

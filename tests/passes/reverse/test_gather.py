@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from irad.ir.instructions import Alloca, Store
+from irad.ir.module import Function
+from irad.passes.mode import REVERSE
+from tests.passes.units import generated
+
+LOOP = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %x, ptr %y, i64 %n) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %sum = phi double [ 0.0, %entry ], [ %sum.next, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %q = getelementptr i8, ptr %p, i64 {offset}
+  %a = load double, ptr %p
+  {second}
+  %ab = fmul double %a, %b
+  %sum.next = fadd double {summand}, %ab
+  %i.next = add i64 %i, 1
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %end, label %loop
+end:
+  store double %sum.next, ptr %r
+  ret i32 0
+}}
+"""
+NEIGHBOUR = "%b = load double, ptr %q"
+
+
+def gradient(second: str, offset: int = 8, summand: str = "%sum", **options: object) -> Function:
+    """The reverse sweep of the loop."""
+    text = LOOP.format(second=second, offset=offset, summand=summand)
+    (made,) = generated(text, "scssc", **options)
+    return made.pair[REVERSE]
+
+
+def versions(second: str, offset: int = 8, summand: str = "%sum", **options: object) -> list[str]:
+    """The blocks of second versions of the loop."""
+    blocks = gradient(second, offset, summand, **options).blocks
+    return [str(b.name).removeprefix("loop.adjoint.") for b in blocks if "adjoint." in str(b.name)]
+
+
+def is_parallel(function: Function) -> bool:
+    """Whether LLVM is told that iterations of the second version do not depend on each other."""
+    (latch,) = (b for b in function.blocks if str(b.name).endswith("gathering.back"))
+    return "llvm.loop" in latch.terminator.metadata
+
+
+def additions(function: Function, name: str) -> int:
+    """How many times a block stores to memory that is not the stack."""
+    (block,) = (b for b in function.blocks if str(b.name).endswith(name))
+    stores = (inst for inst in block.instructions if isinstance(inst, Store))
+    return sum(not isinstance(store.operands[1], Alloca) for store in stores)
+
+
+def test_neighbours_are_added_at_once():
+    found = gradient(NEIGHBOUR)
+    assert versions(NEIGHBOUR) == ["guard", "gathering", "gathered", "gathering.back"]
+    assert additions(found, ".gathering") == 1
+    assert additions(found, ".gathered") == 1  # the last element, to which the last iteration alone adds
+    assert is_parallel(found)
+
+
+def test_what_lies_far_behind_is_added_in_each_iteration_and_in_order():
+    """Ten iterations on, there is an addition to the same element."""
+    found = gradient(NEIGHBOUR, offset=80)
+    assert additions(found, ".gathering") == 2
+    assert additions(found, ".gathered") == 0
+    assert not is_parallel(found)
+
+
+def test_parts_of_records_are_apart():
+    record = NEIGHBOUR.replace("ptr %q", "ptr %u")
+    found = gradient(
+        f"%w = mul i64 %i, 3\n  %t = getelementptr double, ptr %y, i64 %w\n"
+        f"  %u = getelementptr i8, ptr %t, i64 8\n  %c = load double, ptr %t\n  {record}\n"
+        "  %bc = fmul double %b, %c\n  %both = fadd double %sum, %bc",
+        summand="%both",
+    )
+    assert is_parallel(found)
+
+
+def test_shadows_that_are_read_at_one_place_are_checked_at_run_time_or_not_at_all():
+    """Each iteration looks at the cotangent of what is stored, which may be in the same array."""
+    assert versions(f"{NEIGHBOUR}\n  store double %a, ptr %p") == []
+    assert versions(f"{NEIGHBOUR}\n  store double %a, ptr %y") != []
+
+
+def test_an_element_that_is_stored_again_and_again_keeps_the_order():
+    """Of the iterations, the last has stored what remains."""
+    assert not is_parallel(gradient(f"{NEIGHBOUR}\n  store double %a, ptr %y"))
+
+
+@pytest.mark.parametrize("options", [{"strict": True}, {"plan": "save_all"}, {"watches": True}, {"is_primal": True}])
+def test_modes_that_keep_the_order(options: dict[str, object]):
+    assert versions(NEIGHBOUR, **options) == []
+
+
+def test_recurrences_are_left_alone():
+    half = "%b = load double, ptr %q\n  %h = fmul double %sum, %a"
+    assert versions(half, summand="%h") == []
+    assert versions(NEIGHBOUR, summand="%a") != []
