@@ -34,9 +34,9 @@ class Carried:
     """
 
     blocks: Sequence[Block]
-    counter: Value
-    first: dict[Value, Load] = field(default_factory=dict)
-    now: dict[Value, Value] = field(default_factory=dict)
+    counter: ir.Alloca
+    first: dict[ir.Alloca, Load] = field(default_factory=dict)
+    now: dict[ir.Alloca, Value] = field(default_factory=dict)
     known: dict[Value, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Carried:
         in_memory = [store for store in body if not isinstance(store.operands[1], ir.Alloca)]
         return any(self._depends(each, varying) for store in in_memory for each in store.operands)
 
-    def _is_clear_outside(self, slot: Value) -> bool:
+    def _is_clear_outside(self, slot: ir.Alloca) -> bool:
         """Whether what is before and behind the loop leaves nothing in a slot."""
         stores = (user for user in slot.users if isinstance(user, Store) and user.block not in self.blocks)
         return all(_is_nothing(store.operands[0]) for store in stores)
@@ -97,15 +97,15 @@ class Carried:
         """Whether a value is what a slot holds in all iterations."""
         return self._resolved(value) in {self.first[slot] for slot in self._kept()}
 
-    def _kept(self) -> set[Value]:
+    def _kept(self) -> set[ir.Alloca]:
         """The slots that are passed on as they are."""
         return {slot for slot, value in self.now.items() if self._resolved(value) is self.first.get(slot)}
 
-    def _is_sum_or_new(self, slot: Value, varying: set[Load]) -> bool:
+    def _is_sum_or_new(self, slot: ir.Alloca, varying: set[Load]) -> bool:
         rest = self._rest_of_sum(slot, varying)
         return rest is not None and (rest is self.first.get(slot) or not self._depends(rest, varying))
 
-    def _rest_of_sum(self, slot: Value, varying: set[Load]) -> Value | None:
+    def _rest_of_sum(self, slot: ir.Alloca, varying: set[Load]) -> Value | None:
         """What a slot gets, less what is added to its start; None where that depends on what varies."""
         start, value = self.first.get(slot), self._resolved(self.now[slot])
         while isinstance(value, ir.Binary) and value.opcode == "fadd" and start is not None:

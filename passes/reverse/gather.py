@@ -114,7 +114,7 @@ class _Gathering:
         for each in self.groups:
             places.add(each.root)
             self.steps[each] = places.steps[each.root]
-            ahead = const_int(types.I64, each.first if self.is_upwards else each.first + each.spread)
+            ahead: Value = const_int(types.I64, each.first if self.is_upwards else each.first + each.spread)
             ahead = ahead if self.is_upwards else build.add(every, ahead)
             start = build.byte_offset(places.roots[each.root], each.offset, ("inbounds",))
             is_sum = self._is_sum(each)

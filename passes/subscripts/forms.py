@@ -24,11 +24,13 @@ from irad.ir.dominance import DominatorTree
 from irad.ir.folding import signed
 from irad.ir.instructions import Binary, Cast, GetElementPtr, ICmp, Instruction, Phi, Select
 from irad.ir.loops import Loop, LoopNest
+from irad.ir.module import Block
 from irad.ir.trip_count import AffineVariable, affine_variables, constant_offset, trip_count
 from irad.ir.values import ConstantInt, Value
 from irad.ir.worklist import Worklist
 from irad.passes.prepare.dimensions import Dimension
-from irad.passes.subscripts.polynomials import Polynomial, added, multiplied, scaled
+from irad.passes.subscripts.edges import constants_on_edge
+from irad.passes.subscripts.polynomials import Polynomial, added, evaluated, multiplied, scaled
 
 _MOST_TERMS: Final = 24
 _MOST_CHOICES: Final = 16
@@ -134,7 +136,8 @@ class Forms:
             case Select(operands=[ICmp() as test, if_true, if_false]) if (known := self._decided(test)) is not None:
                 return self.integer(if_true if known else if_false)
             case Phi() | Select():
-                return self._chosen(value)
+                same = self._same_on_all_ways(value)
+                return self._chosen(value) if same is None else same
             case Binary(operands=[a, b]):
                 return self._binary(value, a, b)
             case _:
@@ -168,6 +171,28 @@ class Forms:
                 return True
             case _:
                 return None
+
+    def _same_on_all_ways(self, value: Phi | Select) -> Polynomial | None:
+        """What a phi is on whichever way control comes: LLVM writes a constant where a branch has found one out."""
+        if not isinstance(value, Phi) or self._carrier(value) is not None:
+            return None
+        assert value.block is not None
+        known = [(self.integer(each), block) for each, block in value.incoming()]
+        for base, _ in known:
+            lasting = all(self._lasts(atom, [value], ()) for term in base for atom in term)
+            if lasting and all(self._agree(base, each, block, value.block) for each, block in known):
+                return base
+        return None
+
+    def _agree(self, one: Polynomial, other: Polynomial, start: Block, end: Block) -> bool:
+        """Whether two numbers are equal on an edge."""
+        for number, constant in constants_on_edge(self.cfg, self.dominators, start, end):
+            match list(self.integer(number).items()):
+                case [((atom,), 1)]:
+                    one, other = evaluated(one, atom, constant), evaluated(other, atom, constant)
+                case _:
+                    pass
+        return one == other
 
     def _chosen(self, value: Phi | Select) -> Polynomial | None:
         """The least of the values that may have been chosen, and the excess."""

@@ -40,3 +40,12 @@ def multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
 def replaced(a: Polynomial, atom: Hashable, by: Polynomial) -> Polynomial:
     """The polynomial with another one in place of an atom that occurs alone."""
     return added({term: c for term, c in a.items() if term != (atom,)}, scaled(by, a.get((atom,), 0)))
+
+
+def evaluated(a: Polynomial, atom: Hashable, number: int) -> Polynomial:
+    """The polynomial where an atom is a number."""
+    total: dict[Monomial, int] = {}
+    for term, coefficient in a.items():
+        rest = tuple(each for each in term if each != atom)
+        total[rest] = total.get(rest, 0) + coefficient * number ** (len(term) - len(rest))
+    return {term: coefficient for term, coefficient in total.items() if coefficient}

@@ -255,3 +255,57 @@ def test_the_marks_are_gone():
     module = parse_module(canonical(MARKS.format(factor="%d", column="4", size="%m", start="%a")))
     assert len(take_dimensions(module)) == 2
     assert DIMENSION not in module.functions
+
+
+FACTOR = """
+declare i64 @irad.dimension(i64, ptr)
+define void @f(ptr %a, i64 %n, i64 %m) {{
+entry:
+  %d = call i64 @irad.dimension(i64 %m, ptr %a)
+  br label %outer
+outer:
+  %j = phi i64 [ 0, %entry ], [ %j.next, %join ]
+  %row = mul i64 %j, %d
+  %first = icmp {test}
+  br i1 %first, label %join, label %before
+before:
+  br label %columns
+columns:
+  %k = phi i64 [ 0, %before ], [ %k.next, %columns ]
+  %at = add i64 %row, %k
+  %p = getelementptr double, ptr %a, i64 %at
+  %x = load double, ptr %p
+  %k.next = add i64 %k, 1
+  %full = icmp eq i64 %k.next, %j
+  br i1 %full, label %join, label %columns
+join:
+  %again = phi i64 [ {constant}, %outer ], [ %row, %columns ]
+  %to = add i64 %again, %j
+  %q = getelementptr double, ptr %a, i64 %to
+  store double 1.0, ptr %q
+  %j.next = add i64 %j, 1
+  %ends = icmp eq i64 %j.next, %n
+  br i1 %ends, label %end, label %outer
+end:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "constant", "expected"),
+    [
+        ("eq i64 %j, 0", "0", True),  # on this edge the row begins at 0, as in all rows
+        ("eq i64 %j, 0", "1", False),
+        ("eq i64 %j, 1", "0", False),
+        ("ne i64 %j, 0", "0", False),
+        ("slt i64 %j, 1", "0", False),
+        ("eq i64 %m, 0", "0", False),
+    ],
+)
+def test_a_constant_in_place_of_what_a_branch_has_found_out(test: str, constant: str, expected: bool):
+    """Left of the diagonal elements are read, of which each is stored once."""
+    function, _, separation = separation_of(FACTOR.format(test=test, constant=constant))
+    load, store = value(function, "x"), next(i for i in function.instructions() if isinstance(i, Store))
+    assert isinstance(load, Load)
+    assert separation.is_apart_later(load, store) is expected
