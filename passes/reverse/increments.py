@@ -29,7 +29,7 @@ from irad.passes.reverse.strides import Strides
 from irad.passes.reverse.sweep import LoopState, Sweep
 from irad.ruleset.interface import Elementwise
 
-_MOST_ADDITIONS: Final = 24
+_MOST_ADDITIONS: Final = 64
 _MOST_CHECKS: Final = 24
 _INTRINSICS: Final = frozenset(
     f"llvm.{name}" for name in ("abs", "fabs", "fma", "fmuladd", "smax", "smin", "umax", "umin")

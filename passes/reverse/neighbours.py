@@ -11,7 +11,7 @@ Method  addresses are linear in the iteration. Places behind one root are told a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -53,13 +53,18 @@ class Neighbours:
     @property
     def hull(self) -> Place:
         """What all of them touch in one iteration."""
-        low = min(one.place.offset for one in self.numbers)
-        return Place(self.root, low, max(one.place.offset + one.place.size for one in self.numbers) - low)
+        return hull_of([one.place for one in self.numbers])
 
     @property
     def example(self) -> Addition:
         """Any of them."""
         return next(iter(self.numbers))
+
+
+def hull_of(places: Sequence[Place]) -> Place:
+    """The bytes from the first to the last of some places behind one root."""
+    low = min(place.offset for place in places)
+    return Place(places[0].root, low, max(place.offset + place.size for place in places) - low)
 
 
 @dataclass(slots=True)
@@ -111,11 +116,26 @@ def independent(sweep: Sweep, found: Candidate, groups: Sequence[Neighbours]) ->
     accesses += [_Access(inst, place) for inst, place in found.others.items()]
     if not all(_goes_on(found, each, wanted) for each in accesses if each.writes):
         return None
-    for one, other in combinations(accesses, 2):
-        is_apart = not (one.writes or other.writes) or not may_touch(sweep, one.inst, other.inst)
-        if not (is_apart or _are_apart(found, one, other, wanted)):
-            return None
+    meeting = [
+        (one, other)
+        for one, other in combinations(accesses, 2)
+        if (one.writes or other.writes) and may_touch(sweep, one.inst, other.inst)
+    ]
+    if not all(_are_apart(found, one, other, wanted) for one, other in meeting):
+        return None
+    wanted.checks = _by_root(wanted.checks)
     return wanted if len(wanted.checks) <= _MOST_CHECKS else None
+
+
+def _by_root(checks: Mapping[tuple[Place, Place], None]) -> dict[tuple[Place, Place], None]:
+    """One check in place of those between places behind the same two roots."""
+    places: dict[Value, list[Place]] = {}
+    for pair in checks:
+        for place in pair:
+            places.setdefault(place.root, []).append(place)
+    hulls = {root: hull_of(behind) for root, behind in places.items()}
+    pairs = {frozenset((one.root, other.root)): (hulls[one.root], hulls[other.root]) for one, other in checks}
+    return dict.fromkeys(pairs.values())
 
 
 def checks_of(found: Candidate, groups: Sequence[Neighbours]) -> dict[tuple[Place, Place], None]:
