@@ -4,7 +4,8 @@ Input   a reverse sweep in which the plan has been carried out.
 Output  the same function, with a second version of such loops (`increments` says which).
 Method  the last iteration that adds to an element adds all; what those before it add is handed on. What all add to one
         element is a sum. Where iterations are independent (`neighbours`) they run upwards, and LLVM is told. A check in
-        front of the loop chooses the version.
+        front of the loop chooses the version. If the first iteration to run accesses other places than the rest,
+        as at a periodic border, it runs as it was, and the check comes after it.
 Limit   sums are reordered, so not with `strict`.
 
     for i: a = f(i); x_bar[i] += a; x_bar[i + 1] -= a
@@ -14,7 +15,7 @@ Limit   sums are reordered, so not with `strict`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final
@@ -25,10 +26,10 @@ from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Instruction, Load, Metadata, Phi, Store
 from irad.ir.module import Block, MetadataNode
 from irad.ir.values import Value, const_int
-from irad.passes.reverse.increments import Addition, Candidate, find_candidates
+from irad.passes.reverse.increments import Addition, Candidate, candidate_of
 from irad.passes.reverse.linear_places import LinearPlaces
 from irad.passes.reverse.neighbours import Independence, Neighbours, checks_of, independent, neighbours_of
-from irad.passes.reverse.sweep import Sweep, empty
+from irad.passes.reverse.sweep import LoopState, Sweep, empty
 
 _FEWEST: Final = 8
 _ZERO: Final = const_int(types.I64, 0)
@@ -37,9 +38,21 @@ _ONE: Final = const_int(types.I64, 1)
 
 def gather_additions(sweep: Sweep) -> None:
     """Gives the loops of a reverse sweep that gain from it a second version."""
-    for candidate in list(find_candidates(sweep)):
-        groups = neighbours_of(candidate)
-        _Gathering(sweep, candidate, groups, independent(sweep, candidate, groups)).carry_out()
+    for state in list(sweep.loops.values()):
+        gathering = _gathering_of(sweep, state, allows_exceptions=True) or _gathering_of(sweep, state)
+        if gathering is not None:
+            gathering.carry_out()
+
+
+def _gathering_of(sweep: Sweep, state: LoopState, *, allows_exceptions: bool = False) -> _Gathering | None:
+    found = candidate_of(sweep, state, allows_exceptions=allows_exceptions)
+    if found is None:
+        return None
+    groups = neighbours_of(found)
+    independence = independent(sweep, found, groups)
+    if independence is None and found.strides.usual:
+        return None
+    return _Gathering(sweep, found, groups, independence)
 
 
 @dataclass(eq=False, slots=True)
@@ -126,7 +139,22 @@ class _Gathering:
         else:
             conditions += places.apart(self.independence.checks)
             conditions += [places.goes_on_by(root, least) for root, least in self.independence.least_steps.items()]
+        conditions += self._avoid_exceptions(build, every)
         return reduce(build.and_, conditions)
+
+    def _avoid_exceptions(self, build: Builder, every: Value) -> Iterator[Value]:
+        """Whether no iteration is an exception; if the first to run is one, there is a second look after it."""
+        exceptions = list(self.found.strides.exceptions(build))
+        if not exceptions:
+            return
+        yield from (build.icmp("ugt", each, every) for each in exceptions)
+        is_first = reduce(build.or_, (build.icmp("eq", each, every) for each in exceptions))
+        again = Builder.at_start(self.sweep.allocas).alloca(types.I1)
+        build.store(is_first, again)
+        back = self.found.back[-1]
+        back.instructions[-1].erase()
+        looking = Builder(back)
+        looking.cond_br(looking.load(types.I1, again), build.block, self.found.body)
 
     def _is_sum(self, group: Neighbours) -> bool:
         """Whether all iterations add to one element."""
@@ -164,8 +192,11 @@ class _Gathering:
         for addition in self.found.additions:
             moved |= {addition.load, addition.store, *addition.load.users}
         build.store(turn if self.is_upwards else build.sub(every, turn), self.counter)
+        usual = self.found.strides.usual
         for inst in self.found.body.instructions[:-1]:
-            if inst not in moved:
+            if inst in usual:
+                self.copies[inst] = self.copies.get(usual[inst][1], usual[inst][1])
+            elif inst not in moved:
                 self._copy(build, inst)
 
     def _copy(self, build: Builder, inst: Instruction) -> None:

@@ -87,15 +87,19 @@ class Candidate:
         return (self.body, *self.back)
 
 
-def find_candidates(sweep: Sweep) -> Iterator[Candidate]:
-    """The loops whose additions are worth moving."""
-    for state in sweep.loops.values():
-        candidate = _of_one_block(sweep, state)
-        if candidate is not None and _Search(sweep, candidate).succeeds():
-            yield candidate
+def candidate_of(sweep: Sweep, state: LoopState, *, allows_exceptions: bool) -> Candidate | None:
+    """The loop if its additions are worth moving.
+
+    Args:
+        sweep: the function.
+        state: the loop.
+        allows_exceptions: whether addresses may be others in single iterations.
+    """
+    candidate = _of_one_block(sweep, state, allows_exceptions)
+    return candidate if candidate is not None and _Search(sweep, candidate).succeeds() else None
 
 
-def _of_one_block(sweep: Sweep, state: LoopState) -> Candidate | None:
+def _of_one_block(sweep: Sweep, state: LoopState, allows_exceptions: bool) -> Candidate | None:
     if len(state.loop.blocks) > 1 or state.back is None:
         return None
     body, first = sweep.places[state.loop.header].block, state.back.block
@@ -107,7 +111,8 @@ def _of_one_block(sweep: Sweep, state: LoopState) -> Candidate | None:
     after = body.successors[0]
     back = (first, edge)
     is_simple = not any(block.phis() for block in (body, *back, after))
-    return Candidate(state, body, back, after, Strides(state.iteration, (body, *back), sweep)) if is_simple else None
+    strides = Strides(state.iteration, (body, *back), sweep, allows_exceptions)
+    return Candidate(state, body, back, after, strides) if is_simple else None
 
 
 @dataclass(eq=False, slots=True)
@@ -116,6 +121,7 @@ class _Search:
 
     sweep: Sweep
     found: Candidate
+    roots: dict[tuple[Value, Value, int], tuple[Value, int]] = field(default_factory=dict)
 
     def succeeds(self) -> bool:
         """Whether all additions can be moved, and LLVM could not make vectors of the loop as it is."""
@@ -154,8 +160,21 @@ class _Search:
         offset, root = 0, pointer
         while isinstance(root, ir.GetElementPtr) and (more := constant_offset(root)) is not None:
             offset, root = offset + more, root.operands[0]
-        is_linear = isinstance(root.type, PointerType) and self.found.strides.of(root) is not None
-        return Place(root, offset, size_of(value_type)) if is_linear else None
+        if not isinstance(root.type, PointerType) or self.found.strides.of(root) is None:
+            return None
+        root, more = self._same_root(root)
+        return Place(root, offset + more, size_of(value_type))
+
+    def _same_root(self, pointer: Value) -> tuple[Value, int]:
+        """The first pointer met that differs by a constant only, and that constant."""
+        match pointer:
+            case ir.GetElementPtr(operands=[base, index], source_type=type_) if index.type is types.I64:
+                varying, constant = self.found.strides.without_constant(index)
+                size = size_of(type_)
+                root, start = self.roots.setdefault((base, varying, size), (pointer, constant * size))
+                return root, constant * size - start
+            case _:
+                return pointer, 0
 
     def _stays_inside(self) -> bool:
         """Whether nothing but the block behind the loop uses its values."""

@@ -23,7 +23,7 @@ from irad.passes.reverse.sweep import Sweep
 
 MOST_APART: Final = 8
 """How many strides lie between neighbours at most."""
-_MOST_CHECKS: Final = 24
+_MOST_CHECKS: Final = 48
 
 
 @dataclass(eq=False, slots=True)

@@ -3,11 +3,13 @@
 Input   the blocks of a loop of a reverse sweep, the slot of its iteration number.
 Output  `Strides`: by how much a value grows with the iteration, and its value in a given iteration, as code elsewhere.
 Method  sums, and products with what does not vary. What is loaded does not vary if its address does not, and the loop
-        leaves it alone: the tape, memory of the primal, slots that it does not store to.
+        leaves it alone: the tape, memory of the primal, slots that it does not store to. A choice that differs in one
+        iteration only, as of a neighbour across a periodic border, counts as what it is in all others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,7 +20,7 @@ from irad.ir.folding import signed
 from irad.ir.instructions import Instruction
 from irad.ir.module import Block, Function
 from irad.ir.types import I64, size_of
-from irad.ir.values import ConstantInt, Value
+from irad.ir.values import ConstantInt, Value, const_int
 from irad.passes.reverse.sweep import Sweep
 
 LINEAR: Final = "linear"
@@ -34,7 +36,9 @@ class Strides:
     counter: ir.Alloca
     blocks: tuple[Block, ...]
     sweep: Sweep
+    allows_exceptions: bool = False
     known: dict[Value, Stride] = field(default_factory=dict)
+    usual: dict[Value, tuple[ir.ICmp, Value]] = field(default_factory=dict)
     written: frozenset[Value] = field(init=False)
     unchanged: frozenset[str] = field(init=False)
 
@@ -71,11 +75,51 @@ class Strides:
             case ir.GetElementPtr(operands=[base, index], source_type=type_) if index.type is I64:
                 return _sum(self.of(base), self.of(index), size_of(type_))
             case ir.Binary() | ir.Cast() | ir.Select() | ir.ICmp() | ir.GetElementPtr():
-                return 0 if all(self.of(each) == 0 for each in value.operands) else None
+                if all(self.of(each) == 0 for each in value.operands):
+                    return 0
+                return self._with_exception(value) if isinstance(value, ir.Select) else None
             case ir.CallSite(callee=Function(name=str(name))) if name.startswith(("llvm.smax.", "llvm.smin.")):
                 return 0 if all(self.of(each) == 0 for each in value.arguments) else None
             case _:
                 return None
+
+    def _with_exception(self, choice: ir.Select) -> Stride:
+        """That of a choice in all iterations but the one in which two numbers are equal."""
+        match choice.operands:
+            case [ir.ICmp(predicate="eq" | "ne", operands=[a, b]) as test, if_true, if_false]:
+                steps = {self.of(a), self.of(b)}
+                usual = if_false if test.predicate == "eq" else if_true
+            case _:
+                return None
+        if not self.allows_exceptions or a.type is not I64 or steps not in ({0, 1}, {0, -1}):
+            return None
+        stride = self.of(usual)
+        if stride is not None:
+            self.usual[choice] = test, usual
+        return stride
+
+    def without_constant(self, number: Value) -> tuple[Value, int]:
+        """An integer of the loop as another one and a constant that is added to it."""
+        constant = 0
+        while self.is_inside(number):
+            match number:
+                case ir.Select() if number in self.usual:
+                    number = self.usual[number][1]
+                case ir.Binary(opcode="add", operands=[rest, ConstantInt() as more] | [ConstantInt() as more, rest]):
+                    number, constant = rest, constant + signed(more)
+                case _:
+                    break
+        return number, constant
+
+    def exceptions(self, build: Builder) -> Iterator[Value]:
+        """Numbers of iterations, perhaps of none that runs, in which a choice is not what it usually is."""
+        first = dict[Value, Value]()
+        for test in dict.fromkeys(test for test, _ in self.usual.values()):
+            one, other = (self.emit(build, each, const_int(I64, 0), first) for each in test.operands)
+            moving, fixed, step = (one, other, self.of(test.operands[0]))
+            if step == 0:
+                moving, fixed, step = other, one, self.of(test.operands[1])
+            yield build.sub(fixed, moving) if step == 1 else build.sub(moving, fixed)
 
     def _stays(self, load: ir.Load, pointer: Value) -> bool:
         if isinstance(pointer, ir.Alloca):
@@ -112,10 +156,20 @@ class Strides:
             elif missing:
                 pending += missing
             else:
-                made[needed] = iteration if self._is_counter(needed) else _copied(build, needed, made)
+                made[needed] = self._made(build, needed, iteration, made)
         return made.get(value, value)
 
+    def _made(self, build: Builder, value: Value, iteration: Value, made: dict[Value, Value]) -> Value:
+        if self._is_counter(value):
+            return iteration
+        if value in self.usual:
+            _, usual = self.usual[value]
+            return made.get(usual, usual)
+        return _copied(build, value, made)
+
     def _operands(self, value: Value) -> list[Value]:
+        if value in self.usual:
+            return [self.usual[value][1]]
         return [] if self._is_counter(value) or not isinstance(value, Instruction) else value.operands
 
     def _is_counter(self, value: Value) -> bool:

@@ -251,3 +251,41 @@ def test_several_directions():
 
     found = irad.jacobian(outputs, mode="reverse")(x)
     np.testing.assert_allclose(found, irad.jacobian(outputs, mode="forward")(x), rtol=1e-12)
+
+
+@njit(error_model="numpy")
+def ring(x, y):
+    """Neighbours of both sides, across the border."""
+    total = 0.0
+    n = x.size
+    for i in range(n):
+        total += x[(i + 1) % n] * x[i] * y[(i - 1) % n] + math.sin(x[(i - 1) % n]) * x[i]
+    return total
+
+
+@njit(error_model="numpy")
+def ring_with_place(x, y):
+    """A neighbour that is another one in one iteration in the middle."""
+    total = 0.0
+    for i in range(x.size - 1):
+        total += x[3 if i == 20 else i + 1] * x[i] * y[i]
+    return total
+
+
+@njit(error_model="numpy")
+def torus(x, ratio):
+    new = np.empty_like(x)
+    n, m = x.shape
+    for i in range(n):
+        for j in range(m):
+            beside = x[i, (j + 1) % m] + x[i, (j - 1) % m] + x[(i + 1) % n, j] + x[(i - 1) % n, j]
+            new[i, j] = x[i, j] + ratio * (beside - 4.0 * x[i, j]) * x[i, (j + 1) % m]
+    return (new**3).sum()
+
+
+def test_periodic_borders():
+    for size in (1, 2, 3, 9, 10, 11, 12, 60):
+        agrees(ring, *(0.5 * _RANDOM.standard_normal((2, size))))
+        agrees(torus, 0.5 * _RANDOM.standard_normal((3, size)), 0.2)
+    for size in (12, 21, 22, 60):
+        agrees(ring_with_place, *_RANDOM.standard_normal((2, size)))

@@ -104,3 +104,31 @@ def test_recurrences_are_left_alone():
     half = "%b = load double, ptr %q\n  %h = fmul double %sum, %a"
     assert versions(half, summand="%h") == []
     assert versions(NEIGHBOUR, summand="%a") != []
+
+
+PERIODIC = "%at.end = icmp eq i64 %i.next, %n\n  %next = select i1 %at.end, i64 0, i64 %i.next\n"
+
+
+def periodic(**replaced: str) -> Function:
+    """The reverse sweep of a loop that multiplies neighbours, the last with the first."""
+    text = LOOP.format(second=NEIGHBOUR, offset=8, summand="%sum")
+    text = text.replace("  %i.next = add i64 %i, 1\n", "")
+    text = text.replace("  %p = getelementptr", f"  %i.next = add i64 %i, 1\n  {PERIODIC}  %p = getelementptr", 1)
+    text = text.replace("%q = getelementptr i8, ptr %p, i64 8", "%q = getelementptr double, ptr %x, i64 %next")
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    (made,) = generated(text, "scssc")
+    return made.pair[REVERSE]
+
+
+def test_neighbours_across_a_periodic_border():
+    """The last iteration, which runs first, is left as it is; the check comes again after it."""
+    found = periodic()
+    assert additions(found, ".gathering") == 1
+    assert is_parallel(found)
+    (guard,) = (b for b in found.blocks if str(b.name).endswith("adjoint.guard"))
+    assert any(guard in b.terminator.targets for b in found.blocks if "back" in str(b.name) or "to" in str(b.name))
+
+
+def test_choices_by_an_order_are_no_single_exceptions():
+    assert not [b for b in periodic(eq="slt").blocks if str(b.name).endswith("gathering")]
