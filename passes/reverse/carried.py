@@ -70,8 +70,17 @@ class Carried:
         body, *behind = ([each for each in block.instructions if isinstance(each, Store)] for block in self.blocks)
         if any(each.operands[1] not in {self.counter, *kept, *cleared} for stores in behind for each in stores):
             return True
+        if any(map(self._leaves_what_varies, {*kept, *cleared})):
+            return True
         in_memory = [store for store in body if not isinstance(store.operands[1], ir.Alloca)]
         return any(self._depends(each, varying) for store in in_memory for each in store.operands)
+
+    def _leaves_what_varies(self, slot: ir.Alloca) -> bool:
+        """Whether something else reads a slot in which the body of the last iteration has left a value of its own."""
+        if all(user.block in self.blocks for user in slot.users if isinstance(user, Load)):
+            return False
+        left = Carried(self.blocks[:1], self.counter).now.get(slot)
+        return left is not None and not _is_nothing(left) and self._resolved(left) is not self.first.get(slot)
 
     def _is_clear_outside(self, slot: ir.Alloca) -> bool:
         """Whether what is before and behind the loop leaves nothing in a slot."""

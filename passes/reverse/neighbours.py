@@ -181,6 +181,10 @@ def _are_apart(found: Candidate, one: _Access, other: _Access, wanted: Independe
     if one.hull.root is not other.hull.root:
         wanted.checks[one.hull, other.hull] = None
         return True
+    stride = found.strides.of(one.hull.root)
+    is_dense = isinstance(stride, int) and abs(stride) == one.hull.size
+    if one.writes and one.hull == other.hull and not is_dense:
+        return False  # of loops that are independent LLVM reorders strided accesses without a look at an iteration
     return all(_lie_apart(found, a, b, wanted) for a in one.places for b in other.places if a and b)
 
 

@@ -1,6 +1,6 @@
 """What branches have found out about integers, where control comes from one block to another.
 
-Input   a branch on whether an integer is a constant, the edge that is taken.
+Input   a branch on whether an integer of 64 bits is a constant, the edge that is taken.
 Output  the constant.
 
     br (i == 0), label %join, label %loop       on the edge to %join, i is 0
@@ -15,6 +15,7 @@ from irad.ir.dominance import DominatorTree
 from irad.ir.folding import signed
 from irad.ir.instructions import CondBr, ICmp
 from irad.ir.module import Block
+from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value
 
 _MOST_BRANCHES = 8
@@ -37,7 +38,7 @@ def constants_on_edge(
 def _constant(start: Block, end: Block) -> tuple[Value, int] | None:
     match start.terminator:
         case CondBr(operands=[ICmp(operands=[number, ConstantInt() as bound]) as test], targets=[if_true, if_false]):
-            is_equal = test.predicate == ("eq" if if_true is end else "ne")
+            is_equal = number.type is I64 and test.predicate == ("eq" if if_true is end else "ne")
             return (number, signed(bound)) if is_equal and if_true is not if_false else None
         case _:
             return None

@@ -74,7 +74,9 @@ class Forms:
 
     def __post_init__(self) -> None:
         for loop in self.nest.loops:
-            self._affine.update((phi, (loop, each)) for phi, each in affine_variables(loop).items())
+            for phi, each in affine_variables(loop).items():
+                if phi.type is types.I64 or isinstance(phi.type, types.PointerType):  # others wrap around
+                    self._affine[phi] = loop, each
 
     def address(self, pointer: Value) -> Form | None:
         """Of a pointer; None where the offset is not known."""
