@@ -345,3 +345,33 @@ def test_a_pullback_can_be_called_again():
     np.testing.assert_array_equal(a_bar, again[0])
     np.testing.assert_array_equal(b_bar, again[1])
     np.testing.assert_allclose(b_bar, np.linalg.solve(a.T, seed), rtol=1e-12)
+
+
+@njit
+def narrow_counter(x, y):
+    """An index that is chosen by a counter of eight bits."""
+    total = 0.0
+    seen = np.zeros(2)
+    counter = np.uint8(0)
+    for i in range(7, 420):
+        if counter == np.uint8(253):
+            j = 4
+            seen[0] += 1.0
+        else:
+            j = i
+            seen[1] += total
+            for k in range(y.size):
+                total += np.sin(y[k])
+        w = x[100 * j]
+        total += w * w
+        x[np.uint64(700 - i)] = w * 0.5
+        counter = np.uint8(counter + np.uint8(1))
+    return total + seen.sum()
+
+
+def test_a_counter_that_wraps_around():
+    x = np.random.default_rng(0).standard_normal(43_000)
+    found = irad.grad(narrow_counter)(x.copy(), x[:5].copy())
+    saved = irad.grad(narrow_counter, options=irad.Options(plan="save_all"))(x.copy(), x[:5].copy())
+    np.testing.assert_allclose(found, saved, rtol=1e-12)
+    assert found[400] != 0.0

@@ -84,6 +84,40 @@ def test_parts_of_records_are_apart():
     assert is_parallel(found)
 
 
+STRIDED = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %x, ptr %y, i64 %n) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %p = getelementptr double, ptr %x, i64 %i
+  %q = getelementptr i8, ptr %p, i64 8
+  %a = load double, ptr %p
+  %b = load double, ptr %q
+  %ab = fmul double %a, %b
+  %w = mul i64 %i, {stride}
+  %t = getelementptr double, ptr %y, i64 %w
+  store double %ab, ptr %t
+  {again}
+  %i.next = add i64 %i, 1
+  %done = icmp eq i64 %i.next, %n
+  br i1 %done, label %end, label %loop
+end:
+  ret i32 0
+}}
+"""
+AGAIN = "%half = fmul double %ab, 0.5\n  store double %half, ptr %t"
+
+
+@pytest.mark.parametrize(
+    ("stride", "again", "expected"), [(1, "", True), (1, AGAIN, True), (3, "", True), (3, AGAIN, False)]
+)
+def test_elements_that_are_stored_twice_in_an_iteration(stride: int, again: str, expected: bool):
+    """LLVM reorders strided accesses of loops that are independent, even those of one iteration."""
+    (made,) = generated(STRIDED.format(stride=stride, again=again), "scssc")
+    assert is_parallel(made.pair[REVERSE]) is expected
+
+
 def test_shadows_that_are_read_at_one_place_are_checked_at_run_time_or_not_at_all():
     """Each iteration looks at the cotangent of what is stored, which may be in the same array."""
     assert versions(f"{NEIGHBOUR}\n  store double %a, ptr %p") == []

@@ -265,6 +265,8 @@ entry:
   br label %outer
 outer:
   %j = phi i64 [ 0, %entry ], [ %j.next, %join ]
+  %narrow = phi i8 [ 0, %entry ], [ %narrow.next, %join ]
+  %narrow.next = add i8 %narrow, 1
   %row = mul i64 %j, %d
   %first = icmp {test}
   br i1 %first, label %join, label %before
@@ -301,6 +303,7 @@ end:
         ("ne i64 %j, 0", "0", False),
         ("slt i64 %j, 1", "0", False),
         ("eq i64 %m, 0", "0", False),
+        ("eq i8 %narrow, 0", "0", False),  # in every 256th iteration
     ],
 )
 def test_a_constant_in_place_of_what_a_branch_has_found_out(test: str, constant: str, expected: bool):
