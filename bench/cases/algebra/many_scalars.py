@@ -5,8 +5,8 @@ back. Everything is a tuple of three numbers in the frame of its link, and every
 that LLVM sees one block of some 1,800 lines.
 
 Source: Luh, Walker, Paul 1980, 'On-line computational scheme for mechanical manipulators'; the frames as in Craig,
-'Introduction to robotics'; the arm after Armstrong, Khatib, Burdick 1986, 'The explicit dynamic model and inertial
-parameters of the PUMA 560 arm'.
+'Introduction to robotics'; numbers about those of Armstrong, Khatib, Burdick 1986, 'The explicit dynamic model
+and inertial parameters of the PUMA 560 arm'.
 """
 
 from __future__ import annotations
