@@ -65,6 +65,7 @@ class _Gathering:
         groups: its additions.
         independence: what makes its iterations independent; None where they stay in order.
         starts: where each group adds in the first turn.
+        steps: how many bytes further it adds in the next.
         copies: what the second version computes.
         delayed: by what is added, what that was one turn before, two, and so on.
         sums: what has been added to one element.
