@@ -363,7 +363,7 @@ def _materialise(made: GeneratedPair) -> None:
 
 
 def _gather(made: GeneratedPair) -> None:
-    """Has innermost loops add to each element of a shadow once, so that LLVM makes vectors of them."""
+    """Has innermost loops add to each element of a shadow once, so that LLVM can vectorise them."""
     gather_additions(made.sweep)
 
 

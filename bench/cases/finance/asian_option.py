@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from bench.case import Case, Size
+from bench.cases.vectors import exponential
 
 
 @njit(error_model="numpy")
@@ -57,18 +58,6 @@ def hand(market, normals, strike, maturity):
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
-def _exponential(x):
-    """Of arithmetic alone, for vectors: eˣ = 2ⁿ eʳ with |r| < 0.35, eʳ by its series to 1e-13."""
-    x = min(max(x, -700.0), 700.0)
-    n = np.floor(x * 1.4426950408889634 + 0.5)
-    r = x - n * 0.6931471805599453
-    high = 1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r / 39916800)))
-    series = 1.0 + r * (1.0 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720 + r * high))))))
-    power = np.int64((np.int64(n) + 1023) << 52)
-    return series * power.view(np.float64)
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def hand_opt(market, normals, strike, maturity):
     """All exponentials of a path at once, of its walk, in vectors; the sums of tangents only where they count."""
     spot, rate, volatility = market[0], market[1], market[2]
@@ -84,7 +73,7 @@ def hand_opt(market, normals, strike, maturity):
             walk += row[s]
             walks[s] = walk
         for s in range(steps):
-            value = _exponential(drift * (s + 1) + volatility * root * walks[s])
+            value = exponential(drift * (s + 1) + volatility * root * walks[s])
             values[s] = value
             average += value
         average *= spot / steps

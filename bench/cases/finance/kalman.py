@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from bench.case import Case, Size
+from bench.cases.vectors import add_product
 
 
 @njit(error_model="numpy")
@@ -210,20 +211,6 @@ def _step_back(transition, across, gain, inverse):
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
-def _apply(matrix, x, out):
-    """Adds x @ matrix to out, four rows at a time."""
-    rows = x.size // 4 * 4
-    for i in range(0, rows, 4):
-        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-        r0, r1, r2, r3 = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
-        for j in range(out.size):
-            out[j] += x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j]
-    for i in range(rows, x.size):
-        for j in range(out.size):
-            out[j] += x[i] * matrix[i, j]
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _means_back(transition, observed, innovations, gains, scales, steady, sources, scale_bars, predicted_bars):
     """Cotangents of the means, and what each step adds to those of its gain and variance."""
     d = observed.size
@@ -264,7 +251,7 @@ def _steady_bars(matrix, sources, across, bar):
             for j in range(d):
                 total[i * d + j] += bar[i * d + j]
                 after[i * d + j] = sources[t, i] * across[j]
-        _apply(matrix, bar, after)
+        add_product(bar, matrix, after)
         bar[:] = after
     if reach < n:
         right = np.outer(np.sum(sources, axis=0), across).ravel() - bar

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from bench.case import Case, Size
+from bench.cases.vectors import add_product, exponential
 
 
 @njit(error_model="numpy")
@@ -92,28 +93,7 @@ def hand(inner, outer, bias, sequence, target):
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _sigmoid(x):
-    """Of arithmetic alone, for vectors: e⁻ˣ = 2ⁿ eʳ with |r| < 0.35, eʳ by its series to 1e-13."""
-    x = min(max(-x, -700.0), 700.0)
-    n = np.floor(x * 1.4426950408889634 + 0.5)
-    r = x - n * 0.6931471805599453
-    high = 1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r / 39916800)))
-    series = 1.0 + r * (1.0 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720 + r * high))))))
-    power = np.int64((np.int64(n) + 1023) << 52)
-    return 1.0 / (1.0 + series * power.view(np.float64))
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "contract"})
-def _add_product(x, matrix, out):
-    """Adds x @ matrix to out, four rows at a time."""
-    rows = x.size // 4 * 4
-    for i in range(0, rows, 4):
-        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-        r0, r1, r2, r3 = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
-        for j in range(out.size):
-            out[j] += x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j]
-    for i in range(rows, x.size):
-        for j in range(out.size):
-            out[j] += x[i] * matrix[i, j]
+    return 1.0 / (1.0 + exponential(-x))
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -125,7 +105,7 @@ def _forward(inner, bias, gates, hiddens, cells, curves):
         gate, cell, after, curve, hidden = gates[t], cells[t], cells[t + 1], curves[t], hiddens[t + 1]
         for i in range(4 * width):
             gate[i] += bias[i]
-        _add_product(hiddens[t], columns, gate)
+        add_product(hiddens[t], columns, gate)
         for i in range(2 * width, 3 * width):
             gate[i] *= 2.0
         for i in range(4 * width):
@@ -165,7 +145,7 @@ def hand_opt(inner, outer, bias, sequence, target):
             hidden_bar[i] = 0.0
         for i in range(4 * width):
             bias_bar[i] += gate[i]
-        _add_product(gate, inner, hidden_bar)
+        add_product(gate, inner, hidden_bar)
     return 0.5 * total, (np.dot(gates.T, hiddens[:n]), np.dot(gates.T, sequence), bias_bar)
 
 
