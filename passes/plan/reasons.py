@@ -10,7 +10,7 @@ Method  of a saved value that could be recomputed, the alternative is the minimu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
@@ -18,6 +18,7 @@ from irad.errors import PlanError
 from irad.ir.instructions import Load
 from irad.ir.text.printer import spelling
 from irad.ir.values import Value
+from irad.ir.worklist import reachable
 from irad.passes.augmented.tape import size_in_memory
 from irad.passes.plan.minimum_cut import Flow, minimum_cut
 from irad.passes.plan.rematerialisation import Rematerialisation, is_free
@@ -93,8 +94,18 @@ class Reasons(Mapping[Value, str]):
         spared = [v for v in self.saved if v is not value and v not in cut]
         cost = sum(self.choices[v].cost for v in instead) - sum(self.choices[v].cost for v in spared)
         if not instead:
-            return "recomputing it takes longer than loading it"
+            if self._effort(value, cut):
+                return "recomputing it takes longer than loading it"
+            return "what it is recomputed from is saved as well"  # a tie of nothing: it costs next to nothing
         return f"to recompute it, {_listed(instead)} would be saved in its place (cost {cost:g})"
+
+    def _effort(self, value: Value, cut: Container[Value]) -> float:
+        """Of computing a value from others that are saved."""
+
+        def parts(each: Value) -> list[Value]:
+            return [v for v in self.choices[each].operands or () if v in self.choices and v not in cut]
+
+        return sum(self.choices[each].effort for each in reachable([value], parts))
 
 
 def _price(value: Value, choice: PlanChoice) -> str:

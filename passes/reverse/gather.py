@@ -24,7 +24,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Instruction, Load, Metadata, Phi, Store
-from irad.ir.module import Block, MetadataNode
+from irad.ir.module import Block, MetadataNode, Module
 from irad.ir.values import Value, const_int
 from irad.passes.reverse.increments import Addition, Candidate, candidate_of
 from irad.passes.reverse.linear_places import LinearPlaces
@@ -105,6 +105,11 @@ class _Gathering:
         return self.found.state.iteration
 
     @property
+    def module(self) -> Module:
+        """Of the function."""
+        return self.sweep.augmented.program.module
+
+    @property
     def is_upwards(self) -> bool:
         """Whether the second version goes from the first iteration to the last."""
         return self.independence is not None
@@ -164,7 +169,7 @@ class _Gathering:
     # -------------------------------------------------------------------------------------------- the loop
 
     def _begin(self, build: Builder, guard: Block) -> Phi:
-        """Makes what is handed on from turn to turn; how many turns there were."""
+        """Makes what is handed on from turn to turn; returns how many there were."""
         turn = build.phi(types.I64, [(_ZERO, guard)])
         for group in self.groups:
             nothing = empty(group.example.load.type)
@@ -184,10 +189,9 @@ class _Gathering:
 
     def _copy_body(self, build: Builder, turn: Value, every: Value) -> None:
         """Copies the loop without the additions."""
-        module = self.sweep.function.module
-        if self.is_upwards and module is not None:
-            number = module.new_metadata_number()
-            module.metadata[number] = MetadataNode("!{}", distinct=True)
+        if self.is_upwards:
+            number = self.module.new_metadata_number()
+            self.module.metadata[number] = MetadataNode("!{}", distinct=True)
             self.access_group = f"!{number}"
         moved: set[Instruction] = set()
         for addition in self.found.additions:
@@ -261,10 +265,8 @@ class _Gathering:
             self._copy(build, inst)
         closing = build.br(loop)
         if self.is_upwards:
-            module = self.sweep.function.module
-            assert module is not None
             mark = f'!{{!"llvm.loop.parallel_accesses", {self.access_group}}}'
-            closing.metadata["llvm.loop"] = module.loop_mark(mark)
+            closing.metadata["llvm.loop"] = self.module.loop_mark(mark)
         turn.add_incoming(following, latch)
         for group, phi in self.sums.items():
             phi.add_incoming(totals[group], latch)

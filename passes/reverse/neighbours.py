@@ -21,7 +21,7 @@ from irad.ir.values import Value
 from irad.passes.reverse.increments import Addition, Candidate, Place, may_touch
 from irad.passes.reverse.sweep import Sweep
 
-MOST_APART: Final = 8
+_MOST_APART: Final = 8
 """How many strides lie between neighbours at most."""
 _MOST_CHECKS: Final = 48
 
@@ -104,7 +104,7 @@ def _belongs(addition: Addition, group: Neighbours, stride: object) -> bool:
     if not isinstance(stride, int) or abs(stride) < place.size:
         return distance == 0
     numbers = [*group.numbers.values(), distance // stride]
-    return distance % stride == 0 and max(numbers) - min(numbers) <= MOST_APART
+    return distance % stride == 0 and max(numbers) - min(numbers) <= _MOST_APART
 
 
 def independent(sweep: Sweep, found: Candidate, groups: Sequence[Neighbours]) -> Independence | None:

@@ -116,7 +116,7 @@ class Strides:
         first = dict[Value, Value]()
         for test in dict.fromkeys(test for test, _ in self.usual.values()):
             one, other = (self.emit(build, each, const_int(I64, 0), first) for each in test.operands)
-            moving, fixed, step = (one, other, self.of(test.operands[0]))
+            moving, fixed, step = one, other, self.of(test.operands[0])
             if step == 0:
                 moving, fixed, step = other, one, self.of(test.operands[1])
             yield build.sub(fixed, moving) if step == 1 else build.sub(moving, fixed)

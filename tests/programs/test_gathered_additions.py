@@ -204,6 +204,29 @@ def test_rows_of_unknown_length():
         agrees(pairs, _RANDOM.standard_normal((150, columns)), _RANDOM.standard_normal(150))
 
 
+def test_rows_that_all_lie_at_one_place():
+    """The stride of the rows is zero, which only the run knows."""
+    row, charge = _RANDOM.standard_normal(2), _RANDOM.standard_normal(60)
+    points = np.lib.stride_tricks.as_strided(row, (60, 2), (0, 8))
+    shadows = []
+    for options in (None, irad.Options(plan="save_all")):
+        shadow = np.zeros(2)
+        rows = np.lib.stride_tricks.as_strided(shadow, (60, 2), (0, 8))
+        irad.autodiff(irad.Reverse, weighted_rows, irad.Duplicated(points, rows), irad.Const(charge), options=options)
+        shadows.append(shadow)
+    assert np.abs(shadows[1]).min() > 0.0
+    np.testing.assert_allclose(shadows[0], shadows[1], rtol=1e-12)
+
+
+@njit(error_model="numpy")
+def weighted_rows(positions, charge):
+    """Two numbers of each row, and its charge."""
+    total = 0.0
+    for j in range(positions.shape[0]):
+        total += charge[j] * positions[j, 0] ** 2 * positions[j, 1]
+    return total
+
+
 def test_single_precision_and_records():
     x = _RANDOM.standard_normal(300).astype(np.float32)
     found = irad.grad(stencil)(x, np.float32(0.5))

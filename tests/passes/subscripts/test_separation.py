@@ -269,7 +269,9 @@ outer:
   %narrow.next = add i8 %narrow, 1
   %row = mul i64 %j, %d
   %first = icmp {test}
-  br i1 %first, label %join, label %before
+  br i1 %first, label %{early}, label %before
+alone:
+  br label %join
 before:
   br label %columns
 columns:
@@ -281,7 +283,7 @@ columns:
   %full = icmp eq i64 %k.next, %j
   br i1 %full, label %join, label %columns
 join:
-  %again = phi i64 [ {constant}, %outer ], [ %row, %columns ]
+  %again = phi i64 [ {constant}, %{last} ], [ %row, %columns ]
   %to = add i64 %again, %j
   %q = getelementptr double, ptr %a, i64 %to
   store double 1.0, ptr %q
@@ -308,7 +310,11 @@ end:
 )
 def test_a_constant_in_place_of_what_a_branch_has_found_out(test: str, constant: str, expected: bool):
     """Left of the diagonal elements are read, of which each is stored once."""
-    function, _, separation = separation_of(FACTOR.format(test=test, constant=constant))
-    load, store = value(function, "x"), next(i for i in function.instructions() if isinstance(i, Store))
-    assert isinstance(load, Load)
-    assert separation.is_apart_later(load, store) is expected
+    for early, last in (("join", "outer"), ("alone", "alone")):
+        text = FACTOR.format(test=test, constant=constant, early=early, last=last)
+        function, _, separation = separation_of(
+            text if early == "alone" else text.replace("alone:\n  br label %join\n", "")
+        )
+        load, store = value(function, "x"), next(i for i in function.instructions() if isinstance(i, Store))
+        assert isinstance(load, Load)
+        assert separation.is_apart_later(load, store) is expected
