@@ -185,6 +185,8 @@ def test_capacities_of_very_different_size():
 def test_capacity_that_is_none(capacity: float):
     with pytest.raises(InternalError):
         Flow[str]().add_node("a", capacity)
+    with pytest.raises(InternalError):
+        Flow[str]().add_node("a", 1.0, capacity)
 
 
 def test_unknown_node():
