@@ -166,3 +166,16 @@ def test_neighbours_across_a_periodic_border():
 
 def test_choices_by_an_order_are_no_single_exceptions():
     assert not [b for b in periodic(eq="slt").blocks if str(b.name).endswith("gathering")]
+
+
+def test_loops_that_use_arrays_on_the_stack_are_left_alone():
+    """Their shadows are read and cleared where they are added to, through addresses that are no whole slots."""
+    text = LOOP.format(second=NEIGHBOUR, offset=8, summand="%sum")
+    text = text.replace("entry:\n", "entry:\n  %pair = alloca [2 x double]\n")
+    part = """%odd = and i64 %i, 1
+  %element = getelementptr double, ptr %pair, i64 %odd
+  store double %a, ptr %element
+  %kept = load double, ptr %pair
+  %ab = fmul double %kept, %b"""
+    (made,) = generated(text.replace("%ab = fmul double %a, %b", part), "scssc")
+    assert not [b for b in made.pair[REVERSE].blocks if str(b.name).endswith("gathering")]
