@@ -1,4 +1,4 @@
-"""What the best adjoints share: functions of which LLVM makes vectors."""
+"""What the best adjoints share: functions that LLVM vectorises, and what makes others so."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def add_product(x, matrix, out):
     for i in range(rows, x.size):
         for j in range(out.size):
             out[j] += x[i] * matrix[i, j]
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
+def fill_border(field):
+    """Puts what lies beyond the edges of a periodic square into its border, so that neighbours need no cases."""
+    n = field.shape[0] - 2
+    for i in range(1, n + 1):
+        field[i, 0], field[i, n + 1] = field[i, n], field[i, 1]
+    for j in range(n + 2):
+        field[0, j], field[n + 1, j] = field[n, j], field[1, j]

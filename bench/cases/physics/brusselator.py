@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from bench.case import Case, Size
+from bench.cases.vectors import fill_border
 
 
 @njit(error_model="numpy")
@@ -71,16 +72,6 @@ def hand(u0, v0, a, b, diffusion, step, steps):
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
-def _wrap(field):
-    """Puts what lies beyond the edges into the border."""
-    n = field.shape[0] - 2
-    for i in range(1, n + 1):
-        field[i, 0], field[i, n + 1] = field[i, n], field[i, 1]
-    for j in range(n + 2):
-        field[0, j], field[n + 1, j] = field[n, j], field[1, j]
-
-
-@njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _around(flat, wide):
     """North, west, middle, east and south of all cells from the first to the last, in one vector each."""
     return flat[1:], flat[wide:], flat[wide + 1 :], flat[wide + 2 :], flat[2 * wide + 1 :]
@@ -121,8 +112,8 @@ def hand_opt(u0, v0, a, b, diffusion, step, steps):
     flat, bars_flat = fields.reshape(steps + 1, 2, wide * wide), bars.reshape(2, 2, wide * wide)
     rate = step * diffusion
     for s in range(steps):
-        _wrap(fields[s, 0])
-        _wrap(fields[s, 1])
+        fill_border(fields[s, 0])
+        fill_border(fields[s, 1])
         _react(flat[s, 0], flat[s, 1], flat[s + 1, 0], flat[s + 1, 1], wide, a, b, step, rate)
     total = 0.0
     for k in range(2):
@@ -132,8 +123,8 @@ def hand_opt(u0, v0, a, b, diffusion, step, steps):
                 bars[0, k, i, j] = 2.0 * fields[steps, k, i, j]
     now = 0
     for s in range(steps - 1, -1, -1):
-        _wrap(bars[now, 0])
-        _wrap(bars[now, 1])
+        fill_border(bars[now, 0])
+        fill_border(bars[now, 1])
         p, q, p_new, q_new = bars_flat[now, 0], bars_flat[now, 1], bars_flat[1 - now, 0], bars_flat[1 - now, 1]
         _react_back(flat[s, 0], flat[s, 1], p, q, p_new, q_new, wide, b, step, rate)
         now = 1 - now

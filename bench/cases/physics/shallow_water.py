@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from bench.case import Case, Size
+from bench.cases.vectors import fill_border
 
 GRAVITY = 9.81
 
@@ -99,13 +100,8 @@ def hand(surface, target, ratio, steps):
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _wrap(fields):
     """Puts what lies beyond the edges into the border of each field."""
-    n = fields.shape[1] - 2
     for k in range(fields.shape[0]):
-        field = fields[k]
-        for i in range(1, n + 1):
-            field[i, 0], field[i, n + 1] = field[i, n], field[i, 1]
-        for j in range(n + 2):
-            field[0, j], field[n + 1, j] = field[n, j], field[1, j]
+        fill_border(fields[k])
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
