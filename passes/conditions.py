@@ -66,6 +66,12 @@ def may_gather(made: GeneratedPair) -> bool:
     return is_reverse(made) and is_plain and not made.unit.everything
 
 
+def may_jam(made: GeneratedPair) -> bool:
+    """Whether iterations of the forward sweep may run side by side."""
+    request = made.program.request
+    return is_reverse(made) and not (request.watches or request.is_primal or made.unit.everything)
+
+
 def is_watched(made: GeneratedPair) -> bool:
     """Whether debug mode looks at each operation."""
     return made.program.request.watches

@@ -36,6 +36,7 @@ from irad.passes.analysis.summary import summarise
 from irad.passes.augmented.allocation_failure import check_allocations, check_stack
 from irad.passes.augmented.deferred_frees import defer_frees
 from irad.passes.augmented.shadows import build_augmented
+from irad.passes.augmented.unroll_and_jam import unroll_and_jam
 from irad.passes.forward.generate import build_tangent
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
@@ -404,6 +405,13 @@ def _close_frame(made: GeneratedPair) -> None:
     made.pair.frame_size.initializer = const_int(I64, size)
 
 
+def _unroll_and_jam(made: GeneratedPair) -> None:
+    """Runs iterations of the forward sweep side by side where one alone would wait for its sums."""
+    separation = _separation(made.unit)
+    if separation is not None:
+        unroll_and_jam(made.augmented, separation)
+
+
 # --- the derivative ---------------------------------------------------------------------------------------------------
 
 
@@ -489,6 +497,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("instrument.watch", PassStage.PAIR, _watch, applies=conditions.is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", PassStage.PAIR, _close_frame),
+    Pass("augmented.unroll_and_jam", PassStage.PAIR, _unroll_and_jam, applies=conditions.may_jam, changes=True),
     Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=conditions.is_entry),
     Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=conditions.has_parallel_loops, changes=True),
     Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=conditions.has_parallel_loops, changes=True),

@@ -252,6 +252,11 @@ class Store(Instruction):
     ordering: str | None = None
     syncscope: str | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is neither volatile nor atomic."""
+        return not self.volatile and self.ordering is None
+
 
 @dataclass(eq=False, slots=True)
 class GetElementPtr(Instruction):

@@ -171,8 +171,7 @@ def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
         return False
     match inst:
         case Load(operands=[pointer]) | Store(operands=[_, pointer]):
-            is_plain = not inst.volatile and inst.ordering is None
-            return is_plain and _is_counted(pointer, loop) and not mod_ref.of(inst).writes & ~lost
+            return inst.is_plain and _is_counted(pointer, loop) and not mod_ref.of(inst).writes & ~lost
         case CallSite(callee=callee):
             return _is_elementary(callee, mod_ref.registry)
         case Binary(opcode=opcode, operands=[_, divisor]) if opcode in _DIVISIONS:

@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from irad.ir import types
-from irad.ir.instructions import Instruction, Load, Store
+from irad.ir.instructions import Instruction, Load, Store, accessed
 from irad.ir.loops import Loop
 from irad.ir.module import Block
+from irad.ir.values import Value
 from irad.ir.worklist import reachable
 from irad.passes.prepare.dimensions import Dimension
 from irad.passes.subscripts.forms import Count, Excess, Form, Forms
@@ -89,9 +90,15 @@ class Separation:
         shared = tuple(each for each in self._around(load) if each.contains(loop) and each is not loop)
         return both is not None and self._is_apart(*both, load, store, _Case(shared))
 
-    def _comparable(self, load: Load, store: Store) -> tuple[Form, Form] | None:
+    def is_apart_across(self, loop: Loop, earlier: Instruction, later: Instruction) -> bool:
+        """Whether of two accesses in a loop one touches nothing that the other touched in an earlier iteration."""
+        both = self._comparable(earlier, later)
+        shared = tuple(each for each in self._around(earlier) if each.contains(loop) and each is not loop)
+        return both is not None and self._is_apart(*both, earlier, later, _Case(shared, loop))
+
+    def _comparable(self, first: Instruction, second: Instruction) -> tuple[Form, Form] | None:
         """The forms of both addresses if they have the same root, and the same marked dimensions."""
-        read, written = self.forms.address(load.operands[0]), self.forms.address(store.operands[1])
+        read, written = (self.forms.address(_pointer(inst)) for inst in (first, second))
         if read is None or written is None or read.root is not written.root:
             return None
         marks = [_marks(each.offset) for each in (read, written)]
@@ -133,7 +140,7 @@ class Separation:
             self._within[start, header] = frozenset(found)
         return end is not header and end in self._within[start, header]
 
-    def _is_apart(self, read: Form, written: Form, load: Load, store: Store, case: _Case) -> bool:
+    def _is_apart(self, read: Form, written: Form, first: Instruction, second: Instruction, case: _Case) -> bool:
         at = _Instances(self.forms, case)
         marks = {
             atom for form in (read, written) for term in form.offset for atom in term if isinstance(atom, Dimension)
@@ -145,12 +152,22 @@ class Separation:
         for term, coefficient in difference.items():
             axis = axes.setdefault(tuple(filter(_is_mark, term)), {})
             axis[tuple(atom for atom in term if not _is_mark(atom))] = coefficient
-        size = max(types.size_of(load.type), types.size_of(store.operands[0].type))
+        size = max(_size(first), _size(second))
         return any(
             at.is_at_least(scaled(axis, sign), 1 if product else size)
             for product, axis in axes.items()
             for sign in (1, -1)
         )
+
+
+def _pointer(access: Instruction) -> Value:
+    pointer = accessed(access)
+    assert pointer is not None
+    return pointer
+
+
+def _size(access: Instruction) -> int:
+    return types.size_of(access.operands[0].type if isinstance(access, Store) else access.type)
 
 
 def _is_mark(atom: object) -> bool:
