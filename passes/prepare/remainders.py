@@ -171,23 +171,36 @@ class _Counts:
         )
 
     def _is_positive(self, value: Value, loop: Loop) -> bool:
-        """Whether a branch before a loop has found that a value is positive."""
+        """Whether branches before a loop have found that a value is positive."""
         block: Block | None = loop.preheader
-        while block is not None:
+        is_not_zero = is_not_negative = False
+        while block is not None and not (is_not_zero and is_not_negative):
             before = self.cfg.predecessors[block]
             if len(before) == 1 and isinstance(before[0].terminator, CondBr):
                 branch = before[0].terminator
-                if branch.targets[0] is not branch.targets[1] and _says_positive(branch, value, block):
-                    return True
+                if branch.targets[0] is not branch.targets[1]:
+                    least = _least(branch, value, block)
+                    is_not_zero |= least == 1 or _says_other_than_zero(branch, value, block)
+                    is_not_negative |= least is not None
             block = self.dominators.immediate[block]
-        return False
+        return is_not_zero and is_not_negative
 
 
-def _says_positive(branch: CondBr, value: Value, target: Block) -> bool:
+def _least(branch: CondBr, value: Value, target: Block) -> int | None:
+    """0 or 1 where a branch says that a value is at least that."""
     match branch.operands[0], branch.targets[0] is target:
-        case ICmp(predicate="slt", operands=[compared, ConstantInt() as bound]), False:
-            return compared is value and signed(bound) >= 1
-        case ICmp(predicate="sgt", operands=[compared, ConstantInt() as bound]), True:
-            return compared is value and signed(bound) >= 0
+        case ICmp(predicate="slt", operands=[compared, ConstantInt() as bound]), False if compared is value:
+            least = signed(bound)
+        case ICmp(predicate="sgt", operands=[compared, ConstantInt() as bound]), True if compared is value:
+            least = signed(bound) + 1
+        case _:
+            return None
+    return min(least, 1) if least >= 0 else None
+
+
+def _says_other_than_zero(branch: CondBr, value: Value, target: Block) -> bool:
+    match branch.operands[0], branch.targets[0] is target:
+        case ICmp(predicate="eq" | "ne" as predicate, operands=[compared, ConstantInt(value=0)]), is_true:
+            return compared is value and is_true == (predicate == "ne")
         case _:
             return False

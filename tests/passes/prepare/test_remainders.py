@@ -24,7 +24,10 @@ LOOP = """
 define void @f(ptr %out, i64 %n, i64 %m, i1 %early) {
 entry:
   %none = GUARD
-  br i1 %none, label %done, label %before
+  br i1 %none, label %done, label %some
+some:
+  %fewer = SECOND
+  br i1 %fewer, label %done, label %before
 before:
   br label %loop
 loop:
@@ -51,12 +54,13 @@ def rewritten(
     dividend: str = BEFORE,
     remainder: str = FLOORED,
     guard: str = "icmp slt i64 %n, 1",
+    second: str = "icmp eq i64 %m, 7",
     start: str = "0",
     step: str = "1",
     ends: str = "icmp eq i64 %next, %n",
 ) -> str | None:
     """The text of a module that was rewritten; None if it was not."""
-    text = LOOP.replace("GUARD", guard).replace("START", start).replace("STEP", step).replace("ENDS", ends)
+    text = LOOP.replace("GUARD", guard).replace("SECOND", second).replace("START", start).replace("STEP", step).replace("ENDS", ends)
     module = parse_module(canonical(text.replace("DIVIDEND", dividend).replace("REMAINDER", remainder)))
     changed = choose_remainders(module)
     text = print_module(module)
@@ -128,6 +132,23 @@ def test_all_else_stays(changed: dict[str, str]):
 @pytest.mark.parametrize("guard", ["icmp slt i64 %n, 1", "icmp slt i64 %n, 5"])
 def test_loops_that_end_in_other_ways(ends: str, guard: str):
     assert rewritten(ends=ends, guard=guard) is not None
+
+
+@pytest.mark.parametrize(
+    ("guard", "second", "is_positive"),
+    [
+        ("icmp slt i64 %n, 0", "icmp eq i64 %n, 0", True),  # the check of a shape, and that of a loop
+        ("icmp eq i64 %n, 0", "icmp slt i64 %n, 0", True),
+        ("icmp slt i64 %n, 0", "icmp ne i64 %n, 0", False),
+        ("icmp slt i64 %n, 0", "icmp eq i64 %n, 1", False),
+        ("icmp slt i64 %n, 0", "icmp eq i64 %m, 0", False),
+        ("icmp slt i64 %m, 0", "icmp eq i64 %n, 0", False),
+        ("icmp slt i64 %n, -1", "icmp eq i64 %n, 0", False),
+        ("icmp sge i64 %n, 0", "icmp eq i64 %n, 0", False),
+    ],
+)
+def test_two_checks_of_the_divisor(guard: str, second: str, is_positive: bool):
+    assert (rewritten(guard=guard, second=second) is not None) == is_positive
 
 
 def test_a_divisor_that_is_known_is_left_to_llvm():
