@@ -5,7 +5,7 @@ Output  the same function, with a second version of such loops (`increments` say
 Method  the last iteration that adds to an element adds all; what those before it add is handed on. What all add to one
         element is a sum. Where iterations are independent (`neighbours`) they run upwards, and LLVM is told. A check in
         front of the loop chooses the version. If the first iteration to run accesses other places than the rest,
-        as at a periodic border, it runs as it was, and the check comes after it.
+        as at a periodic border, it runs as it was, and the check comes after it; so does the last one, behind them.
 Limit   sums are reordered, so not with `strict`.
 
     for i: a = f(i); x_bar[i] += a; x_bar[i + 1] -= a
@@ -25,7 +25,7 @@ from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Instruction, Load, Metadata, Phi, Store
 from irad.ir.module import Block, MetadataNode, Module
-from irad.ir.values import Value, const_int
+from irad.ir.values import ConstantInt, Value, const_int
 from irad.passes.reverse.increments import Addition, Candidate, candidate_of
 from irad.passes.reverse.linear_places import LinearPlaces
 from irad.passes.reverse.neighbours import Independence, Neighbours, checks_of, independent, neighbours_of
@@ -89,14 +89,19 @@ class _Gathering:
         self._enter_by(guard)
         build = Builder(guard)
         every = build.load(types.I64, self.counter)
-        build.cond_br(self._check(build, every), loop, self.found.body)
+        exceptions = list(self.found.strides.exceptions(build))
+        lowest = self._lowest(build, exceptions)
+        span = build.sub(every, lowest)
+        conditions = [*self._check(build, every, lowest, span), *self._avoid(build, exceptions, every)]
+        build.cond_br(reduce(build.and_, conditions), loop, self.found.body)
         build = Builder(loop)
         turn = self._begin(build, guard)
-        self._copy_body(build, turn, every)
+        self._copy_body(build, turn, build.add(lowest, turn) if self.is_upwards else build.sub(every, turn))
         totals = {each: self._add(build, each, turn) for each in self.groups}
-        self._close(build, turn, every, end, totals)
+        self._close(build, turn, span, end, totals)
         build = Builder(end)
-        self._finish(build, every, totals)
+        self._finish(build, span, totals)
+        self._go_on(build, lowest)
         self._join(end)
 
     @property
@@ -127,33 +132,37 @@ class _Gathering:
                 end = block.instructions[-1]
                 end.targets = [guard if target is body else target for target in end.targets]
 
-    def _check(self, build: Builder, every: Value) -> Value:
+    def _check(self, build: Builder, every: Value, lowest: Value, span: Value) -> Iterator[Value]:
         """Whether there are enough iterations, and what has to be apart is; finds where the groups start."""
-        places = LinearPlaces(self.found, build, every)
+        places = LinearPlaces(self.found, build, lowest, span)
         for each in self.groups:
             places.add(each.root)
             self.steps[each] = places.steps[each.root]
             ahead: Value = const_int(types.I64, each.first if self.is_upwards else each.first + each.spread)
-            ahead = ahead if self.is_upwards else build.add(every, ahead)
+            ahead = ahead if self.is_upwards else build.add(span, ahead)
             start = build.byte_offset(places.roots[each.root], each.offset, ("inbounds",))
             is_sum = self._is_sum(each)
             self.starts[each] = start if is_sum else build.byte_offset(start, build.mul(ahead, self.steps[each]))
         fewest = max(_FEWEST, *(each.spread + 1 for each in self.groups)) - 1
-        conditions = [build.icmp("uge", every, const_int(types.I64, fewest))]
+        yield build.icmp("uge", every, build.add(lowest, const_int(types.I64, fewest)))
         if self.independence is None:
-            conditions += places.apart(checks_of(self.found, self.groups))
+            yield from places.apart(checks_of(self.found, self.groups))
         else:
-            conditions += places.apart(self.independence.checks)
-            conditions += [places.goes_on_by(root, least) for root, least in self.independence.least_steps.items()]
-        conditions += self._avoid_exceptions(build, every)
-        return reduce(build.and_, conditions)
+            yield from places.apart(self.independence.checks)
+            for root, least in self.independence.least_steps.items():
+                yield places.goes_on_by(root, least)
 
-    def _avoid_exceptions(self, build: Builder, every: Value) -> Iterator[Value]:
-        """Whether no iteration is an exception; if the first to run is one, there is a second look after it."""
-        exceptions = list(self.found.strides.exceptions(build))
+    def _lowest(self, build: Builder, exceptions: Sequence[Value]) -> Value:
+        """The lowest iteration that is no exception at the end."""
+        are_lowest = [build.icmp("eq", each, _ZERO) for each in exceptions]
+        return build.zext(reduce(build.or_, are_lowest), types.I64) if are_lowest else _ZERO
+
+    def _avoid(self, build: Builder, exceptions: Sequence[Value], every: Value) -> Iterator[Value]:
+        """Whether none but the lowest iteration is an exception; if the first to run is one, there is a second look."""
         if not exceptions:
             return
-        yield from (build.icmp("ugt", each, every) for each in exceptions)
+        for each in exceptions:
+            yield build.or_(build.icmp("ugt", each, every), build.icmp("eq", each, _ZERO))
         is_first = reduce(build.or_, (build.icmp("eq", each, every) for each in exceptions))
         again = Builder.at_start(self.sweep.allocas).alloca(types.I1)
         build.store(is_first, again)
@@ -187,7 +196,7 @@ class _Gathering:
         behind = group.numbers[addition] - group.first
         return behind if self.is_upwards else group.spread - behind
 
-    def _copy_body(self, build: Builder, turn: Value, every: Value) -> None:
+    def _copy_body(self, build: Builder, turn: Value, iteration: Value) -> None:
         """Copies the loop without the additions."""
         if self.is_upwards:
             number = self.module.new_metadata_number()
@@ -196,7 +205,7 @@ class _Gathering:
         moved: set[Instruction] = set()
         for addition in self.found.additions:
             moved |= {addition.load, addition.store, *addition.load.users}
-        build.store(turn if self.is_upwards else build.sub(every, turn), self.counter)
+        build.store(iteration, self.counter)
         usual = self.found.strides.usual
         for inst in self.found.body.instructions[:-1]:
             if inst in usual:
@@ -255,14 +264,13 @@ class _Gathering:
             return earlier[lag - 1]
         return build.select(build.icmp("uge", turn, const_int(types.I64, lag)), amount, empty(amount.type))
 
-    def _close(self, build: Builder, turn: Phi, every: Value, end: Block, totals: dict[Neighbours, Value]) -> None:
+    def _close(self, build: Builder, turn: Phi, span: Value, end: Block, totals: dict[Neighbours, Value]) -> None:
         """Ends the loop, and hands on."""
         loop, latch = build.block, self._block("gathering.back")
         following = build.add(turn, _ONE, ("nuw", "nsw"))
-        build.cond_br(build.icmp("eq", turn, every), end, latch)
+        build.cond_br(build.icmp("eq", turn, span), end, latch)
         build = Builder(latch)
-        for inst in (inst for each in self.found.back for inst in each.instructions[:-1]):
-            self._copy(build, inst)
+        self._copy_back(build)
         closing = build.br(loop)
         if self.is_upwards:
             mark = f'!{{!"llvm.loop.parallel_accesses", {self.access_group}}}'
@@ -274,18 +282,34 @@ class _Gathering:
             for phi, value in zip(phis, [self.copies.get(amount, amount), *phis], strict=False):
                 phi.add_incoming(value, latch)
 
+    def _copy_back(self, build: Builder) -> None:
+        """Copies what lies between one iteration and the next."""
+        for inst in (inst for each in self.found.back for inst in each.instructions[:-1]):
+            self._copy(build, inst)
+
     # -------------------------------------------------------------------------------------------- behind the loop
 
-    def _finish(self, build: Builder, every: Value, totals: dict[Neighbours, Value]) -> None:
+    def _finish(self, build: Builder, span: Value, totals: dict[Neighbours, Value]) -> None:
         """Adds what has been handed on to the end."""
         for group in self.groups:
             if group in self.sums:
                 self._store_sum(build, group, totals[group])
             for missing in range(1, group.spread + 1):
-                turn = build.add(every, const_int(types.I64, missing))
-                self._update(build, group, self._pointer(build, group, turn), every, missing)
+                turn = build.add(span, const_int(types.I64, missing))
+                self._update(build, group, self._pointer(build, group, turn), span, missing)
         build.store(_ZERO, self.counter)
-        build.br(self.found.after)
+
+    def _go_on(self, build: Builder, lowest: Value) -> None:
+        """Leaves the loop, or has it run the lowest iteration as it was."""
+        if isinstance(lowest, ConstantInt) and not lowest.value:
+            build.br(self.found.after)
+            return
+        rest = self._block("lowest")
+        build.cond_br(build.icmp("eq", lowest, _ZERO), self.found.after, rest)
+        build = Builder(rest)
+        self._copy_back(build)
+        build.store(_ZERO, self.counter)
+        build.br(self.found.body)
 
     def _store_sum(self, build: Builder, group: Neighbours, total: Value) -> None:
         addition, pointer = group.example, self.starts[group]

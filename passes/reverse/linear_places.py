@@ -26,14 +26,16 @@ class LinearPlaces:
     Attributes:
         found: the loop.
         build: in front of it.
-        every: the number of its last iteration.
-        roots: addresses in iteration 0.
+        lowest: the first iteration that counts.
+        span: how many there are after it.
+        roots: addresses in that iteration.
         steps: their strides in bytes.
     """
 
     found: Candidate
     build: Builder
-    every: Value
+    lowest: Value
+    span: Value
     roots: dict[Value, Value] = field(default_factory=dict)
     steps: dict[Value, Value] = field(default_factory=dict)
     _first: dict[Value, Value] = field(default_factory=dict)
@@ -46,9 +48,9 @@ class LinearPlaces:
             return
         strides, build = self.found.strides, self.build
         stride = strides.of(root)
-        self.roots[root] = strides.emit(build, root, _ZERO, self._first)
+        self.roots[root] = strides.emit(build, root, self.lowest, self._first)
         if stride == LINEAR:
-            after = strides.emit(build, root, _ONE, self._second)
+            after = strides.emit(build, root, build.add(self.lowest, _ONE), self._second)
             self.steps[root] = build.sub(_number(build, after), _number(build, self.roots[root]))
         else:
             assert isinstance(stride, int)
@@ -77,7 +79,7 @@ class LinearPlaces:
             self.add(place.root)
             build = self.build
             start = build.add(_number(build, self.roots[place.root]), const_int(types.I64, place.offset))
-            end = build.add(start, build.mul(self.every, self.steps[place.root]))
+            end = build.add(start, build.mul(self.span, self.steps[place.root]))
             is_up = build.icmp("ule", start, end)
             low, high = build.select(is_up, start, end), build.select(is_up, end, start)
             self._spans[place] = low, build.add(high, const_int(types.I64, place.size))

@@ -296,6 +296,29 @@ def ring_with_place(x, y):
 
 
 @njit(error_model="numpy")
+def ring_to_the_left(x, y):
+    """The neighbour of the first is the last; what is stored is read beside it, and the last is returned."""
+    n = x.size
+    new, last = np.zeros(n), 0.0
+    for i in range(n):
+        before = n - 1 if i == 0 else i - 1
+        last = x[before] * x[i] + y[before] ** 2
+        new[i] = last * y[i]
+    return (new * new).sum() + 3.0 * last
+
+
+@njit(error_model="numpy")
+def ring_with_a_state(x, y):
+    """What is handed on from one iteration to the next keeps them in order."""
+    n = x.size
+    state = total = 0.0
+    for i in range(n):
+        state = 0.5 * state + x[(i - 1) % n] * x[(i + 1) % n] * y[i]
+        total += math.sin(state)
+    return total
+
+
+@njit(error_model="numpy")
 def torus(x, ratio):
     new = np.empty_like(x)
     n, m = x.shape
@@ -308,7 +331,8 @@ def torus(x, ratio):
 
 def test_periodic_borders():
     for size in (1, 2, 3, 9, 10, 11, 12, 60):
-        agrees(ring, *(0.5 * _RANDOM.standard_normal((2, size))))
+        for function in (ring, ring_to_the_left, ring_with_a_state):
+            agrees(function, *(0.5 * _RANDOM.standard_normal((2, size))))
         agrees(torus, 0.5 * _RANDOM.standard_normal((3, size)), 0.2)
     for size in (12, 21, 22, 60):
         agrees(ring_with_place, *_RANDOM.standard_normal((2, size)))

@@ -60,7 +60,13 @@ def rewritten(
     ends: str = "icmp eq i64 %next, %n",
 ) -> str | None:
     """The text of a module that was rewritten; None if it was not."""
-    text = LOOP.replace("GUARD", guard).replace("SECOND", second).replace("START", start).replace("STEP", step).replace("ENDS", ends)
+    text = (
+        LOOP.replace("GUARD", guard)
+        .replace("SECOND", second)
+        .replace("START", start)
+        .replace("STEP", step)
+        .replace("ENDS", ends)
+    )
     module = parse_module(canonical(text.replace("DIVIDEND", dividend).replace("REMAINDER", remainder)))
     changed = choose_remainders(module)
     text = print_module(module)

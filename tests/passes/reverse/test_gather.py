@@ -164,6 +164,18 @@ def test_neighbours_across_a_periodic_border():
     assert any(guard in b.terminator.targets for b in found.blocks if "back" in str(b.name) or "to" in str(b.name))
 
 
+def test_neighbours_across_both_borders():
+    """The lowest iteration runs as it was, behind the others."""
+    first = "%at.start = icmp eq i64 %i, 0\n  %before = add i64 %i, -1\n  %last = add i64 %n, -1\n"
+    chosen = "%other = select i1 %at.start, i64 %last, i64 %before\n"
+    beside = f"{first}  {chosen}  %o = getelementptr double, ptr %x, i64 %other\n  %c = load double, ptr %o\n"
+    found = periodic(**{"%ab = fmul": f"{beside}  %bc = fmul double %b, %c\n  %ab = fmul", "%a, %b": "%a, %bc"})
+    assert additions(found, ".gathering") == 1
+    assert is_parallel(found)
+    (lowest,) = (b for b in found.blocks if str(b.name).endswith("lowest"))
+    assert str(lowest.successors[0].name) == "loop.adjoint"
+
+
 def test_choices_by_an_order_are_no_single_exceptions():
     assert not [b for b in periodic(eq="slt").blocks if str(b.name).endswith("gathering")]
 
