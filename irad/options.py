@@ -26,7 +26,8 @@ class Options:
     Attributes:
         plan: ``"default"`` chooses per value between saving and recomputing; ``"save_all"`` saves every needed value,
             which is slow and simple: the oracle for the other.
-        strict: keep the order of every sum of the adjoint; otherwise sums may be reordered so that they vectorise.
+        strict: keep the order of every sum of the adjoint, and divide cotangents; otherwise sums may be reordered so
+            that they vectorise, and cotangents are multiplied by the reciprocal.
         verify: check the module after every pass, and that both sweeps of a derivative decide alike.
         debug: the derivative watches for NaNs, infinities and ties while it runs, and reports where they began.
         max_tape_bytes: a call whose tape would be larger raises `TapeLimitError`; None means no limit.

@@ -53,9 +53,18 @@ def product_or_zero(build: Builder, derivative: Value, factor: Value) -> Value:
     return build.select(is_zero, nothing, build.fmul(derivative, factor))
 
 
-def divided(build: Builder, derivative: Value, divisor: Value, *, zero_wins: bool) -> Value:
-    """Derivative over divisor, with strong zero. Where zero wins: one over infinity is zero."""
-    quotient = build.fdiv(derivative, divisor)
+def divided(
+    build: Builder, derivative: Value, divisor: Value, *, zero_wins: bool, by_reciprocal: bool = False
+) -> Value:
+    """Derivative over divisor, with strong zero. Where zero wins: one over infinity is zero.
+
+    With ``by_reciprocal`` a number is multiplied by the reciprocal, which all divisions by the same share, and for which
+    none has to wait until the derivative is known: it may differ in the last place.
+    """
+    if by_reciprocal and isinstance(divisor.type, FloatType):
+        quotient = build.fmul(derivative, build.fdiv(const_float(divisor.type, 1.0), divisor))
+    else:
+        quotient = build.fdiv(derivative, divisor)
     if zero_wins:
         is_zero = build.and_(_is_infinite(build, divisor), build.fcmp("oeq", derivative, derivative))
         quotient = build.select(is_zero, zero_of(derivative.type), quotient)

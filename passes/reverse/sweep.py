@@ -283,6 +283,12 @@ class Sweep:
         return () if self.augmented.program.request.strict else ("reassoc",)
 
     @property
+    def shares_reciprocals(self) -> bool:
+        """Whether divisions of cotangents may be products with a reciprocal."""
+        request = self.augmented.program.request
+        return not (request.strict or request.watches or self.augmented.unit.everything)
+
+    @property
     def zero_wins(self) -> bool:
         """Whether a zero partial derivative makes zero of an infinite cotangent."""
         return self.augmented.program.request.zero_wins

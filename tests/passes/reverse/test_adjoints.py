@@ -5,6 +5,7 @@ import math
 import pytest
 
 from irad.ir.instructions import Binary, Select
+from irad.ir.values import ConstantFloat
 from irad.passes.mode import REVERSE
 from tests.passes.units import generated, gradient, straight
 
@@ -107,3 +108,18 @@ def test_guards_of_zero_cotangents_are_rarely_taken():
     [node] = {inst.metadata["prof"] for inst in guards}
     module = made.unit.module
     assert module.metadata[int(node[1:])].text == '!{!"branch_weights", i32 1, i32 1000000}'
+
+
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [({}, True), ({"strict": True}, False), ({"watches": True}, False), ({"plan": "save_all"}, False)],
+)
+def test_cotangents_are_multiplied_by_a_reciprocal_unless_strict(options: dict[str, object], shares: bool):
+    """LLVM makes one of all that are the same."""
+    (made,) = generated(
+        straight("%p = fdiv double %y, %x\n%q = fdiv double %p, %x\n%z = fmul double %q, %q"), "scs", **options
+    )
+    divisions = [i for i in made.pair[REVERSE].instructions() if isinstance(i, Binary) and i.opcode == "fdiv"]
+    of_cotangents = [each for each in divisions if each.name is None]  # others are those of the primal, again
+    assert len(of_cotangents) == 2
+    assert all(isinstance(each.operands[0], ConstantFloat) == shares for each in of_cotangents)
