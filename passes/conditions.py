@@ -66,8 +66,8 @@ def may_gather(made: GeneratedPair) -> bool:
     return is_reverse(made) and is_plain and not made.unit.everything
 
 
-def may_jam(made: GeneratedPair) -> bool:
-    """Whether iterations of the forward sweep may run side by side."""
+def is_tuned(made: GeneratedPair) -> bool:
+    """Whether code that stays the same to the bit may be brought into a faster form."""
     request = made.program.request
     return is_reverse(made) and not (request.watches or request.is_primal or made.unit.everything)
 

@@ -69,6 +69,7 @@ from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
+from irad.passes.reverse.scalar_guards import simplify_guards
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
 from irad.passes.unit import Unit
@@ -363,6 +364,11 @@ def _materialise(made: GeneratedPair) -> None:
     made.storage.carry_out(made.plan)
 
 
+def _simplify_guards(made: GeneratedPair) -> None:
+    """Gives guards of zero cotangents a form that suits scalar code, where no vectors are made."""
+    simplify_guards(made.sweep)
+
+
 def _gather(made: GeneratedPair) -> None:
     """Has innermost loops add to each element of a shadow once, so that LLVM can vectorise them."""
     gather_additions(made.sweep)
@@ -488,6 +494,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=conditions.is_forward, changes=True),
     Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=conditions.is_reverse, changes=True),
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=conditions.is_reverse, changes=True),
+    Pass("reverse.scalar_guards", PassStage.PAIR, _simplify_guards, applies=conditions.is_tuned, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan, applies=conditions.is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=conditions.is_reverse, changes=True),
     Pass("reverse.gather", PassStage.PAIR, _gather, applies=conditions.may_gather, changes=True),
@@ -497,7 +504,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("instrument.watch", PassStage.PAIR, _watch, applies=conditions.is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", PassStage.PAIR, _close_frame),
-    Pass("augmented.unroll_and_jam", PassStage.PAIR, _unroll_and_jam, applies=conditions.may_jam, changes=True),
+    Pass("augmented.unroll_and_jam", PassStage.PAIR, _unroll_and_jam, applies=conditions.is_tuned, changes=True),
     Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=conditions.is_entry),
     Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=conditions.has_parallel_loops, changes=True),
     Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=conditions.has_parallel_loops, changes=True),

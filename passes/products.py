@@ -58,8 +58,8 @@ def divided(
 ) -> Value:
     """Derivative over divisor, with strong zero. Where zero wins: one over infinity is zero.
 
-    With ``by_reciprocal`` a number is multiplied by the reciprocal, which all divisions by the same share, and for which
-    none has to wait until the derivative is known: it may differ in the last place.
+    With ``by_reciprocal`` a number is multiplied by the reciprocal, and may differ in the last place. All divisions by
+    the same number share it, and it need not wait for the derivative.
     """
     if by_reciprocal and isinstance(divisor.type, FloatType):
         quotient = build.fmul(derivative, build.fdiv(const_float(divisor.type, 1.0), divisor))

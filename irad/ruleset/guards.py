@@ -11,9 +11,9 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Select
+from irad.ir.instructions import FCmp, Instruction, Select
 from irad.ir.types import FloatType, Type, function_type
-from irad.ir.values import Value, const_float, zero
+from irad.ir.values import ConstantFloat, Value, const_float, zero
 
 GUARDS: Final = {types.DOUBLE: "irad.strong_zero_f64", types.FLOAT: "irad.strong_zero_f32"}
 _RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
@@ -41,6 +41,15 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
     if isinstance(guarded, Select) and isinstance(type_, FloatType):
         guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
     return guarded
+
+
+def guarded_by(inst: Instruction) -> Value | None:
+    """The comparison of the cotangent with zero, if an instruction of a reverse sweep is a guard of a float."""
+    match inst:
+        case Select(operands=[FCmp(predicate="oeq") as test, ConstantFloat(), _]) if "prof" in inst.metadata:
+            return test
+        case _:
+            return None
 
 
 def partial_zero(build: Builder, derivative: Value, partial: Value, product: Value) -> Value:
