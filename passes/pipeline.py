@@ -67,6 +67,7 @@ from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
+from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.scalar_guards import simplify_guards
@@ -370,8 +371,8 @@ def _simplify_guards(made: GeneratedPair) -> None:
 
 
 def _gather(made: GeneratedPair) -> None:
-    """Has innermost loops add to each element of a shadow once, so that LLVM can vectorise them."""
-    gather_additions(made.sweep)
+    """Has innermost loops add to each element of a shadow once, and go upwards, so that LLVM can vectorise them."""
+    let_loops_ascend(made.sweep, gather_additions(made.sweep))
 
 
 def _defer_frees(made: GeneratedPair) -> None:

@@ -26,7 +26,7 @@ from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Instruction, Load, Metadata, Phi, Store
 from irad.ir.module import Block, MetadataNode, Module
 from irad.ir.values import ConstantInt, Value, const_int
-from irad.passes.reverse.increments import Addition, Candidate, candidate_of
+from irad.passes.reverse.increments import Addition, Candidate, candidate_of, enter_by
 from irad.passes.reverse.linear_places import LinearPlaces
 from irad.passes.reverse.neighbours import Independence, Neighbours, checks_of, independent, neighbours_of
 from irad.passes.reverse.sweep import LoopState, Sweep, empty
@@ -36,12 +36,16 @@ _ZERO: Final = const_int(types.I64, 0)
 _ONE: Final = const_int(types.I64, 1)
 
 
-def gather_additions(sweep: Sweep) -> None:
-    """Gives the loops of a reverse sweep that gain from it a second version."""
+def gather_additions(sweep: Sweep) -> list[LoopState]:
+    """Gives the loops of a reverse sweep that gain from it a second version; returns the others."""
+    others = list[LoopState]()
     for state in list(sweep.loops.values()):
         gathering = _gathering_of(sweep, state, allows_exceptions=True) or _gathering_of(sweep, state)
         if gathering is not None:
             gathering.carry_out()
+        else:
+            others.append(state)
+    return others
 
 
 def _gathering_of(sweep: Sweep, state: LoopState, *, allows_exceptions: bool = False) -> _Gathering | None:
@@ -86,7 +90,7 @@ class _Gathering:
     def carry_out(self) -> None:
         """Makes it."""
         guard, loop, end = (self._block(name) for name in ("guard", "gathering", "gathered"))
-        self._enter_by(guard)
+        enter_by(self.sweep.function, self.found, guard)
         build = Builder(guard)
         every = build.load(types.I64, self.counter)
         exceptions = list(self.found.strides.exceptions(build))
@@ -123,14 +127,6 @@ class _Gathering:
 
     def _block(self, name: str) -> Block:
         return self.sweep.function.add_block(f"{self.found.body.name}.{name}")
-
-    def _enter_by(self, guard: Block) -> None:
-        """Has all that enters the loop enter it by another block."""
-        body = self.found.body
-        for block in self.sweep.function.blocks:
-            if block.instructions and block is not self.found.back[-1]:
-                end = block.instructions[-1]
-                end.targets = [guard if target is body else target for target in end.targets]
 
     def _check(self, build: Builder, every: Value, lowest: Value, span: Value) -> Iterator[Value]:
         """Whether there are enough iterations, and what has to be apart is; finds where the groups start."""

@@ -13,7 +13,7 @@ Limit   loops that carry a cotangent from one iteration to the next, but for sum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -99,6 +99,26 @@ def candidate_of(sweep: Sweep, state: LoopState, *, allows_exceptions: bool) -> 
     return candidate if candidate is not None and _Search(sweep, candidate).succeeds() else None
 
 
+def described(sweep: Sweep, state: LoopState) -> Candidate | None:
+    """The loop, whatever it adds; None where it does more than arithmetic, or hands on more than sums."""
+    found = _of_one_block(sweep, state, allows_exceptions=False)
+    if found is None:
+        return None
+    search = _Search(sweep, found)
+    if not search.describes():
+        return None
+    search.find_others()
+    return found
+
+
+def enter_by(function: Function, found: Candidate, guard: Block) -> None:
+    """Has all that enters a loop enter it by another block."""
+    for block in function.blocks:
+        if block.instructions and block is not found.back[-1]:
+            end = block.instructions[-1]
+            end.targets = [guard if target is found.body else target for target in end.targets]
+
+
 def _of_one_block(sweep: Sweep, state: LoopState, allows_exceptions: bool) -> Candidate | None:
     if len(state.loop.blocks) > 1 or state.back is None:
         return None
@@ -125,14 +145,18 @@ class _Search:
 
     def succeeds(self) -> bool:
         """Whether all additions can be moved, and LLVM could not make vectors of the loop as it is."""
+        return self.describes() and self._meet(self.found.additions) and self._finds_checks()
+
+    def describes(self) -> bool:
+        """Finds the additions, and whether order matters; False for loops that do or hand on more."""
         found = self.found
-        additions = list(self._additions())
-        if not 2 <= len(additions) <= _MOST_ADDITIONS or not self._stays_inside() or not self._is_pure():
+        additions = tuple(self._additions())
+        if len(additions) > _MOST_ADDITIONS or not self._stays_inside() or not self._is_pure():
             return False
-        found.additions = tuple(additions)
+        found.additions = additions
         carried = Carried(found.blocks, found.state.iteration)
         found.needs_order = carried.need_order() or not all(map(carried.is_passed_on, self._left_values()))
-        return self._meet(additions) and not carried.have_recurrence() and self._finds_checks()
+        return not carried.have_recurrence()
 
     def _additions(self) -> Iterator[Addition]:
         order = {inst: number for number, inst in enumerate(self.found.body.instructions)}
@@ -149,11 +173,11 @@ class _Search:
             if load.operands[0] is not pointer or _is_slot(pointer) or "reassoc" not in total.flags:
                 continue
             if is_plain and is_alone and not is_between and load.type in (types.FLOAT, types.DOUBLE):
-                place = self._place(store)
+                place = self.place(store)
                 if place is not None:
                     yield Addition(place, load, store, *_without_sign(amount))
 
-    def _place(self, access: Load | Store) -> Place | None:
+    def place(self, access: Load | Store) -> Place | None:
         """Where an access goes, if that is linear in the iteration."""
         pointer = access.operands[-1]
         value_type = access.type if isinstance(access, Load) else access.operands[0].type
@@ -205,7 +229,7 @@ class _Search:
             case _:
                 return False
 
-    def _meet(self, additions: list[Addition]) -> bool:
+    def _meet(self, additions: Sequence[Addition]) -> bool:
         """Whether two additions may be to the same memory in different iterations."""
         return any(
             may_touch(self.sweep, one.store, other.store)
@@ -213,14 +237,19 @@ class _Search:
             for other in additions[:number]
         )
 
-    def _finds_checks(self) -> bool:
-        """Collects what has to be apart; False where that is known not to be, or cannot be checked."""
+    def find_others(self) -> None:
+        """Finds what else accesses memory."""
         found = self.found
         moved = {access for each in found.additions for access in (each.load, each.store)}
         for access in found.body.instructions:
-            if not isinstance(access, Load | Store) or access in moved or _is_slot(access.operands[-1]):
-                continue
-            place = found.others[access] = self._place(access)
+            if isinstance(access, Load | Store) and access not in moved and not _is_slot(access.operands[-1]):
+                found.others[access] = self.place(access)
+
+    def _finds_checks(self) -> bool:
+        """Collects what has to be apart; False where that is known not to be, or cannot be checked."""
+        self.find_others()
+        found = self.found
+        for access, place in found.others.items():
             for each in found.additions:
                 if not may_touch(self.sweep, each.store, access):
                     continue

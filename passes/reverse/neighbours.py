@@ -127,6 +127,27 @@ def independent(sweep: Sweep, found: Candidate, groups: Sequence[Neighbours]) ->
     return wanted if len(wanted.checks) <= _MOST_CHECKS else None
 
 
+def commute(sweep: Sweep, found: Candidate) -> bool:
+    """Whether iterations may run in any order, one after the other, without a check: additions to shadows commute."""
+    wanted = Independence()
+    accesses = [_Access(inst, place) for inst, place in found.others.items()]
+    accesses += [
+        _Access(each.store, each.place, Neighbours(each.place.root, each.place.offset, {each: 0}))
+        for each in found.additions
+    ]
+    meeting = [
+        (one, other)
+        for one, other in combinations(accesses, 2)
+        if (one.writes or other.writes) and (one.group is None or other.group is None)
+        if may_touch(sweep, one.inst, other.inst)
+    ]
+    stores = (each for each in accesses if each.writes and each.group is None)
+    are_apart = all(_goes_on(found, each, wanted) for each in stores) and all(
+        _are_apart(found, one, other, wanted) for one, other in meeting
+    )
+    return are_apart and not found.needs_order and not wanted.checks and not wanted.least_steps
+
+
 def _by_root(checks: Mapping[tuple[Place, Place], None]) -> dict[tuple[Place, Place], None]:
     """One check in place of those between places behind the same two roots."""
     places: dict[Value, list[Place]] = {}
