@@ -28,6 +28,7 @@ from irad.passes.convention import ReferenceCounts
 from irad.passes.prepare.remainders import choose_remainders
 from irad.passes.prepare.stack_buffers import add_stack_buffers
 from irad.passes.prepare.stack_promotion import promote_small_arrays
+from irad.passes.prepare.usual_shapes import separate_usual_shapes
 
 _INLINE_BUDGET = 40_000
 _OFTEN = 1 << 20
@@ -70,13 +71,26 @@ def scalarise(
     if not peels:
         module = _forbid_peeling(module)
     if references is not None:
-        module = _rewrite(module, builder, references)
+        module = _rewrite(_separate_usual_shapes(module, builder), builder, references)
     _unroll_short_loops(module, toolchain)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
     module = _mark_cold(module, cold)
     text = str(module) if peels else print_module(_without_loop_marks(str(module)))
     return equality.reveal(text)
+
+
+def _separate_usual_shapes(module: Any, builder: Any) -> Any:
+    """The module with second versions for arrays of the shapes that the code suggests, simplified again."""
+    text = str(module)
+    if not patterns.suggests_shapes(text):
+        return module
+    parsed = parse_module(text)
+    if not separate_usual_shapes(parsed):
+        return module
+    module = llvm.parse_assembly(print_module(parsed))
+    _run_pipeline(module, builder)
+    return module
 
 
 def _rewrite(module: Any, builder: Any, references: ReferenceCounts) -> Any:

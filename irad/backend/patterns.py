@@ -10,12 +10,16 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from irad.passes.prepare.dimensions import DIMENSION
+
 _DEFINITION: Final = re.compile(
     r'^define [^@\n]*@(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s(]+))\((?P<body>.*?)^}', re.MULTILINE | re.DOTALL
 )
 _CALLEE: Final = re.compile(r'\bcall [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
 _VECTOR: Final = re.compile(r"<\d+ x (?:double|float)>")
 _REMAINDER: Final = re.compile(r" [su]rem i64 [^,]+, %")
+_SECOND: Final = re.compile(r" getelementptr (?:inbounds )?i8, ptr %[^,]+, i64 [48]\b")
+_FEW: Final = re.compile(r" icmp (?:samesign )?s[lg]t i64 %[^,]+, (?:[2-9]|[1-6]\d)\b")
 _THROUGH_POINTER: Final = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
@@ -43,6 +47,12 @@ def may_allocate_few_bytes(text: str, symbols: Collection[str]) -> bool:
 def takes_remainders(text: str) -> bool:
     """Whether a number is divided by one that is not known, for the remainder."""
     return _REMAINDER.search(text) is not None
+
+
+def suggests_shapes(text: str) -> bool:
+    """Whether a length may be compared with a number between 2 and 64, or that of a row is used in a loop."""
+    has_rows = f"@{DIMENSION}(i64 %" in text and _SECOND.search(text) is not None
+    return has_rows or _FEW.search(text) is not None
 
 
 def has_vectors(text: str) -> bool:

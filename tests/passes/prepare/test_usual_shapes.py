@@ -1,0 +1,160 @@
+"""Which functions get a second version for arrays of the shapes that their code suggests."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+
+from irad.backend.patterns import suggests_shapes
+from irad.ir.instructions import Alloca
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
+from irad.passes.prepare.usual_shapes import separate_usual_shapes
+from tests.passes.units import canonical
+
+LOOP = """
+define i64 @f(ptr %out, i64 %n, i64 %m, i32 %k) {
+entry:
+  %slot = alloca i64
+  %before = COMPARISON
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %length = select i1 ASKED, i64 %n, i64 6
+  %p = getelementptr i64, ptr %out, i64 %i
+  store i64 %length, ptr %p
+  store i64 %length, ptr %slot
+  %next = add nuw nsw i64 %i, 1
+  %end = icmp eq i64 %next, %m
+  br i1 %end, label %exit, label %loop
+exit:
+  %last = select i1 %before, i64 %i, i64 %next
+  %left = load i64, ptr %slot
+  %sum = add i64 %last, %left
+  ret i64 %sum
+}
+"""
+
+
+def versions(comparison: str = "icmp slt i64 %n, 7", asked: str = "%before", text: str = LOOP) -> str | None:
+    """The text of a module with two versions of the function; None if it has one."""
+    text = canonical(text.replace("COMPARISON", comparison).replace("ASKED", asked))
+    module = parse_module(text)
+    changed = separate_usual_shapes(module)
+    assert suggests_shapes(text) or not changed
+    printed = print_module(module)
+    llvm.parse_assembly(printed).verify()
+    return printed if changed else None
+
+
+@pytest.mark.parametrize(
+    ("comparison", "least"),
+    [("icmp slt i64 %n, 7", 7), ("icmp sgt i64 %n, 7", 8), ("icmp slt i64 %n, 2", 2), ("icmp slt i64 %n, 64", 64)],
+)
+def test_the_head_asks_for_the_length(comparison: str, least: int):
+    text = versions(comparison)
+    assert text is not None
+    lines = [line.strip() for line in text.splitlines()]
+    (test,) = (line for line in lines if line.endswith(f"= icmp sge i64 %n, {least}"))
+    assert f"br i1 {test.split()[0]}, label %entry, label %entry.other" in lines
+    assert text.count("ret i64") == 2
+
+
+def test_slots_of_the_stack_are_shared():
+    text = versions()
+    assert text is not None
+    (function,) = parse_module(text).defined_functions()
+    slots = [inst for inst in function.instructions() if isinstance(inst, Alloca)]
+    assert [slot.block for slot in slots] == [function.entry]
+
+
+def test_several_lengths():
+    text = versions(LOOP and "icmp slt i64 %n, 7", text=LOOP.replace("%end = icmp eq i64 %next, %m", MORE))
+    assert text is not None
+    assert "icmp sge i64 %n, 9" in text
+    assert "icmp sge i64 %m, 5" in text
+
+
+MORE = """%far = icmp slt i64 %n, 9
+  %wide = icmp sgt i64 %m, 4
+  %both = and i1 %far, %wide
+  %same = icmp eq i64 %next, %m
+  %end = or i1 %both, %same"""
+
+
+@pytest.mark.parametrize(
+    ("comparison", "asked"),
+    [
+        ("icmp slt i64 %n, 7", "true"),  # in no loop
+        ("icmp slt i64 %n, 1", "%before"),  # whether there is anything
+        ("icmp slt i64 %n, 65", "%before"),
+        ("icmp slt i64 %n, -3", "%before"),
+        ("icmp eq i64 %n, 7", "%before"),
+        ("icmp ult i64 %n, 7", "%before"),
+        ("icmp slt i64 %n, %m", "%before"),
+        ("icmp slt i32 %k, 7", "%before"),
+    ],
+)
+def test_all_else_stays(comparison: str, asked: str):
+    assert versions(comparison, asked) is None
+
+
+def test_large_functions_stay():
+    filler = "\n".join(f"  %x{k} = add i64 %n, {k}\n  store volatile i64 %x{k}, ptr %out" for k in range(1001))
+    assert versions(text=LOOP.replace("  br label %loop\nloop:", f"{filler}\n  br label %loop\nloop:", 1)) is None
+
+
+ROWS = """
+declare i64 @irad.dimension(i64, ptr)
+define void @f(ptr %x, i64 %n, i64 %size) {
+entry:
+  %d = call i64 @irad.dimension(i64 %size, ptr %x)
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %row = mul i64 %i, %d
+  %p = getelementptr double, ptr %x, i64 %row
+  %a = load double, ptr %p
+  %q = getelementptr i8, ptr %p, i64 8
+  store double %a, ptr %q
+  %r = getelementptr i8, ptr %p, i64 OFFSET
+  %c = load double, ptr %r
+  MORE
+  %next = add nuw nsw i64 %i, 1
+  %end = icmp eq i64 %next, %n
+  br i1 %end, label %exit, label %loop
+exit:
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(("offset", "length"), [(16, 3), (8, 2), (56, 8), (20, 3)])
+def test_rows_of_which_few_elements_are_accessed(offset: int, length: int):
+    text = versions(text=ROWS.replace("OFFSET", str(offset)).replace("MORE", ""))
+    assert text is not None
+    assert f"icmp eq i64 %size, {length}" in text
+    assert f"call i64 @irad.dimension(i64 {length}, ptr %x)" in text
+    assert "call i64 @irad.dimension(i64 %size, ptr %x)" in text
+
+
+@pytest.mark.parametrize(
+    ("offset", "more"),
+    [
+        (64, ""),  # rows of nine elements, and more
+        (-8, ""),
+        (16, "%s = getelementptr double, ptr %p, i64 %i\n  %t = load double, ptr %s"),  # any element
+        (16, "%s = add i64 %row, %i\n  %o = getelementptr double, ptr %x, i64 %s\n  %t = load double, ptr %o"),
+        (16, "%t = icmp slt i64 %size, %i\n  store i1 %t, ptr %x"),  # the length is asked for
+        (16, "store ptr %q, ptr %x"),  # an address that others may use
+        (16, "store i64 %d, ptr %x"),
+    ],
+)
+def test_rows_of_which_more_may_be_accessed(offset: int, more: str):
+    assert versions(text=ROWS.replace("OFFSET", str(offset)).replace("MORE", more)) is None
+
+
+def test_rows_in_no_loop():
+    once = ROWS.replace("%end = icmp eq i64 %next, %n", "%end = icmp eq i64 %next, 1")
+    straight = once.replace("br i1 %end, label %exit, label %loop", "br label %exit").replace(", [ %next, %loop ]", "")
+    assert versions(text=straight.replace("OFFSET", "16").replace("MORE", "")) is None
