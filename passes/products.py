@@ -58,10 +58,10 @@ def divided(
 ) -> Value:
     """Derivative over divisor, with strong zero. Where zero wins: one over infinity is zero.
 
-    With ``by_reciprocal`` a number is multiplied by the reciprocal, and may differ in the last place. All divisions by
-    the same number share it, and it need not wait for the derivative.
+    With ``by_reciprocal`` a double is multiplied by the reciprocal, and may differ in the last place. All divisions by
+    the same number share it, and it need not wait for the derivative. In single precision it would too often overflow.
     """
-    if by_reciprocal and isinstance(divisor.type, FloatType):
+    if by_reciprocal and divisor.type is types.DOUBLE:
         quotient = build.fmul(derivative, build.fdiv(const_float(divisor.type, 1.0), divisor))
     else:
         quotient = build.fdiv(derivative, divisor)

@@ -6,7 +6,7 @@ Method  All iterations take the same way: their number is known before the loop,
         loops inside, do not depend on the iteration. What iterations would access in another order than before is
         told apart by its objects, or by subscripts. A number that one iteration hands on to the next is used in the
         block in which it is made.
-Limit   loops around innermost loops; iterations that differ in the number of their inner iterations are left alone.
+Limit   loops around innermost loops that are left at their end, after as many iterations in each one of the outer loop.
 
     for i: s = b[i]; for k: s += a[i, k] * x[k]; y[i] = s        rows i, i + 1, … wait for their own sums only
 """
@@ -78,6 +78,11 @@ def _sums_in_order(loop: Loop) -> bool:
     )
 
 
+def _ends_at_its_end(loop: Loop) -> bool:
+    """Whether a loop has none inside, and is left at its end only: then what is behind it is later in the order."""
+    return not loop.children and {block for block, _ in loop.exits} == {loop.latch}
+
+
 class _Finder:
     """Looks at the loops of one forward sweep."""
 
@@ -114,8 +119,8 @@ class _Finder:
         return Lockstep(loop, count, affine, homes, varying)
 
     def _has_shape(self, loop: Loop) -> bool:
-        """Whether it is left at its end only, by values that phis take, and the loops inside have none inside."""
-        if loop.preheader is None or len(loop.exits) != 1 or any(child.children for child in loop.children):
+        """Whether it and the loops inside are left at their end only, it by values that phis take."""
+        if loop.preheader is None or len(loop.exits) != 1 or not all(map(_ends_at_its_end, loop.children)):
             return False
         ((last, end),) = loop.exits
         if last is not loop.latch or self.cfg.predecessors[end] != (last,):

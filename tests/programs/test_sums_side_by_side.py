@@ -127,6 +127,44 @@ def smallest(a, x, scale):
     return total
 
 
+@njit
+def left_in_the_middle(y, m, p):
+    """The next row loads what is stored where the loop is left."""
+    total = 0.0
+    for i in range(len(y) - 1):
+        s = 0.0
+        for k in range(m):
+            if k * k == p:
+                y[i + 1] = s
+                break
+            s += y[i] * 0.5
+        total += s * s
+    return total
+
+
+@njit
+def more_in_the_middle(y, m, p):
+    """The same by an order, with a loop behind it, in memory of the function's own."""
+    u = y.copy()
+    total = 0.0
+    for i in range(len(u) - 1):
+        s = 0.0
+        for k in range(m):
+            if k * k > p:
+                for j in range(m):
+                    u[i + 1] += 0.1 * j
+                break
+            s += u[i] * 0.5
+        total += s * s
+    return total
+
+
+@pytest.mark.parametrize("p", [9, 8, 100])
+@pytest.mark.parametrize("function", [left_in_the_middle, more_in_the_middle])
+def test_loops_that_are_left_in_the_middle(function, p):
+    agrees(function, np.arange(1.0, 11.0), 6, p)
+
+
 @pytest.mark.parametrize("columns_", [0, 1, 2, 7])
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 5, 8, 11])
 @pytest.mark.parametrize("function", [products, columns, two_sums, forward_substitution, newton, smallest])

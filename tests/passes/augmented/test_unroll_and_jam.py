@@ -113,5 +113,30 @@ def test_what_stays_in_order(parts):
     assert not lockstep(**parts)
 
 
+def test_loops_that_are_left_in_the_middle_stay_in_order():
+    """What is behind the exit comes before the rest of the loop in the order of the blocks."""
+    text = PRODUCT
+    for old, new in BROKEN.items():
+        assert old in text
+        text = text.replace(old, new)
+    (made,) = generated(text.format(**USUAL), "scsssccc")
+    assert not [b for b in made.pair[AUGMENTED].blocks if str(b.name).endswith(".lockstep")]
+
+
+BROKEN = {
+    "  {inside}": "  %found = icmp eq i64 %k, %z\n  br i1 %found, label %middle, label %on\non:",
+    "label %row.end, label %inner\n": "label %row.end, label %inner\nmiddle:\n  br label %row.out\n",
+    "[ %k.next, %inner ]": "[ %k.next, %on ]",
+    "[ 0.0, %row.start ], [ %sum.next, %inner ]": "[ 0.0, %row.start ], [ %sum.next, %on ]",
+    "%sum.last = phi double [ %sum.next, %inner ]": "%sum.last = phi double [ %sum.next, %on ]",
+    "[ %sum.last, %row.end ]": "[ %sum.left, %row.out ]",
+    "  br label %latch\nlatch:": """  br label %row.out
+row.out:
+  %sum.left = phi double [ %sum.last, %row.end ], [ %sum.next, %middle ]
+  br label %latch
+latch:""",
+}
+
+
 def test_the_oracle_takes_one_row_after_the_other():
     assert not lockstep(plan="save_all")

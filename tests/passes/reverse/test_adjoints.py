@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from irad.ir.instructions import Binary, Select
@@ -123,3 +124,12 @@ def test_cotangents_are_multiplied_by_a_reciprocal_unless_strict(options: dict[s
     of_cotangents = [each for each in divisions if each.name is None]  # others are those of the primal, again
     assert len(of_cotangents) == 2
     assert all(isinstance(each.operands[0], ConstantFloat) == shares for each in of_cotangents)
+
+
+def test_small_squares_in_single_precision_are_divided_by():
+    """Their reciprocal is infinite; the quotient is not."""
+    x = "%s = fptrunc double %x to float\n%t = fptrunc double %y to float\n%q = fdiv float %t, %s"
+    tiny = float(np.float32(1e-40))
+    found = gradient(straight(f"{x}\n%w = fpext float %q to double\n%z = fmul double %w, 1.0e-4"), (tiny, tiny))
+    assert found[1] == pytest.approx(1e-4 / tiny, rel=1e-6)
+    assert found[0] == pytest.approx(-1e-4 / tiny, rel=1e-6)
