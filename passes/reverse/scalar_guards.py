@@ -4,6 +4,7 @@ Input   a reverse sweep.
 Output  the same function.
 Method  Where the cotangent is zero or NaN, a guard may choose the cotangent itself: zero stays zero, NaN stays NaN. Of
         a comparison that holds for NaN as well, x86 asks one flag, else two; and no zero has to be made.
+        Blocks that add to many places have much to do at once: there, a select is better than a branch.
 Limit   not in innermost loops of one block, of which LLVM may make vectors, unless they store a lot: a mask that
         clears costs nothing.
 
@@ -27,9 +28,10 @@ def simplify_guards(sweep: Sweep) -> None:
     """Rewrites the guards of a reverse sweep outside of loops of one block."""
     for primal, place in sweep.places.items():
         loop = sweep.augmented.unit.loops.loop_of(primal)
-        if loop is None or len(loop.blocks) > 1 or _adds_a_lot(place.block):
+        adds_a_lot = _adds_a_lot(place.block)
+        if loop is None or len(loop.blocks) > 1 or adds_a_lot:
             for inst in place.block.instructions:
-                _simplify(inst)
+                _simplify(inst, as_branch=not adds_a_lot)
 
 
 def _adds_a_lot(block: Block) -> bool:
@@ -38,8 +40,10 @@ def _adds_a_lot(block: Block) -> bool:
     return sum(not isinstance(store.operands[1], Alloca) for store in stores) > _MOST_STORES
 
 
-def _simplify(inst: Instruction) -> None:
+def _simplify(inst: Instruction, *, as_branch: bool) -> None:
     test = guarded_by(inst)
     if isinstance(test, FCmp) and len(test.users) == 1:
         test.predicate = "ueq"
         inst.set_operand(1, test.operands[0])
+        if not as_branch:
+            inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind != "prof"}

@@ -30,13 +30,15 @@ end:
 
 def forms(text: str, kinds: str, **options: object) -> set[tuple[str, bool]]:
     """Of the guards: the predicate of the comparison, and whether it chooses what is compared."""
+    return {(test.predicate, guard.operands[1] is test.operands[0]) for guard, test in guards(text, kinds, **options)}
+
+
+def guards(text: str, kinds: str, **options: object) -> list[tuple[Select, FCmp]]:
+    """The guards, with what they ask."""
     (made,) = generated(text, kinds, **options)
-    found = set[tuple[str, bool]]()
-    for inst in made.pair[REVERSE].instructions():
-        if isinstance(inst, Select) and "prof" in inst.metadata:
-            test, chosen, _ = inst.operands
-            assert isinstance(test, FCmp)
-            found.add((test.predicate, chosen is test.operands[0]))
+    selects = [inst for inst in made.pair[REVERSE].instructions() if isinstance(inst, Select)]
+    found = [(inst, test) for inst in selects if isinstance(test := inst.operands[0], FCmp)]
+    assert found
     return found
 
 
@@ -72,7 +74,12 @@ def test_loops_of_which_llvm_makes_vectors_stay():
 
 
 def test_loops_that_store_a_lot():
+    """They have much to do at once: no branches."""
     assert forms(LOOP.format(body=body(5)), "scssc", strict=True) == {("ueq", True)}
+    assert not [
+        guard for guard, _ in guards(LOOP.format(body=body(5)), "scssc", strict=True) if "prof" in guard.metadata
+    ]
+    assert all("prof" in guard.metadata for guard, _ in guards(LOOP.format(body=body(2)), "scssc"))
 
 
 def test_zero_and_nan_stay_what_they_are():
