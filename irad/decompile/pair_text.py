@@ -38,6 +38,7 @@ from irad.ir.module import Block
 from irad.ir.trip_count import affine_variables
 from irad.ir.types import PointerType
 from irad.ir.values import ConstantInt, Value
+from irad.ir.worklist import reachable
 from irad.passes.generated import GeneratedPair
 from irad.passes.request import ParameterKind
 
@@ -331,7 +332,10 @@ def check_results(sheet: Sheet) -> None:
             if place.array.name == "result_bar":
                 loads.setdefault(place.offset.number or 0, []).append(inst)
     for found in loads.values():
-        if len(found) > 1 or sheet.nest.loop_of(block_of(found[0])) is not None:
+        blocks = list(map(block_of, found))
+        following = [after for block in blocks for after in sheet.cfg.successors[block]]
+        behind = set(reachable(following, sheet.cfg.successors.__getitem__))
+        if len(set(blocks)) < len(blocks) or not behind.isdisjoint(blocks):
             raise refused("a result that is written in several places", found[0])
 
 
