@@ -13,9 +13,10 @@ from irad.ir.types import PointerType
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark, TapePart
 from irad.passes.parallel.flatten import is_loop_function
-from irad.passes.pipeline import PassStage, run_stage
+from irad.passes.pipeline import run_stage
 from irad.passes.program import Observer, Program
 from irad.passes.request import Request
+from irad.passes.stages import PassStage
 from irad.passes.unit import Unit
 from irad.passes.variant import Variant
 from irad.ruleset.registry import Registry

@@ -1,20 +1,11 @@
 """The passes in the order in which they run: adding one is a file and a row here.
 
-Each works on one record and sets what it finds there. By stage that is
-
-PREPARE    the `Module` of the program
-PROGRAM    the `Program`: all of it, before anything is differentiated
-FUNCTION   a `Unit`: one variant of a function, analysed
-PAIR       a `GeneratedPair`: the two functions that are made of it
-DERIVATIVE the `Generated` derivative with all its pairs
-FINISH     the same, after the places of its instructions have been read off
+Each works on one record, which depends on its stage (`irad.passes.stages`), and sets what it finds there.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, Final
 
 from irad.ir.cfg import remove_unreachable_blocks
@@ -71,6 +62,7 @@ from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.scalar_guards import simplify_guards
+from irad.passes.stages import Pass, PassStage
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
 from irad.passes.unit import Unit
@@ -79,44 +71,6 @@ COMPLETE: Final = "instrument.marks"
 """The pass after which all code is there, that of the primal as well."""
 
 _FRAME_ALIGNMENT: Final = 64
-
-
-class PassStage(enum.Enum):
-    """What a pass works on."""
-
-    PREPARE = "prepare"
-    PROGRAM = "program"
-    FUNCTION = "function"
-    PAIR = "pair"
-    DERIVATIVE = "derivative"
-    FINISH = "finish"
-
-
-def _always(record: Any) -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One pass.
-
-    Attributes:
-        name: its module in `irad.passes`.
-        run: does the work.
-        applies: whether there is any for a record.
-        changes: the code, so that it is worth verifying afterwards.
-    """
-
-    name: str
-    stage: PassStage
-    run: Callable[[Any], None]
-    applies: Callable[[Any], bool] = _always
-    changes: bool = False
-
-    @property
-    def purpose(self) -> str:
-        """What it is for, in a sentence."""
-        return self.run.__doc__ or ""
 
 
 def run_stage(stage: PassStage, record: Any, program: Program | None = None, *, last: str | None = None) -> None:
@@ -416,7 +370,7 @@ def _unroll_and_jam(made: GeneratedPair) -> None:
     """Runs iterations of the forward sweep side by side where one alone would wait for its sums."""
     separation = _separation(made.unit)
     if separation is not None:
-        unroll_and_jam(made.augmented, separation)
+        unroll_and_jam(made.augmented, made.remat.primal_of, separation)
 
 
 # --- the derivative ---------------------------------------------------------------------------------------------------

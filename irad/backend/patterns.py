@@ -50,7 +50,7 @@ def takes_remainders(text: str) -> bool:
 
 
 def suggests_shapes(text: str) -> bool:
-    """Whether a length may be compared with a number between 2 and 64, or that of a row is used in a loop."""
+    """Whether a length may be compared with a number from 2 on, or elements of rows accessed by constants."""
     has_rows = f"@{DIMENSION}(i64 %" in text and _SECOND.search(text) is not None
     return has_rows or _FEW.search(text) is not None
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
-from irad.ir.values import InlineAsm
+from irad.ir.values import InlineAsm, Value
 from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, Origin, PairRule
 from irad.ruleset.registry import Registry
 
@@ -125,3 +125,8 @@ def _summary(attributes: tuple[str, ...]) -> Effects | None:
     return Effects(
         reads, writes, captures=captures, captures_into=frozenset({0}) if captures else frozenset(), fills=fills
     )
+
+
+def is_elementary(callee: Value, registry: Registry) -> bool:
+    """Whether it is a function of numbers alone, applied to elements, as of the C library."""
+    return isinstance(callee, Function) and callee.name is not None and registry.precision(callee.name) is not None

@@ -13,9 +13,8 @@ Limit   loops around innermost loops that are left at their end, after as many i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from irad.ir import instructions as ir
@@ -23,10 +22,11 @@ from irad.ir.cfg import ControlFlow, control_flow
 from irad.ir.dominance import DominatorTree, dominators
 from irad.ir.instructions import Instruction, Load, Phi, Store
 from irad.ir.loops import Loop, LoopNest, loop_nest
-from irad.ir.module import Block, Function
+from irad.ir.module import Block
 from irad.ir.trip_count import AffineVariable, TripCount, affine_variables, trip_count
 from irad.ir.types import FloatType
 from irad.ir.values import Value
+from irad.passes.analysis.callees import is_elementary
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.subscripts.separation import MOST_WRITES, Separation
 
@@ -53,17 +53,20 @@ class Lockstep:
     varying: frozenset[Value]
 
 
-def lockstep_loops(augmented: AugmentedPrimal, separation: Separation) -> list[Lockstep]:
+def lockstep_loops(
+    augmented: AugmentedPrimal, primal_of: Mapping[Value, Instruction], separation: Separation
+) -> list[Lockstep]:
     """Finds them.
 
     Args:
         augmented: the forward sweep.
+        primal_of: the primal instruction of each of its instructions that has one.
         separation: tells elements of arrays of the primal apart.
     """
     wanted = [loop for loop in augmented.unit.loops.loops if any(map(_sums_in_order, loop.children))]
     if not wanted:
         return []
-    finder = _Finder(augmented, separation)
+    finder = _Finder(augmented, primal_of, separation)
     return [found for loop in wanted if (found := finder.look_at(loop)) is not None]
 
 
@@ -83,20 +86,21 @@ def _ends_at_its_end(loop: Loop) -> bool:
     return not loop.children and {block for block, _ in loop.exits} == {loop.latch}
 
 
+@dataclass(eq=False, slots=True)
 class _Finder:
-    """Looks at the loops of one forward sweep."""
+    """Looks at the loops of one forward sweep, whose blocks are other ones since the plan was carried out."""
 
-    def __init__(self, augmented: AugmentedPrimal, separation: Separation) -> None:
-        self.augmented, self.separation = augmented, separation
-        self.cfg: ControlFlow = control_flow(augmented.function)
-        self.dominators: DominatorTree = dominators(self.cfg)
-        self.nest: LoopNest = loop_nest(self.cfg, self.dominators)
+    augmented: AugmentedPrimal
+    primal_of: Mapping[Value, Instruction]
+    separation: Separation
+    cfg: ControlFlow = field(init=False)
+    dominators: DominatorTree = field(init=False)
+    nest: LoopNest = field(init=False)
 
-    @cached_property
-    def primal_of(self) -> dict[Value, Instruction]:
-        """The primal instruction of each access of primal memory."""
-        pairs = self.augmented.values.items()
-        return {here: primal for primal, here in pairs if isinstance(primal, Load | Store)}
+    def __post_init__(self) -> None:
+        self.cfg = control_flow(self.augmented.function)
+        self.dominators = dominators(self.cfg)
+        self.nest = loop_nest(self.cfg, self.dominators)
 
     def look_at(self, primal: Loop) -> Lockstep | None:
         """What is needed to run a loop in lockstep; None where that cannot be done, or gains nothing."""
@@ -142,8 +146,8 @@ class _Finder:
             case Store():
                 to_tape = kind is not None and kind[0] == "tape"
                 return inst.is_plain and (inst in self.primal_of or to_tape)
-            case ir.CallSite(callee=Function(name=str() as name)):
-                return self.augmented.unit.registry.precision(name) is not None
+            case ir.CallSite(callee=callee):
+                return is_elementary(callee, self.augmented.unit.registry)
             case ir.Binary() | ir.Unary() | ir.Cast() | ir.ICmp() | ir.FCmp() | ir.Select() | ir.Freeze() | Phi():
                 return True
             case _:
@@ -167,7 +171,7 @@ class _Finder:
             (index, inst, self.primal_of[inst])
             for index, block in enumerate(loop.order)
             for inst in block.instructions
-            if inst in self.primal_of
+            if isinstance(inst, Load | Store) and inst in self.primal_of
         ]
         if sum(isinstance(inst, Store) for _, inst, _ in accesses) > MOST_WRITES:
             return False
@@ -188,9 +192,9 @@ class _Finder:
 
     def _are_apart(self, loop: Loop, earlier: Instruction, later: Instruction) -> bool:
         """Whether an access of the primal touches nothing that another touched in an earlier iteration of a loop."""
-        points_to = self.augmented.unit.points_to
-        first, second = (points_to.mask(pointer) for pointer in (ir.accessed(earlier), ir.accessed(later)) if pointer)
-        if first and second and not points_to.overlapping(first) & second:
+        unit = self.augmented.unit
+        first, second = (access.reads | access.writes for access in map(unit.mod_ref.of, (earlier, later)))
+        if first and second and not unit.points_to.overlapping(first) & second:
             return True
         return self.separation.is_apart_across(loop, earlier, later)
 

@@ -14,6 +14,7 @@ Why     An addition takes four cycles until the next in its sum can start, in wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,17 +31,17 @@ from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.subscripts.separation import Separation
 
 _LANES: Final = 4
-_LOG_LANES: Final = 2
 
 
-def unroll_and_jam(augmented: AugmentedPrimal, separation: Separation) -> None:
+def unroll_and_jam(augmented: AugmentedPrimal, primal_of: Mapping[Value, Instruction], separation: Separation) -> None:
     """Gives the loops of a forward sweep that gain from it a second version.
 
     Args:
         augmented: the forward sweep.
+        primal_of: the primal instruction of each of its instructions that has one.
         separation: tells elements of arrays of the primal apart.
     """
-    for found in lockstep_loops(augmented, separation):
+    for found in lockstep_loops(augmented, primal_of, separation):
         _Jam(augmented, found).carry_out()
 
 
@@ -92,10 +93,7 @@ class _Jam:
     def _begin(self, block: Block) -> list[tuple[Phi, dict[Value, Value], Phi]]:
         """Makes the phis of a block; returns each with its lane and its copy, which lacks what comes from the loop."""
         loop, build = self.found.loop, Builder(self._block(block))
-        if block is not loop.header:
-            made = [(phi, lane, build.phi(phi.type)) for phi in block.phis() for lane in self._lanes_of(phi)]
-        else:
-            made = [(phi, self.lanes[0], build.phi(phi.type)) for phi in block.phis()]
+        made = [(phi, lane, build.phi(phi.type)) for phi in block.phis() for lane in self._lanes_of(phi)]
         for phi, lane, copy in made:
             copy.origin, copy.metadata = phi, dict(phi.metadata)
             self._note(phi, lane, copy)
@@ -108,9 +106,10 @@ class _Jam:
                     lane[phi] = _further(build, self.lanes[0][phi], variable, number)
         return made
 
-    def _lanes_of(self, inst: Instruction) -> list[dict[Value, Value]]:
-        """The lanes in which an instruction has a copy of its own: all, or the first for all."""
-        return self.lanes if inst in self.found.varying else self.lanes[:1]
+    def _lanes_of(self, phi: Phi) -> list[dict[Value, Value]]:
+        """The lanes in which a phi has a copy: all, or the first where they share it, or follow from that."""
+        is_first = phi.block is self.found.loop.header or phi not in self.found.varying
+        return self.lanes[:1] if is_first else self.lanes
 
     def _note(self, inst: Instruction, lane: dict[Value, Value], copy: Value) -> None:
         for each in (lane,) if inst in self.found.varying else self.lanes:
@@ -150,15 +149,12 @@ class _Jam:
         build = Builder(latch)
         more = build.add(done, one, ("nuw", "nsw"))
         done.add_incoming(more, latch)
-        groups = Builder.before(loop.preheader.terminator).lshr(every, const_int(types.I64, _LOG_LANES))
+        groups = Builder.before(loop.preheader.terminator).udiv(every, const_int(types.I64, _LANES))
         build.cond_br(build.icmp("ult", more, groups), header, over)
         build = Builder(over)
-        left = build.and_(every, const_int(types.I64, _LANES - 1))
+        left = build.urem(every, const_int(types.I64, _LANES))
         build.cond_br(build.icmp("eq", left, const_int(types.I64, 0)), end, loop.header)
-        for phi in loop.header.phis():
-            value = phi.value_from(loop.latch)
-            phi.add_incoming(last.get(value, value), over)
-        for phi in end.phis():
+        for phi in (*loop.header.phis(), *end.phis()):
             value = phi.value_from(loop.latch)
             phi.add_incoming(last.get(value, value), over)
 

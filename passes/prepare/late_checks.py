@@ -46,14 +46,14 @@ from irad.ir.instructions import (
     Unary,
 )
 from irad.ir.loops import Loop
-from irad.ir.module import Block, Function
+from irad.ir.module import Block
 from irad.ir.trip_count import is_invariant, trip_count
 from irad.ir.values import Constant, ConstantFloat, ConstantInt, Value, const_int
 from irad.ir.worklist import Worklist
+from irad.passes.analysis.callees import is_elementary
 from irad.passes.augmented.allocation_failure import split_before
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, union
-from irad.ruleset.registry import Registry
 
 _POISONING = frozenset({"fast", "nnan", "ninf"})
 _DIVISIONS = frozenset({"udiv", "sdiv", "urem", "srem"})
@@ -173,17 +173,13 @@ def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
         case Load(operands=[pointer]) | Store(operands=[_, pointer]):
             return inst.is_plain and _is_counted(pointer, loop) and not mod_ref.of(inst).writes & ~lost
         case CallSite(callee=callee):
-            return _is_elementary(callee, mod_ref.registry)
+            return is_elementary(callee, mod_ref.registry)
         case Binary(opcode=opcode, operands=[_, divisor]) if opcode in _DIVISIONS:
             return isinstance(divisor, Constant)
         case Phi() | Binary() | Unary() | Cast() | ICmp() | FCmp() | Select() | Freeze() | GetElementPtr():
             return True
         case _:
             return isinstance(inst, Br | CondBr)
-
-
-def _is_elementary(callee: Value, registry: Registry) -> bool:
-    return isinstance(callee, Function) and callee.name is not None and registry.precision(callee.name) is not None
 
 
 def _is_counted(pointer: Value, loop: Loop) -> bool:

@@ -88,8 +88,10 @@ def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
         case "fdiv":
             if not (sweep.is_active(a) or sweep.is_active(b)):
                 return
-            divisor, may_round = sweep.factor(b), sweep.shares_reciprocals
-            quotient = products.divided(build, cotangent, divisor, zero_wins=sweep.zero_wins, by_reciprocal=may_round)
+            zero_wins, by_reciprocal = sweep.zero_wins, sweep.shares_reciprocals
+            quotient = products.divided(
+                build, cotangent, sweep.factor(b), zero_wins=zero_wins, by_reciprocal=by_reciprocal
+            )
             sweep.accumulate(a, quotient)
             _accumulate_lazily(sweep, b, lambda: _negated(sweep, quotient, inst))
         case "frem":

@@ -149,7 +149,7 @@ class _Gathering:
                 yield places.goes_on_by(root, least)
 
     def _lowest(self, build: Builder, exceptions: Sequence[Value]) -> Value:
-        """The lowest iteration that is no exception at the end."""
+        """The lowest iteration that the second version runs: 1 where iteration 0 is an exception."""
         are_lowest = [build.icmp("eq", each, _ZERO) for each in exceptions]
         return build.zext(reduce(build.or_, are_lowest), types.I64) if are_lowest else _ZERO
 

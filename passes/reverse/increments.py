@@ -167,7 +167,7 @@ class _Search:
                     pass
                 case _:
                     continue
-            is_plain = load.is_plain and not store.volatile and store.ordering is None
+            is_plain = load.is_plain and store.is_plain
             is_alone = list(load.users) == [total] and list(total.users) == [store] and load in order
             is_between = any(order.get(load, 0) < n < order[store] for n in writes)
             if load.operands[0] is not pointer or _is_slot(pointer) or "reassoc" not in total.flags:
@@ -215,10 +215,8 @@ class _Search:
 
     def _is_simple(self, inst: Instruction) -> bool:
         match inst:
-            case Load():
+            case Load() | Store():
                 return inst.is_plain
-            case Store():
-                return not inst.volatile and inst.ordering is None
             case ir.CallSite(callee=Function(name=str(name))):
                 is_function = isinstance(resolve(inst, self.sweep.augmented.unit.registry), Elementwise)
                 return is_function or name.rpartition(".")[0] in _INTRINSICS

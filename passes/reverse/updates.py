@@ -59,7 +59,7 @@ def find_updates(augmented: AugmentedPrimal) -> Updates:
 def _may_update(unit: Unit, store: Store, partial: int) -> bool:
     """Whether a number is stored in memory that has a shadow, the same for all lanes."""
     value, pointer = store.operands
-    if not isinstance(value.type, FloatType) or store.volatile or store.ordering is not None:
+    if not isinstance(value.type, FloatType) or not store.is_plain:
         return False
     return unit.activity.is_active(pointer) and not unit.points_to.mask(pointer) & partial
 

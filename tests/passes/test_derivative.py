@@ -12,8 +12,9 @@ from irad.ir.verifier import verify
 from irad.passes import pipeline
 from irad.passes.generated import GeneratedPair
 from irad.passes.mode import FORWARD_MODE
-from irad.passes.pipeline import PIPELINE, Pass, PassStage
+from irad.passes.pipeline import PIPELINE
 from irad.passes.request import Request
+from irad.passes.stages import Pass, PassStage
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.test_program import RECURSIVE
 from tests.passes.units import canonical, generated, gradient, parsed, registry, request_of

@@ -226,7 +226,7 @@ def test_sums_of_numbers_that_are_none():
 
 
 def test_errors_in_the_middle():
-    """An index out of bounds is found in the row where it is."""
+    """A row raises behind its sum; later rows are not reached."""
 
     @njit
     def checked(a, places):

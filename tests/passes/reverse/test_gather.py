@@ -181,7 +181,7 @@ def test_choices_by_an_order_are_no_single_exceptions():
 
 
 def test_loops_that_use_arrays_on_the_stack_are_left_alone():
-    """Their shadows are read and cleared where they are added to, through addresses that are no whole slots."""
+    """Their shadows are read and cleared where they are added to, through addresses other than those of whole slots."""
     text = LOOP.format(second=NEIGHBOUR, offset=8, summand="%sum")
     text = text.replace("entry:\n", "entry:\n  %pair = alloca [2 x double]\n")
     part = """%odd = and i64 %i, 1
