@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import platform
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import pytest
 
 from irad.frontend.numba.library import CPU
 
@@ -69,3 +73,36 @@ def test_canonical_loops_change_nothing_else():
 
 def test_the_machine_of_the_cpu_is_that_of_the_process():
     assert CPU.machine().triple.split("-")[0] == llvm.get_process_triple().split("-")[0]
+
+
+SHORT_LOOP = """
+import llvmlite.binding as llvm
+import pytest
+import numba
+from irad.backend.toolchain import vectors_of_derivatives
+
+def compiled():
+    @numba.njit(fastmath=True)
+    def short(x, n):
+        total = 0.0
+        for i in range(min(n, 7)):
+            total += x[i] * x[i]
+        for i in range(x.size):
+            total += x[i]
+        return total
+    short.compile("float64(float64[::1], int64)")
+    (text,) = short.inspect_asm().values()
+    return [line.split("#")[0] for line in text.splitlines() if line.startswith("\\tv")]
+
+before = compiled()
+with vectors_of_derivatives():
+    meanwhile = compiled()
+assert before
+assert compiled() == before, "the options stay"
+assert meanwhile != before, "they change nothing"
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="what LLVM does by default differs between machines")
+def test_code_of_others_is_compiled_as_before_afterwards():
+    subprocess.run([sys.executable, "-c", SHORT_LOOP], check=True)
