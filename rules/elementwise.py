@@ -1,6 +1,6 @@
 """Elementwise mathematics: one line a function, its partial derivatives.
 
-The last parameter of a formula is the primal result. The generator multiplies a zero cotangent by any partial to zero,
+The last parameter of a formula is the primal result. The generator makes zero of a zero cotangent times any partial,
 so an infinite partial (`sqrt` at 0) is harmless where nothing flows. At a kink a rule gives an element of the
 generalised derivative; ``policy`` says which.
 """

@@ -76,7 +76,7 @@ def check_hand(
         The largest difference of an array or number, relative to its largest entry.
 
     Raises:
-        IradError: it is above the tolerance, or ``hand`` is no value with a gradient.
+        IradError: it is above the tolerance, or ``hand`` does not return a value with a gradient.
     """
     value, gradients = found
     sizes = [each.size for each in gradients]

@@ -34,8 +34,8 @@ def solves(
         SignatureError: ``residual`` or the solver is not a function that Numba compiles.
 
     A derivative raises ValueError if what the solver returned does not solve the equation, and LinAlgError
-    (ZeroDivisionError for numbers, ValueError with ``matrix_free``) where the residual's derivative by ``x`` cannot be
-    inverted.
+    (ZeroDivisionError for numbers, ValueError with ``matrix_free``) where the residual's derivative with respect
+    to ``x`` cannot be inverted.
 
     Source:
         Blondel et al.: Efficient and modular implicit differentiation, NeurIPS 2022.

@@ -28,7 +28,7 @@ def fixed_point(
     memory: int = 5,
     matrix_free: bool = False,
 ) -> Any:
-    """The solution of ``x = func(x, *args)`` by Anderson's method, with its derivative by ``args``.
+    """The solution of ``x = func(x, *args)`` by Anderson's method, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code.
 

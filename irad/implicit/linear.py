@@ -27,7 +27,7 @@ def cg(
     atol: float = 0.0,
     maxiter: int = 0,
 ) -> Any:
-    """The solution of ``A(x, *args) = b`` by conjugate gradients, with derivatives by ``b`` and ``args``.
+    """The solution of ``A(x, *args) = b`` by conjugate gradients, with derivatives with respect to ``b`` and ``args``.
 
     It can be called from Python and in compiled code.
 
@@ -75,7 +75,7 @@ def gmres(
     restart: int = 20,
     maxiter: int = 0,
 ) -> Any:
-    """The solution of ``A(x, *args) = b`` by GMRES, with derivatives by ``b`` and ``args``.
+    """The solution of ``A(x, *args) = b`` by GMRES, with derivatives with respect to ``b`` and ``args``.
 
     It can be called from Python and in compiled code. Derivatives solve a system with the transposed matrix, whose
     product irad makes from ``A``.

@@ -22,7 +22,7 @@ from irad.implicit.unknowns import like_listed, listed, shaped, size_of, started
 
 @public
 def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8, maxiter: int = 200) -> Any:
-    """Where ``fun(x, *args)`` has a local minimum, by BFGS, with its derivative by ``args``.
+    """A local minimum of ``fun(x, *args)`` by BFGS, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code. The derivative is that of the point where the gradient is zero:
     one linear system with the Hessian.
@@ -130,7 +130,7 @@ offer(argmin, _argmin, "(x0, gtol, maxiter), passed_along(args)")
 
 @public
 def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8, maxiter: int = 100) -> Any:
-    """Where the sum of the squares of ``fun(x, *args)`` has a local minimum, with its derivative by ``args``.
+    """A local minimum of the sum of the squares of ``fun(x, *args)``, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code. The method is that of Levenberg and Marquardt. The derivative is
     that of the point where the gradient of the sum is zero, with the second derivatives of ``fun``.

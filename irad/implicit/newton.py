@@ -29,8 +29,8 @@ def newton(
 ) -> Any:
     """The solution of ``func(x, *args) = 0`` by Newton's method with a line search, with its derivative.
 
-    It can be called from Python and in compiled code. The derivative by ``args`` is that of the solution: its cost does
-    not depend on the number of steps. The one by ``x0`` is zero.
+    It can be called from Python and in compiled code. The derivative with respect to ``args`` is that of the
+    solution: its cost does not depend on the number of steps. The one with respect to ``x0`` is zero.
 
     Args:
         func: returns what has the structure of ``x``; irad differentiates it by ``x``.
@@ -118,7 +118,7 @@ def brentq(
     rtol: float = 8.881784197001252e-16,
     maxiter: int = 100,
 ) -> float:
-    """A root of a function of a number in an interval by Brent's method, with its derivative by ``args``.
+    """A root of a function of a number in an interval by Brent's method, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code.
 

@@ -35,7 +35,7 @@ def flat(residual: Any) -> Any:
 
 
 def slope_of(residual: Any) -> Any:
-    """The residual's derivative by ``x``: ``(x, args)`` to a number or a matrix."""
+    """The residual's derivative with respect to ``x``: ``(x, args)`` to a number or a matrix."""
 
     def slope(x: Any, args: Any) -> Any:
         raise NotImplementedError

@@ -25,8 +25,8 @@ def implicit(solver: Any, residual: Any, systems: tuple[Any, Any], tolerance: fl
     Args:
         solver: compiled; it returns ``x`` in new memory. ``guess`` is anything, and has no derivative.
         residual: compiled, of ``x`` and the arguments; its value has the structure of ``x``.
-        systems: the solutions of the linear system with the residual's derivative by ``x``, and with its transpose:
-            compiled functions ``(guess, x, args, right) -> solution`` of numbers or vectors.
+        systems: the solutions of the linear system with the residual's derivative with respect to ``x``, and with its
+            transpose: compiled functions ``(guess, x, args, right) -> solution`` of numbers or vectors.
         tolerance: what the largest part of the residual may be; None: the solver has seen to it.
     """
 

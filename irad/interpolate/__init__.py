@@ -1,4 +1,4 @@
-"""Interpolation in compiled code, with derivatives by points, knots and values."""
+"""Interpolation in compiled code, with derivatives with respect to points, knots and values."""
 
 from __future__ import annotations
 

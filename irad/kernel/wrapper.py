@@ -201,7 +201,7 @@ class _Wrapper:
         return base
 
     def clear(self, base: Value, size: Value) -> None:
-        """Emits the loop in which the threads of a block clear memory, byte by byte where its size is no multiple."""
+        """Emits the loop in which the threads of a block clear memory, by bytes where its size is not a multiple."""
         build = self.build
         thread, threads = self.linear("tid", "ntid")
         unit = _word_of(size)

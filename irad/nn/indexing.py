@@ -2,8 +2,8 @@
 
 Sums are linear: adding chosen rows (`_add_from`) and adding to chosen rows (`_add_at`) are each other's adjoints. Other
 operations are differentiated by *weights*: how much each row of the source, and of the destination, changes the result.
-Products leave each factor out in turn, by products of those before it and of those after it, so zeros are no exception
-and second derivatives are right, too.
+Products leave each factor out in turn, by products of those before it and of those after it, so zeros need no care, and
+second derivatives are right, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def gather(src: Array, idx: Array) -> Array:
 
     Args:
         src: (n, …).
-        idx: integers from 0 to n − 1, of any shape; repeated ones are no problem.
+        idx: integers from 0 to n − 1, of any shape; repeated ones are allowed.
 
     Returns:
         An array of shape ``idx.shape + src.shape[1:]``.

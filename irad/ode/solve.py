@@ -81,7 +81,7 @@ def solve(
     adjoint: str = "discrete",
     snapshots: int = _SNAPSHOTS,
 ) -> Solution:
-    """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives by everything that is a float.
+    """Solves ``y' = f(t, y, *args)`` from the state at one time, with derivatives with respect to all that is a float.
 
     It can be called from Python and in compiled code. The derivative is that of the steps that were taken; their sizes
     count as constant shares of the time from the first to the second of ``t_span``. Reverse mode saves where steps end,

@@ -4,8 +4,8 @@ A matrix in CSR has its rows one after the other: ``data[indptr[i]:indptr[i + 1]
 ``indices`` their columns. In CSC it has its columns, likewise. What is stored is the pattern; a stored zero is an entry
 like any other, with a derivative.
 
-This is plain compiled code, which irad differentiates: gradients by ``data`` are on the pattern, in all modes and
-orders.
+This is plain compiled code, which irad differentiates: gradients with respect to ``data`` are on the pattern, in all
+modes and orders.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _back_transposed(factors, b):  # type: ignore[no-untyped-def]
 def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     """The solution of a system with a matrix in CSC, by an LU factorisation with partial pivoting.
 
-    The derivative by ``data`` is on the pattern; entries that are stored more than once are added.
+    The derivative with respect to ``data`` is on the pattern; entries that are stored more than once are added.
 
     Args:
         data: the entries, floats, column by column.

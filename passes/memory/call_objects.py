@@ -199,7 +199,7 @@ class CallObjects:
     def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
         """The objects that a callee with a body is given or makes, by what its signature says that they hold.
 
-        Where types are known, integers are no addresses.
+        Where types are known, integers are not addresses.
         """
         found: dict[MemoryType | None, int] = dict(self.own[call])
         declared = self._declared(call)

@@ -64,7 +64,7 @@ def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
     """Emits the adjoint of a copy or fill of memory that lanes share, number by number.
 
     Returns:
-        False if the call is no such thing.
+        False if the call is not one.
     """
     move = move_of(call)
     if move is None or not sweep.is_active(move.into):

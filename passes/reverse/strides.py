@@ -177,7 +177,7 @@ class Strides:
 
 
 def _copied(build: Builder, value: Value, made: dict[Value, Value]) -> Value:
-    """A copy that is no promise: that iteration need not run."""
+    """A copy that promises nothing: that iteration need not run."""
     assert isinstance(value, Instruction)
     copy = clone_instruction(value, made)
     if isinstance(copy, ir.Binary | ir.Cast | ir.GetElementPtr):

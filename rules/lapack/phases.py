@@ -1,7 +1,7 @@
 """What eigenvectors and singular vectors leave open: rotations among those of equal values, and complex phases.
 
 Vectors of equal values are not a function of the matrix: any rotation of them serves. If cotangents come in for those,
-the gradient is NaN (`over_gap`); equal values without cotangents of their vectors are no trouble. A complex vector is
+the gradient is NaN (`over_gap`); equal values without cotangents of their vectors are harmless. A complex vector is
 one up to a phase, which LAPACK chooses (`settled_phase`).
 """
 

@@ -10,7 +10,7 @@ on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that 
 decomposition leaves Ȧ there, and the product makes the tangent of A⁺ from it.
 
 That holds as long as nothing else sees the vectors. A derivative of a pseudo-inverse does, so where it is to be
-differentiated, it calls the decomposition with a small letter, which means the same and is no pair's.
+differentiated, it calls the decomposition with a small letter, which means the same and is not a pair's.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def test_first_order(f):
 
 @pytest.mark.slow
 def test_second_order():
-    """f is homogeneous of degree -2 in s: its derivative by s is -2 f / s."""
+    """f is homogeneous of degree -2 in s: its derivative with respect to s is -2 f / s."""
     by_s = irad.grad(by_gmres, argnums=2)
     tangent = irad.jvp(by_s, (B, MATRIX, 2.0), (None, DIRECTION, 0.5))[1]
     _, by_m, slope = slopes(MATRIX, lambda by: by)

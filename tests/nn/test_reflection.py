@@ -1,4 +1,4 @@
-"""grid_sample with mirrors at the ends: values, derivatives, and what is no point."""
+"""grid_sample with mirrors at the ends: values, derivatives, and what is not a point."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def chain_of_calls(count: int) -> str:
 
 
 def steps_of_watching(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Bytecode instructions of the pass itself: searches in lists and generators are no function calls."""
+    """Bytecode instructions of the pass itself: searches in lists and generators are not function calls."""
     steps = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:

@@ -185,7 +185,7 @@ def _check_derivative(entry: Entry, use: Use, plans: Sequence[PlanName]) -> None
         for position, gradient_found in zip(argnums, gradients, strict=True):
             wanted = derivatives[position]
             atol = entry.rtol * max(1e-3, float(np.max(np.abs(wanted), initial=0.0)))
-            message = f"gradient by argument {position} (plan {plan})"
+            message = f"gradient with respect to argument {position} (plan {plan})"
             np.testing.assert_allclose(read_floats(gradient_found), wanted, entry.rtol, atol, err_msg=message)
 
 

@@ -34,7 +34,7 @@ class RuledDispatcher(InspectableDispatcher):
 
         Args:
             jvp: called as ``jvp(primals, tangents)``, with a tuple for each; returns ``(value, tangent)``. Arguments
-                that ``nondiff_argnums`` names are no part of these and precede them.
+                that ``nondiff_argnums`` names are not among these and precede them.
 
         Raises:
             RuleError: it takes other arguments.

@@ -240,7 +240,7 @@ def push(config: Any, f: Any, leading: Any, tangents: Any, argument: Any) -> Any
         config: that of the rule.
         f: the compiled function.
         leading: a tuple of its first arguments.
-        tangents: for each of these its tangent, if it is no tuple, or None.
+        tangents: for each of these its tangent, if it is not a tuple, or None.
         argument: the argument of the rule, a tuple, with its other arguments.
 
     Raises:

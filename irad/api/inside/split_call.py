@@ -55,7 +55,7 @@ def _typed(mode: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
 
 
 def _as_value(augmented: AugmentedSweep) -> Any:
-    """What makes the sweep a value that is no function to Numba, which warns of tuples that begin with a function."""
+    """What makes the sweep a value that Numba does not take for a function: it warns of tuples that begin with one."""
     names = ", ".join(f"a{i}" for i in range(len(augmented.kinds)))
     source = f"def augmented(kept, {names}):\n    return sweep({names})\n"
     apply = njit(function_from("augmented", source, "irad.split", {"sweep": augmented}))

@@ -163,7 +163,7 @@ def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> Non
     """Checks that products can be written to ``out``.
 
     Raises:
-        SignatureError: there is something in it that is no array.
+        SignatureError: there is something in it that is not an array.
     """
     for leaf in tree.leaves(content_of(out)):
         if leaf.kind.is_reference or leaf.kind is tree.LeafKind.RECORD:

@@ -24,7 +24,7 @@ def _keys(numba_type: Any) -> tuple[str, ...] | None:
 
 
 def _number_of(keys: tuple[str, ...], key: Any) -> int | None:
-    """Which part a key is that is written in the function; None if it is no key.
+    """Which part a key is that is written in the function; None if it is not a key.
 
     Raises:
         TypingError: the key is known only when the function runs.

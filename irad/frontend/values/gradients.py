@@ -100,7 +100,7 @@ def is_copied_list(numba_type: Any) -> bool:
 def is_mirrored(instance: tree.InstanceContent) -> bool:
     """Whether the gradient of an instance is one, too, with the values of the fields that have no derivative.
 
-    It is a named tuple for a `StructRef`, and where gradients of fields are no values of these: where None stands for
+    It is a named tuple for a `StructRef`, and where gradients of fields are not values of these: where None stands for
     the integer of a tuple, say.
     """
     if not isinstance(instance.type, types.ClassInstanceType):

@@ -1,7 +1,7 @@
 """The kernel that reads images between their elements, and its rule.
 
 x (samples, channels, ·, ·, ·), points (samples or 1, points, 3) in elements of x, y (samples, channels, points). What
-lies outside is zero. `is_flat`: the first axis has one element and is no axis of the image, so nothing lies behind it.
+lies outside is zero. `is_flat`: the first axis has one element and is not one of the image, so nothing lies behind it.
 
 The value is linear in x; between elements it is a product of linear functions of the three coordinates. At an element
 its slope is that towards larger coordinates.

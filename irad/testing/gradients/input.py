@@ -58,7 +58,7 @@ def bounds_of(limits: Any, leaves: Vector, what: str, location: SourceLocation) 
         location: of the function.
 
     Raises:
-        SignatureError: they are no such pair, or the argument lies outside.
+        SignatureError: they are not such a pair, or the argument lies outside.
     """
     try:
         low, high = (

@@ -89,7 +89,7 @@ def test_what_a_gradient_keeps_of_an_instance():
 
 
 def test_an_instance_whose_gradient_is_a_named_tuple():
-    """The gradient of the pair holds None, and so is no value of the field."""
+    """The gradient of the pair holds None, and so is not a value of the field."""
 
     @jitclass([("_pair", types.Tuple((int64, float64))), ("rate", float64)])
     class Numbered:

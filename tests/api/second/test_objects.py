@@ -178,7 +178,7 @@ def test_what_is_written_to_shadows():
 
 @njit
 def through_workspace(model, x):
-    """x⁴; the instance is no argument that is differentiated."""
+    """x⁴; the instance is not an argument that is differentiated."""
     model.rest[0] = x**2
     model.rest[1] = x * model.rest[0]
     return model.rest[1] * x

@@ -58,7 +58,7 @@ def test_active_variables_of_lines(inspection):
     assert set(line_of(inspection, 5).active) == {"tile", "x"}
     assert set(line_of(inspection, 5).constant) >= {"i", "t", "n"}
     assert set(line_of(inspection, 8).active) == {"y", "scale", "tile"}
-    assert line_of(inspection, 4).active == (), "the x of threadIdx.x is no variable"
+    assert line_of(inspection, 4).active == (), "the x of threadIdx.x is not a variable"
 
 
 def test_facts_name_what_is_in_the_source(inspection):

@@ -114,7 +114,7 @@ def _address(
             raise UnsupportedError(
                 "the address of a shared array is part of a constant struct or array",
                 "use the shared array itself",
-                "each block has a shared array of its own, so its address is no constant",
+                "each block has a shared array of its own, so its address is not a constant",
             )
         return value
     operands = [_address(part, build, symbols, memory, base) for part in value.operands]

@@ -5,8 +5,8 @@
       call void @…barrier.cta.sync…(i32 0)                  state ← barrier; llvm.coro.suspend
       ret void                                              state ← finished
 
-The parameters are loaded from a struct that all threads share. A kernel in which nobody waits is no coroutine: it runs
-to its end and gives null.
+The parameters are loaded from a struct that all threads share. A kernel in which nobody waits is not a coroutine: it
+runs to its end and gives null.
 """
 
 from __future__ import annotations

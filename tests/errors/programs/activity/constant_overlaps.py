@@ -1,4 +1,4 @@
-"""One array, once as what is differentiated by and once as constant."""
+"""One array, once as active and once as constant."""
 
 import numpy as np
 from numba import njit
