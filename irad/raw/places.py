@@ -12,7 +12,7 @@ from irad.errors import IradError, UnsupportedProgram
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
 from irad.ir.module import Function, Module
-from irad.passes.analysis.refused_memory import ARRAY_REMEDY, CONTAINER_REMEDY
+from irad.passes.analysis.refused.memory import ARRAY_REMEDY, CONTAINER_REMEDY
 from irad.raw.convention import C
 from irad.raw.program import ENTRY
 

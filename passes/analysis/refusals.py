@@ -53,7 +53,7 @@ from irad.ir.worklist import Worklist
 from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
-from irad.passes.analysis.refused_memory import (
+from irad.passes.analysis.refused.memory import (
     broken_promise,
     describe_memory,
     is_header,
@@ -63,8 +63,8 @@ from irad.passes.analysis.refused_memory import (
     scratch_error,
     written_error,
 )
-from irad.passes.analysis.refused_tangents import lacks_cotangent, lacks_tangent
-from irad.passes.analysis.refused_updates import update_error
+from irad.passes.analysis.refused.tangents import lacks_cotangent, lacks_tangent
+from irad.passes.analysis.refused.updates import update_error
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit

@@ -8,7 +8,7 @@ from __future__ import annotations
 from irad.errors import NoRuleError
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
-from irad.passes.analysis.refused_series import lacks_series
+from irad.passes.analysis.refused.series import lacks_series
 from irad.passes.memory.objects import union
 from irad.passes.mode import Algebra
 from irad.passes.unit import Unit
