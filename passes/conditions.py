@@ -44,6 +44,12 @@ def keeps_memory(unit: Unit) -> bool:
     return is_default(unit) and is_reverse(unit)
 
 
+def may_move_cotangents(unit: Unit) -> bool:
+    """Whether a number may be taken from another place than where the program has it: not where each is looked at."""
+    request, is_read = unit.program.request, unit.program.is_read
+    return keeps_memory(unit) and not (request.watches or request.host.is_shared or unit.variant.is_lane or is_read)
+
+
 def is_oracle(unit: Unit) -> bool:
     """Whether everything is saved."""
     return unit.program.saves_all

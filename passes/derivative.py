@@ -46,7 +46,7 @@ def generate(
         observe: is shown each pass and its record.
         last: stop pairs after this pass: reports look at sweeps before the plan is carried out.
     """
-    program = Program(module, registry, request, verifies, observe)
+    program = Program(module, registry, request, verifies, observe, is_read=last is not None)
     module.opaque_guards = request.is_primal
     run_stage(PassStage.PROGRAM, program, program)
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`

@@ -56,6 +56,7 @@ from irad.passes.prepare.late_checks import postpone_checks
 from irad.passes.prepare.normal_form import prepare
 from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_copies
+from irad.passes.prepare.running_extremes import load_extremes
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
 from irad.passes.reverse.ascend import let_loops_ascend
@@ -258,6 +259,14 @@ def _find_activity(unit: Unit) -> None:
     unit.activity = find_activity(unit.function, unit.kinds, unit.mod_ref, unit.shadowable, result_active=result_active)
 
 
+def _load_extremes(unit: Unit) -> None:
+    """Takes running extremes that carry a derivative from where they lie, so that loops only compare them."""
+    if load_extremes(unit, _separation(unit)):
+        unit.program.addresses.forget(unit.function)
+        for find in (_find_objects, _find_memory_types, _keep, _find_effects, _find_activity):
+            find(unit)
+
+
 def _find_live_blocks(unit: Unit) -> None:
     """Finds the blocks that the reverse sweep visits: those from which the function returns normally."""
     unit.live = live_blocks(unit.cfg, unit.program.request.host.returned if unit.variant.is_entry else None)
@@ -441,6 +450,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=conditions.keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
+    Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, conditions.may_move_cotangents, changes=True),
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=conditions.is_oracle),

@@ -59,6 +59,7 @@ class Program:
     Attributes:
         verifies: the code is verified after each pass.
         observe: is shown each pass after it has run, with the record that it worked on.
+        is_read: the sweeps are made to be written as Python, not to run.
         loops: the bodies of its parallel loops.
         launches: the call of each parallel loop, by its function.
         signatures: what the parameters of its functions point to.
@@ -74,6 +75,7 @@ class Program:
     request: Request
     verifies: bool = False
     observe: Observer | None = None
+    is_read: bool = False
     loops: LoopFunctions = field(default_factory=dict)
     launches: dict[Function, CallSite] = field(default_factory=dict)
     signatures: Signatures = field(default_factory=dict)

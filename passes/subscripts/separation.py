@@ -84,11 +84,11 @@ class Separation:
         both = self._comparable(load, store)
         return both is not None and all(self._is_apart(*both, load, store, case) for case in self._cases(load, store))
 
-    def is_apart_in(self, loop: Loop, load: Load, store: Store) -> bool:
-        """Whether a load and a store in a loop access different bytes, in whichever of its iterations."""
-        both = self._comparable(load, store)
-        shared = tuple(each for each in self._around(load) if each.contains(loop) and each is not loop)
-        return both is not None and self._is_apart(*both, load, store, _Case(shared))
+    def is_apart_in(self, loop: Loop, first: Instruction, second: Instruction) -> bool:
+        """Whether two accesses in a loop go to different bytes, in whichever of its iterations."""
+        both = self._comparable(first, second)
+        shared = tuple(each for each in self._around(first) if each.contains(loop) and each is not loop)
+        return both is not None and self._is_apart(*both, first, second, _Case(shared))
 
     def is_apart_across(self, loop: Loop, earlier: Instruction, later: Instruction) -> bool:
         """Whether of two accesses in a loop one touches nothing that the other touched in an earlier iteration."""
