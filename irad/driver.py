@@ -87,6 +87,8 @@ class Derivative:
         places: what is watched, by number.
         tape: the places of the tape that are counted, by number; empty where none is.
         is_recursive: whether one of its functions calls itself, by way of others perhaps.
+        is_speculative: zeros are not strong: where a result is NaN, the caller has to ask again, without
+            `Request.speculates`.
     """
 
     text: str
@@ -100,6 +102,7 @@ class Derivative:
     places: tuple[WatchedPlace, ...] = ()
     tape: tuple[TapePlace, ...] = ()
     is_recursive: bool = False
+    is_speculative: bool = False
 
     @property
     def first(self) -> str:
@@ -166,6 +169,7 @@ def derive(
         places,
         tape,
         is_recursive,
+        not module.strong_zeros,
     )
 
 

@@ -16,7 +16,7 @@ ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
-_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math", "cache")
+_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math", "speculative", "cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ class Options:
             results differ from those of the others in the last places, and so do values from those of the plain
             function. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay scalar, and
             values are those of the plain function to the bit.
+        speculative: gradients called from Python are computed without the comparisons that make zero of zero times
+            infinity; where that gives NaN they are computed again with them, then and from then on. Only of functions
+            that write to no memory of the caller's; with other options that change arithmetic there is none of this.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
         cache: compiled derivatives are kept on the disk, and later processes load them; see `docs/cache.md`.
 
@@ -65,6 +68,7 @@ class Options:
     boundscheck: bool = False
     zero_times_infinity: ZeroTimesInfinity = "nan"
     vector_math: bool = True
+    speculative: bool = True
     cache: bool = False
 
     def __post_init__(self) -> None:
@@ -114,14 +118,25 @@ class Options:
     @property
     def has_vector_math(self) -> bool:
         """Whether loops may call functions for vectors; not where values have to be those of the plain function."""
-        return self.vector_math and self.plan == "default" and not (self.strict or self.debug)
+        return self.vector_math and self._is_free
+
+    @property
+    def speculates(self) -> bool:
+        """Whether a gradient may be computed a second time."""
+        is_counted = self.tape_limit is not None
+        return self.speculative and self._is_free and not is_counted and self.zero_times_infinity == "nan"
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether arithmetic need not be that of the plain function, operation by operation."""
+        return self.plan == "default" and not (self.strict or self.debug)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
         """Options as the environment asks for them.
 
         The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK, IRAD_MAX_TAPE_BYTES,
-        IRAD_VECTOR_MATH, IRAD_ZERO_TIMES_INFINITY and IRAD_CACHE.
+        IRAD_VECTOR_MATH, IRAD_SPECULATIVE, IRAD_ZERO_TIMES_INFINITY and IRAD_CACHE.
 
         Args:
             environment: read in place of ``os.environ``.
@@ -152,6 +167,7 @@ class Options:
             debug=_read_flag(variables, "IRAD_DEBUG"),
             boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
             vector_math=_read_flag(variables, "IRAD_VECTOR_MATH", default=True),
+            speculative=_read_flag(variables, "IRAD_SPECULATIVE", default=True),
             cache=_read_flag(variables, "IRAD_CACHE"),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
             zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from irad.errors import UnsupportedError
 from irad.ir.module import Module
 from irad.ir.types import PointerType
+from irad.passes.analysis.speculation import may_speculate
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark, TapePart
 from irad.passes.parallel.flatten import is_loop_function
@@ -52,6 +53,7 @@ def generate(
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     variant = _wanted(program)
     unit = analyse(program, variant)
+    module.strong_zeros = not may_speculate(unit)
     made = program.derive(variant, None if request.callee is not None else _entry_shadows(unit))
     for function in made.functions.values():
         function.prefix = ()

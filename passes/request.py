@@ -73,6 +73,8 @@ class Request:
         zero_wins: a zero partial derivative makes zero of an infinite cotangent.
         vector_math: whoever makes code of the derivative may use other functions for vectors than for numbers.
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
+        speculates: how many axes each array has that a derivative goes to, if the caller looks for NaN in all results
+            and, where there is one, asks again without this; None: zeros have to be strong.
         axes: of a kernel, along how many axes it is launched; along the others there is one thread of one block.
     """
 
@@ -99,4 +101,5 @@ class Request:
     zero_wins: bool = False
     vector_math: bool = False
     is_primal: bool = False
+    speculates: tuple[int, ...] | None = None
     axes: int = 3

@@ -45,6 +45,19 @@ def test_values_to_the_bit_need_functions_for_numbers():
         assert not exact.has_vector_math
 
 
+def test_environment_of_speculation():
+    assert Options.from_environment({"IRAD_SPECULATIVE": "0"}) == Options(speculative=False)
+    for value in ("", "1"):
+        assert Options.from_environment({"IRAD_SPECULATIVE": value}).speculates
+
+
+def test_arithmetic_that_is_asked_for_is_not_done_twice():
+    zero_wins, limited = Options(zero_times_infinity="zero"), Options(max_tape_bytes=1)
+    for exact in (Options(strict=True), Options(debug=True), Options(plan="save_all"), zero_wins, limited):
+        assert exact.speculative
+        assert not exact.speculates
+
+
 def test_unknown_zero_times_infinity_is_refused():
     with pytest.raises(IradError, match="unknown zero_times_infinity 'one'"):
         Options(zero_times_infinity="one")  # pyright: ignore[reportArgumentType]

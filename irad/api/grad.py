@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Concatenate, Literal, overload
 
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
@@ -229,14 +231,15 @@ def _made(
     returns: Returns,
 ) -> Any:
     wanted = selected(f, argnums, argnames)
-    role = Role.INTO if returns is Returns.VALUE else Role.GRADIENT
+    role, given = Role.INTO if returns is Returns.VALUE else Role.GRADIENT, options_or_default(options)
     task = Task(
         roles=tuple((position, role) for position in wanted.positions),
         returns=returns,
         has_aux=bool(has_aux),
         single=wanted.single,
         lends_shadows=True,
-        options=options_or_default(options),
+        options=given,
+        speculates=given.speculates,
     )
     primal = wanted.primal
     rebuild = (_derivative, (kind, primal, wanted.argnums, None, has_aux, task.options, returns))
@@ -253,4 +256,5 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     targets = [] if not has_targets else [f"({out},)" if task.single else out]
     body = f"irad_call({', '.join(['{arguments}', *targets])})"
     wrapper = make_wrapper(kind, function, leading, body, call)
-    return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task)
+    certain = partial(_build, kind, primal, replace(task, speculates=False), rebuild) if task.speculates else None
+    return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain)

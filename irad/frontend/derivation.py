@@ -38,8 +38,8 @@ from irad.frontend.pointers import install
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
-from irad.frontend.written import writes_elsewhere, written_parameters
 from irad.ir.module import Module
+from irad.passes.analysis.written import writes_elsewhere, written_parameters
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
 from irad.ruleset.registry import Registry
@@ -422,7 +422,30 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         zero_wins=task.options.zero_times_infinity == "zero",
         vector_math=task.options.has_vector_math,
         is_primal=task.is_primal,
+        speculates=_checkable(program, arguments, task),
     )
+
+
+def _checkable(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task) -> tuple[int, ...] | None:
+    """For each array that a derivative goes to its axes; None where not all derivatives are looked through for NaN."""
+    has_rule = any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
+    if not task.speculates or has_rule:
+        return None
+    axes = []
+    for argument in arguments:
+        is_active = task.role_of(argument.position) is not Role.CONST
+        for leaf in argument.leaves:
+            if isinstance(leaf.type, types.NumPyRandomGeneratorType) or (is_active and not _is_checkable(leaf)):
+                return None
+            axes += [leaf.type.ndim] if is_active and leaf.kind is LeafKind.ARRAY else []
+    return tuple(axes)
+
+
+def _is_checkable(leaf: Content) -> bool:
+    """Whether the derivative with respect to a part of an argument is numbers side by side."""
+    if leaf.kind is LeafKind.ARRAY:
+        return leaf.type.layout in ("C", "F") and leaf.element in (*layouts.FLOATS, *layouts.COMPLEX)
+    return leaf.kind in (LeafKind.NUMBER, LeafKind.INERT)
 
 
 def _unneeded_value(program: NumbaProgram, task: Task) -> frozenset[int]:

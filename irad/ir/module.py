@@ -125,6 +125,7 @@ class Module:
         metadata: number → node.
         trailer: summary or use-list lines kept verbatim.
         opaque_guards: guards of products are calls, whose derivative is known (`irad.ruleset.guards`).
+        strong_zeros: products have guards.
     """
 
     source_name: str | None = None
@@ -141,6 +142,7 @@ class Module:
     metadata: dict[int, MetadataNode] = field(default_factory=dict, repr=False)
     trailer: list[str] = field(default_factory=list, repr=False)
     opaque_guards: bool = field(default=False, repr=False)
+    strong_zeros: bool = field(default=True, repr=False)
     _free_number: int = field(default=0, repr=False)
     _shared_nodes: dict[str, str] = field(default_factory=dict, repr=False)
 

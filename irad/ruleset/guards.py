@@ -3,6 +3,8 @@
 A guard is a select, which a derivative of the derivative would take for a branch of the function: of the derivative
 ``2·x`` of ``x·x`` it would find slope zero where ``x`` is zero. Code that is differentiated itself therefore has calls
 in their place (`Module.opaque_guards`). Such a call has a rule (`irad.rules.guards`) and is inlined in the end.
+
+A sweep whose caller repeats it where a result is NaN has none (`irad.passes.analysis.speculation`).
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
     comparison.
     """
     type_ = derivative.type
+    if not build.module.strong_zeros:
+        return product
     if build.module.opaque_guards and type_ in GUARDS:
         guard = build.module.declare(GUARDS[type_], function_type(type_, [type_, type_]), ATTRIBUTES)
         return build.call(guard, [derivative, product])

@@ -19,7 +19,7 @@ from irad.runtime_layouts import STRUCTS
 
 FILES: Final = (
     *("arena", "release", "allocate", "stack", "slots", "pointers", "lanes", "partials"),
-    *("windows.f64", "kernels.f64", "guards.f64", "lists", "dictionaries", "shadows", "watch", "states"),
+    *("windows.f64", "kernels.f64", "guards.f64", "results.f64", "lists", "dictionaries", "shadows", "watch", "states"),
 )
 TYPES: Final = "\n".join(each.text for each in STRUCTS)
 _HERE: Final = Path(__file__).parent

@@ -86,6 +86,7 @@ class Task:
         mode: the functions that are made; in forward mode there is no seed.
         is_batched: tangents are given and returned in tuples, with one for each of the mode's lanes.
         is_primal: the call is a part of a function that is differentiated itself.
+        speculates: zeros need not be strong: where a derivative is NaN, the caller asks again, without this.
     """
 
     roles: tuple[tuple[int, Role], ...]
@@ -100,6 +101,7 @@ class Task:
     mode: Mode = REVERSE_MODE
     is_batched: bool = False
     is_primal: bool = False
+    speculates: bool = False
 
     @property
     def is_forward(self) -> bool:

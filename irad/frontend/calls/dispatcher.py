@@ -28,6 +28,7 @@ from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
+from irad.frontend.calls.retry import FoundNaN
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import untypable
@@ -41,7 +42,7 @@ from irad.frontend.numba.boxing import compiler_boxing
 from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
-from irad.frontend.numba.private import shadow
+from irad.frontend.numba.private import compiler_lock, shadow
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
 from irad.frontend.packing.shadows import Shadows, argument_names, opened
@@ -50,6 +51,16 @@ INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
 
 _call = StructureDispatcher.__call__
+
+
+class _InCompiledCode(tuple[Any, ...]):
+    """The types of a specialisation that compiled code calls: no call from Python finds it by them."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 class DerivativeDispatcher(StructureDispatcher):
@@ -71,6 +82,7 @@ class DerivativeDispatcher(StructureDispatcher):
         task: as above.
         is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
             that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
+        certain: makes the same derivative with strong zeros, where ``task`` speculates: compiled code calls that.
     """
 
     names_primal = True
@@ -86,18 +98,23 @@ class DerivativeDispatcher(StructureDispatcher):
         task: Task | None = None,
         *,
         is_pointed_to: bool = False,
+        certain: Callable[[], DerivativeDispatcher] | None = None,
     ) -> None:
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
-        self._irad_rebuild, self._irad_called = rebuild, called
+        self._irad_rebuild, self.irad_called = rebuild, called
         self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
+        self._irad_make_certain = certain
         nogil = bool(primal.targetoptions.get("nogil"))
         options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
         has_lanes = task is not None and task.mode.width > 1
         compiler = compiler_boxing(python_type, has_lanes=has_lanes)
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler)
         # of a call whose task depends on its types, typing it leaves more behind than code
-        if task is not None and (is_cached(primal) or task.options.cache):
-            self._cache = DiskCache(self, (rebuild, task, is_pointed_to))
+        self._irad_keep_on_disk()
+
+    def _irad_keep_on_disk(self) -> None:
+        if self.task is not None and (is_cached(self.primal) or self.task.options.cache):
+            self._cache = DiskCache(self, (self._irad_rebuild, self.task, self._irad_is_pointed_to))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the derivative; specialises it first for new types.
@@ -108,6 +125,8 @@ class DerivativeDispatcher(StructureDispatcher):
         """
         try:
             return _call(self, *args, **kwargs)
+        except FoundNaN:
+            pass
         except (TypeError, ValueError) as error:
             if is_mixed_list(error) and any(map(is_structure, (*args, *kwargs.values()))):
                 return self(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
@@ -120,6 +139,39 @@ class DerivativeDispatcher(StructureDispatcher):
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
+        self._irad_end_speculation()
+        return self(*args, **kwargs)
+
+    def _irad_end_speculation(self) -> None:
+        """From now on it is what compiled code has called all along: a result was NaN."""
+        with compiler_lock():
+            certain = self._irad_certain
+            if self.task is certain.task:
+                return  # another thread was first
+            self.task, self.irad_called = certain.task, certain.irad_called
+            self._irad_keep_on_disk()
+            signatures, may_compile = self.signatures, self._can_compile
+            self.forget()
+            self._can_compile = True
+            for signature in () if may_compile else signatures:
+                self.compile(signature)
+            self._can_compile = may_compile
+
+    @cached_property
+    def _irad_certain(self) -> DerivativeDispatcher:
+        """The same derivative with strong zeros."""
+        return self if self._irad_make_certain is None else self._irad_make_certain()
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Numba's hook that types a call in compiled code, where nobody would call it again."""
+        certain = self._irad_certain
+        if certain is self:
+            return super().get_call_template(args, kws)
+        found = certain.get_call_template(args, kws)
+        for kinds, compiled in certain.overloads.items():  # Numba takes the type of a function pointer from them
+            if not any(compiled is each for each in self.overloads.values()):
+                self.overloads[_InCompiledCode(kinds)] = compiled
+        return found
 
     def call_packed(self, *args: Any) -> Any:
         """Where the gradient goes to structures of Python, numbers in them are stored by Python."""
@@ -161,16 +213,23 @@ class DerivativeDispatcher(StructureDispatcher):
     def get_compile_result(self, sig: Any) -> Any:
         """Numba's hook when it takes the address of a specialisation."""
         result: Any = (
-            super().get_compile_result(sig) if self._irad_is_pointed_to else self._pointed_to.get_compile_result(sig)
+            super().get_compile_result(sig)
+            if self._irad_is_pointed_to
+            else self._irad_certain.pointed_to.get_compile_result(sig)
         )
         return result
 
+    def get_overload(self, sig: Any) -> Any:
+        """Numba's hook that gives compiled code its entry."""
+        certain = self._irad_certain
+        return super().get_overload(sig) if certain is self else certain.compile(sig)  # type: ignore[misc]
+
     @cached_property
-    def _pointed_to(self) -> DerivativeDispatcher:
+    def pointed_to(self) -> DerivativeDispatcher:
         """The same derivative for function pointers."""
         return DerivativeDispatcher(
             self.py_func,
-            self._irad_called,
+            self.irad_called,
             self.primal,
             self.kind,
             self._irad_rebuild,
@@ -181,7 +240,7 @@ class DerivativeDispatcher(StructureDispatcher):
 
     def forget(self) -> None:
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
-        self.py_func.__globals__["irad_call"] = self._irad_called.renewed()
+        self.py_func.__globals__["irad_call"] = self.irad_called.renewed()
         forget_overloads(self)
 
     def close(self) -> None:
@@ -299,7 +358,8 @@ def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], ta
     """
     unwatched = replace(task.options, debug=False, max_tape_bytes=None)
     with shadow().suspended():
-        return derivation_of(primal, argument_types, replace(task, is_primal=True, options=unwatched))
+        inner = replace(task, is_primal=True, speculates=False, options=unwatched)
+        return derivation_of(primal, argument_types, inner)
 
 
 def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

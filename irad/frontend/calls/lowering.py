@@ -24,6 +24,7 @@ from irad.frontend.calls.annotations import Returns, Role, Seed
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
+from irad.frontend.calls.retry import check_for_nan
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
@@ -79,6 +80,8 @@ def emit_call(
             sweeps.drop_value()
             sweeps.references.release()
             failure.raise_it(context, builder, sweeps.watched)
+        if derivation.compiled.derivative.is_speculative:
+            check_for_nan(sweeps)
         for lane in sweeps.lanes:
             lane.memory.copy_out()
         _store_scalars(sweeps, extras)

@@ -1,0 +1,103 @@
+"""Speculation: whether a derivative may be made as if zeros need not be strong.
+
+Input   the entry of a program with its analyses.
+Output  a yes or no. Nothing is changed.
+Method  Zero times infinity is NaN where a product has no guard (`irad.ruleset.guards`), and NaN stays NaN in all that a
+        reverse sweep does with cotangents: sums, products, and products of matrices, where a zero may hide it that
+        would have made zero of any number. So a result that is not NaN is that of the sweep with guards. Where one is
+        NaN the caller starts again with guards, which it can if the function does the same once more: it writes to no
+        memory of the caller's, and to none that outlives it.
+Limit   a guard costs about as much as a look at one number of a result. Functions that compute little for each number
+        of their derivatives keep their guards.
+
+    %ct = fmul double %seed, %partial       without guard: NaN where %seed is 0 and %partial infinite
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from irad.ir.instructions import Binary, CallSite, GetElementPtr, Instruction, Load
+from irad.ir.module import Block, Function
+from irad.ir.values import ConstantExpression, ConstantFloat, Value
+from irad.ir.worklist import Worklist
+from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.analysis.written import writes_elsewhere, written_parameters
+from irad.passes.unit import Unit
+from irad.ruleset.interface import Effects, Elementwise, Origin
+
+_UNDEFINED: Final = frozenset({"fast", "nnan", "ninf"})
+_WORTH_A_LOOK: Final = 3
+"""So many guards for each array of the derivative save more than looking through it takes."""
+
+
+def may_speculate(entry: Unit) -> bool:
+    """Whether a derivative may be made without guards."""
+    axes = entry.program.request.speculates
+    return axes is not None and _repeats(entry) and _is_worth_it(entry, axes)
+
+
+def _repeats(entry: Unit) -> bool:
+    """Whether a second run does the same, and NaN is a number like any other."""
+    if writes_elsewhere(entry) or any(_is_data(entry, index) for index in written_parameters(entry)):
+        return False
+    functions = Worklist([entry.function])
+    for function in functions:
+        for inst in function.instructions():
+            if function is entry.function and inst.block not in entry.live:
+                continue
+            if not _UNDEFINED.isdisjoint(getattr(inst, "flags", ())) or _may_write_to_number(inst):
+                return False
+            if isinstance(inst, CallSite):
+                callee = resolve(inst, entry.registry)
+                if isinstance(callee, Function):
+                    functions.add(callee)
+                elif not _is_silent(entry, inst, effects_of(callee)):
+                    return False
+    return True
+
+
+def _may_write_to_number(inst: Instruction) -> bool:
+    """Whether an instruction is given an address that is written as a number in the program, and may write there."""
+    return not isinstance(inst, Load | GetElementPtr) and any(map(_is_number, inst.operands))
+
+
+def _is_number(pointer: Value) -> bool:
+    while isinstance(pointer, GetElementPtr):
+        pointer = pointer.operands[0]
+    return isinstance(pointer, ConstantExpression) and (
+        pointer.opcode == "inttoptr" or any(map(_is_number, pointer.operands))
+    )
+
+
+def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
+    """Whether a call leaves nothing behind but memory of the program's, and draws no random number."""
+    if effects is None:
+        return False
+    counts, callee = entry.program.request.host.references, call.callee
+    is_reference = counts is not None and isinstance(callee, Function) and callee.name == counts.takes
+    return not effects.other or effects.result is Origin.FRESH or bool(effects.frees) or is_reference
+
+
+def _is_data(entry: Unit, index: int) -> bool:
+    """Whether a parameter leads to data: the result aside, and bookkeeping, of which nothing is known."""
+    its_type = entry.memory[entry.function.params[index]]
+    return index != entry.program.request.host.result and (its_type is None or bool(its_type.fields))
+
+
+def _is_worth_it(entry: Unit, axes: tuple[int, ...]) -> bool:
+    guarded = [entry.loops.depth_of(block) for block in entry.cfg.order for _ in _guarded(entry, block)]
+    return any(depth > max(axes, default=0) for depth in guarded) or len(guarded) >= _WORTH_A_LOOK * len(axes)
+
+
+def _guarded(entry: Unit, block: Block) -> Iterator[Instruction]:
+    """The operations of a block whose adjoint would have a guard."""
+    for inst in block.instructions:
+        if not entry.activity.is_active(inst):
+            continue
+        match inst:
+            case Binary(opcode="fmul" | "fdiv", operands=[_, factor]) if not isinstance(factor, ConstantFloat):
+                yield inst
+            case CallSite() if isinstance(resolve(inst, entry.registry), Elementwise):
+                yield inst
