@@ -475,3 +475,15 @@ def test_a_record_that_is_copied_as_one_integer(plan) -> None:
     records = np.array([(1, 3.0), (2, 5.0)], BESIDE_AN_INTEGER)
     with pytest.raises(UnsupportedError, match="an active number is manipulated as an integer"):
         irad.grad(copied_as_one_integer, options=irad.Options(plan=plan))(records)
+
+
+@njit
+def one_of_two(x, content, first):
+    numbers = x if first else np.frombuffer(content, dtype=np.float64)
+    return numbers[0] * numbers[0] + x[1]
+
+
+def test_an_array_or_bytes():
+    """The bytes have no shadow, and whether they are meant is known only at run time."""
+    with pytest.raises(irad.ActivityError, match="argument 'content'"):
+        irad.grad(one_of_two)(np.ones(2), np.ones(2).tobytes(), True)
