@@ -94,7 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise click.UsageError(f"--compare {path}: this is not JSON: {error}") from None
     if not isinstance(found, dict) or "ratio" not in found:
-        raise click.UsageError(f"--compare {path}: this is no result of irad bench --json")
+        raise click.UsageError(f"--compare {path}: this is not a result of irad bench --json")
     return found
 
 

@@ -54,7 +54,7 @@ def natural(index: int) -> int:
 def whole_items(count: int, size: int) -> int:
     """How many items so many bytes are, `count // size` where the form does not look whether none is cut in two."""
     if count % size:
-        raise IndexError(f"{count} bytes are no whole number of items with {size} bytes each")
+        raise IndexError(f"{count} bytes are not a whole number of items of {size} bytes each")
     return count // size
 
 

@@ -65,7 +65,7 @@ def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8,
 
 
 def _stationary(objective: Any) -> Any:
-    """The gradient by the first argument, as a function with a rule of nothing but its code."""
+    """The gradient with respect to the first argument, as a function with a rule of nothing but its code."""
     slope = grad(objective)
 
     @njit

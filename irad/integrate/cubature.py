@@ -39,7 +39,7 @@ def cubature(
     epsrel: float = _TOLERANCE,
     limit: int = _LIMIT,
 ) -> tuple[Any, ...]:
-    """The integral of a function over a box, with derivatives by the limits and by the arguments.
+    """The integral of a function over a box, with derivatives with respect to limits and arguments.
 
     It can be called from Python and in compiled code. Boxes are halved, the one with the largest error first, until the
     sum of the errors is small enough; on each there are 1 + 2n + 2n² + 2ⁿ points in n dimensions.

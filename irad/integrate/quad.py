@@ -34,7 +34,7 @@ def quad(
     points: Any = (),
     batch: bool | int | tuple[int, ...] = False,
 ) -> tuple[Any, ...]:
-    """The integral of a function from one number to another, with derivatives by the limits and by the arguments.
+    """The integral of a function from one number to another, with derivatives with respect to limits and arguments.
 
     It can be called from Python and in compiled code. Intervals are halved, the one with the largest error first, until
     the sum of the errors is small enough; on each there are 21 points.

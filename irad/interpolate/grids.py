@@ -1,7 +1,8 @@
 """Piecewise linear interpolation, on one axis and on grids.
 
 This is plain compiled code, which irad differentiates: by points, knots and values, in all modes and orders. At a knot
-the derivative by the point is that of the interval to the right, at the last knot that of the interval to the left.
+the derivative with respect to the point is that of the interval to the right, at the last knot that of the interval to
+the left.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Rosenbrock step for stiff systems: Rodas, of order 4, stiffly accurate and L-stable.
 
-Each of six stages solves a linear system with I - γ h J, where J is the right-hand side's derivative by the state, from
-forward mode. There is nothing to iterate.
+Each of six stages solves a linear system with I - γ h J, where J is the right-hand side's derivative with respect to
+the state, from forward mode. There is nothing to iterate.
 
 Source: Hairer, Wanner: Solving Ordinary Differential Equations II, second edition, IV.7 and VI.4.
 """
@@ -94,7 +94,7 @@ def rodas(f: Any) -> Any:
 
     @register_jitable
     def linear(t, y, args):  # type: ignore[no-untyped-def]
-        """The derivatives by the time and by the state."""
+        """The derivatives with respect to time and state."""
         matrix, direction = np.empty((y.size, y.size)), np.zeros(y.size)
         _, by_time = derivative((1.0, direction), t, y, *args)
         for j in range(y.size):

@@ -101,7 +101,7 @@ A, B = np.array([1.0, 2.0]), 3.0
 
 
 def truth():
-    """The derivatives by a[0], a[1] and b."""
+    """The derivatives with respect to a[0], a[1] and b."""
     size = np.sqrt(0.25 * A[0] ** 2 + A[1] * B)
     return np.array([0.25 * A[0] / size - 0.5, 0.5 * B / size, 0.5 * A[1] / size])
 

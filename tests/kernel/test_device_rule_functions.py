@@ -56,7 +56,7 @@ def product_augmented(config, x, n, a):
 
 
 def product_reverse(config, cotangent, tape, x, n, a):
-    """Marked by factors: ten times the derivative by a, twenty times that of x·x for x."""
+    """Marked by factors: ten times the derivative with respect to a, twenty times that of x·x for x."""
     if is_active(a) and not config.overwritten[0] and config.has_cotangent and cotangent is not None:
         by_a = 10.0 * cotangent * tape[0] ** 2 * n.value
     else:

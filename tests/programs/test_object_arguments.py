@@ -476,7 +476,7 @@ def _field(value: Any, name: str) -> Any:
 
 @pytest.mark.parametrize(("f", "make", "values"), INSTANCES, ids=lambda part: getattr(part, "__name__", ""))
 def test_instances(f, make, values):
-    """The gradient by objects is that by the numbers and arrays they are made of, in the same order."""
+    """The gradient with respect to objects is that of the numbers and arrays they are made of, in the same order."""
     with optimisation_limited():
         expected = reference(composed(f, make), values)
         plain = make(*fresh(values))

@@ -37,7 +37,7 @@ def smooth(a, c, start, stop):
 
 
 def smooth_gradient(a, c, start, stop):
-    """The same by NumPy: value, gradient by a, by c."""
+    """The same by NumPy: value, gradients with respect to a and c."""
     gradient, by_c, value = np.zeros_like(a), 0.0, 0.0
     for i in range(start, stop):
         d = a[i - 1] - 2 * a[i] + a[i + 1]

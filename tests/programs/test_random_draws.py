@@ -14,7 +14,7 @@ from scipy import special, stats
 import irad
 from irad.options import Options
 
-# A draw of each distribution, with a weight: the gradient by the weights are the draws.
+# A draw of each distribution, with a weight: the gradient with respect to the weights is the draws.
 
 
 @njit(error_model="numpy")

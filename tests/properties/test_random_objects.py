@@ -1,7 +1,8 @@
 """Random programs on objects: fields, items and values are read, written, swapped and shared.
 
-``IRAD_RANDOM_OBJECTS=200`` tests as many. The gradient by the object is compared with finite differences by what it is
-made of. The derivative under the first plan is optimised as users have it; what it is compared to is optimised little.
+``IRAD_RANDOM_OBJECTS=200`` tests as many. The gradient with respect to the object is compared with
+finite differences in what it is made of. The derivative under the first plan is optimised as users have it; what it is
+compared to is optimised little.
 """
 
 from __future__ import annotations

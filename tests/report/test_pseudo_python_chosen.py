@@ -219,7 +219,7 @@ def test_the_exact_form_raises_at_indices_in_front_of_a_part():
     with pytest.raises(IndexError, match="-1 is in front"):
         helpers["natural"](-1)
     assert helpers["whole_items"](24, 8) == 3
-    with pytest.raises(IndexError, match="12 bytes are no whole number of items"):
+    with pytest.raises(IndexError, match="12 bytes are not a whole number of items"):
         helpers["whole_items"](12, 8)
     assert "natural(" not in python(part_of_part, (VECTOR, 3), (0,)).source
 

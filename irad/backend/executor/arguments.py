@@ -51,7 +51,7 @@ def _bytes(type_: Type, label: str, value: Any) -> bytes:
                 return np.array(value, f"<f{bits // 8}").tobytes()
     except (TypeError, ValueError, OverflowError) as error:
         raise SignatureError(
-            f"{value!r} is no value for parameter {label} of the kernel",
+            f"{value!r} is not a value for parameter {label} of the kernel",
             "give a number, or an address as an integer",
             f"the parameter is {type_}",
         ) from error

@@ -1,4 +1,4 @@
-"""Gradients by objects, read from what `object_walk` noted, after the reverse sweep has run.
+"""Gradients with respect to objects, read from what `object_walk` noted, after the reverse sweep has run.
 
 An instance becomes an instance or a named tuple, a list a list, a dictionary a dictionary with the same keys: the
 structure that the argument had before the call. Arrays are those of the shadows themselves.

@@ -26,9 +26,10 @@ def grid_sample(
         x: (batch, channels, height, width), or (batch, channels, depth, height, width).
         grid: (batch, …, 2) or (batch, …, 3), with as many axes as ``x``: points (x, y) or (x, y, z), x along the
             width; −1 and 1 are the ends of the image. NaN lies outside.
-        mode: ``"bilinear"``, or ``"nearest"`` for the nearest element, which has no derivative by the grid.
-        padding_mode: beyond the ends, ``"zeros"``; ``"border"``, the elements there, with no derivative by the grid; or
-            ``"reflection"``, the image as mirrors at both ends show it.
+        mode: ``"bilinear"``, or ``"nearest"`` for the nearest element, whose derivative with respect to the grid is
+            zero.
+        padding_mode: beyond the ends, ``"zeros"``; ``"border"``, the elements there, whose derivative with respect to
+            the grid is zero; or ``"reflection"``, the image as mirrors at both ends show it.
         align_corners: whether the ends are the middles of the first and last elements, or their outer edges
             (PyTorch's default).
 
