@@ -40,9 +40,10 @@ class Options:
             results differ from those of the others in the last places, and so do values from those of the plain
             function. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay scalar, and
             values are those of the plain function to the bit.
-        speculative: gradients called from Python are computed without the comparisons that make zero of zero times
-            infinity; where that gives NaN they are computed again with them, then and from then on. Only of functions
-            that write to no memory of the caller's; with other options that change arithmetic there is none of this.
+        speculative: gradients called from Python are computed without the comparisons that turn zero times infinity
+            into zero, until a result is NaN; that call, and all later ones, are computed with them. Only
+            for functions that write to none of the caller's memory and have no other effects, and not with ``strict``,
+            ``debug``, ``plan="save_all"``, ``zero_times_infinity="zero"`` or a tape that is limited or measured.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
         cache: compiled derivatives are kept on the disk, and later processes load them; see `docs/cache.md`.
 

@@ -24,6 +24,7 @@ from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.checkable import checked_axes, is_generator
 from irad.frontend.calls.signature import check_arguments, check_representable, check_return
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
@@ -131,7 +132,7 @@ class Derivation:
     def repeats(self) -> bool:
         """Whether each run with the same content of the arrays does the same."""
         leaves = [leaf for argument in self.arguments for leaf in argument.leaves]
-        draws = any(isinstance(leaf.type, types.NumPyRandomGeneratorType) for leaf in leaves)
+        draws = any(map(is_generator, leaves))
         changes = any(leaf.data_index in self.compiled.written and not leaf.is_array for leaf in leaves)
         return not (draws or changes or self.compiled.writes_elsewhere)
 
@@ -422,30 +423,8 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         zero_wins=task.options.zero_times_infinity == "zero",
         vector_math=task.options.has_vector_math,
         is_primal=task.is_primal,
-        speculates=_checkable(program, arguments, task),
+        speculates=None if _has_rules(program) else checked_axes(arguments, task),
     )
-
-
-def _checkable(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task) -> tuple[int, ...] | None:
-    """For each array that a derivative goes to its axes; None where not all derivatives are looked through for NaN."""
-    has_rule = any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
-    if not task.speculates or has_rule:
-        return None
-    axes = []
-    for argument in arguments:
-        is_active = task.role_of(argument.position) is not Role.CONST
-        for leaf in argument.leaves:
-            if isinstance(leaf.type, types.NumPyRandomGeneratorType) or (is_active and not _is_checkable(leaf)):
-                return None
-            axes += [leaf.type.ndim] if is_active and leaf.kind is LeafKind.ARRAY else []
-    return tuple(axes)
-
-
-def _is_checkable(leaf: Content) -> bool:
-    """Whether the derivative with respect to a part of an argument is numbers side by side."""
-    if leaf.kind is LeafKind.ARRAY:
-        return leaf.type.layout in ("C", "F") and leaf.element in (*layouts.FLOATS, *layouts.COMPLEX)
-    return leaf.kind in (LeafKind.NUMBER, LeafKind.INERT)
 
 
 def _unneeded_value(program: NumbaProgram, task: Task) -> frozenset[int]:
@@ -456,8 +435,12 @@ def _unneeded_value(program: NumbaProgram, task: Task) -> frozenset[int]:
     value_type = program.signature.return_type
     is_number = value_type in layouts.FLOATS or value_type in layouts.COMPLEX
     is_dropped = task.returns is Returns.GRADIENT and is_number and not task.options.debug
-    has_rule = any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
-    return frozenset({abi.RETURN_INDEX}) if is_dropped and has_rule else frozenset()
+    return frozenset({abi.RETURN_INDEX}) if is_dropped and _has_rules(program) else frozenset()
+
+
+def _has_rules(program: NumbaProgram) -> bool:
+    """Whether reverse mode calls what users wrote, or may."""
+    return any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
 
 
 def _kind_of(leaf: Content, offset: int) -> ParameterKind:

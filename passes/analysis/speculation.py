@@ -18,16 +18,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from irad.ir.instructions import Binary, CallSite, GetElementPtr, Instruction, Load
+from irad.ir.instructions import Binary, CallSite, Instruction
 from irad.ir.module import Block, Function
-from irad.ir.values import ConstantExpression, ConstantFloat, Value
+from irad.ir.text.keywords import POISONING
+from irad.ir.values import ConstantFloat
 from irad.ir.worklist import Worklist
 from irad.passes.analysis.callees import effects_of, resolve
 from irad.passes.analysis.written import writes_elsewhere, written_parameters
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Effects, Elementwise, Origin
 
-_UNDEFINED: Final = frozenset({"fast", "nnan", "ninf"})
 _WORTH_A_LOOK: Final = 3
 """So many guards for each array of the derivative save more than looking through it takes."""
 
@@ -47,7 +47,7 @@ def _repeats(entry: Unit) -> bool:
         for inst in function.instructions():
             if function is entry.function and inst.block not in entry.live:
                 continue
-            if not _UNDEFINED.isdisjoint(getattr(inst, "flags", ())) or _may_write_to_number(inst):
+            if not POISONING.isdisjoint(getattr(inst, "flags", ())):
                 return False
             if isinstance(inst, CallSite):
                 callee = resolve(inst, entry.registry)
@@ -56,19 +56,6 @@ def _repeats(entry: Unit) -> bool:
                 elif not _is_silent(entry, inst, effects_of(callee)):
                     return False
     return True
-
-
-def _may_write_to_number(inst: Instruction) -> bool:
-    """Whether an instruction is given an address that is written as a number in the program, and may write there."""
-    return not isinstance(inst, Load | GetElementPtr) and any(map(_is_number, inst.operands))
-
-
-def _is_number(pointer: Value) -> bool:
-    while isinstance(pointer, GetElementPtr):
-        pointer = pointer.operands[0]
-    return isinstance(pointer, ConstantExpression) and (
-        pointer.opcode == "inttoptr" or any(map(_is_number, pointer.operands))
-    )
 
 
 def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:

@@ -37,6 +37,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.loops import Loop
 from irad.ir.module import Block, Function, Module
+from irad.ir.text.keywords import POISONING
 from irad.ir.types import FloatType
 from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_int
 from irad.passes.analysis.callees import is_from_outside, resolve
@@ -55,7 +56,6 @@ from irad.runtime_layouts import ARENA
 
 ACTIVATION: Final = ARENA.offset("activation")
 _PARENT, _ITERATIONS, _TABLE, _SITE, _SCHEDULE, _STEP = range(0, 48, 8)  # in an activation
-_NOT_WATCHED: Final = frozenset({"fast", "nnan", "ninf"})
 _WORDS: Final = {
     "fadd": "{0} + {1}",
     "fsub": "{0} - {1}",
@@ -232,7 +232,7 @@ class _Watch:
         """Appends an instruction to its block, with what it needs before and after it."""
         block = inst.block
         assert block is not None
-        if isinstance(inst, Binary | FCmp | Select | CallSite) and _NOT_WATCHED & set(inst.flags):
+        if isinstance(inst, Binary | FCmp | Select | CallSite) and POISONING & set(inst.flags):
             inst.flags = tuple(_watched_flags(inst.flags))
         if self.is_primal(inst):
             self.watch_choice(inst)
@@ -385,5 +385,5 @@ def _watched_flags(flags: Sequence[str]) -> Iterator[str]:
     for word in flags:
         if word == "fast":
             yield from ("reassoc", "nsz", "arcp", "contract", "afn")
-        elif word not in _NOT_WATCHED:
+        elif word not in POISONING:
             yield word

@@ -99,6 +99,14 @@ class ModRef:
                 freed |= access.frees
         return self.points_to.overlapping(written | self.points_to.reachable(freed))
 
+    def changing(self, blocks: Iterable[Block], objects: int) -> list[Instruction]:
+        """The instructions of blocks that may write to one of some objects, give it back or move it."""
+        return [inst for block in blocks for inst in block.instructions if self._may_change(inst, objects)]
+
+    def _may_change(self, inst: Instruction, objects: int) -> bool:
+        access = self.of(inst)
+        return bool((access.writes | self.points_to.reachable(access.frees)) & objects)
+
     def callee(self, call: CallSite) -> Callee:
         """What a call calls."""
         return resolve(call, self.registry)

@@ -13,6 +13,7 @@ from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Binary, CallSite, FCmp, Instruction, Load, Select, Unary, replace_uses
 from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
+from irad.ir.text.keywords import POISONING
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value, const_int
 from irad.ir.worklist import Worklist
@@ -242,10 +243,6 @@ def _check_words(values: list[Value]) -> None:
             raise error
 
 
-# Fast-math words that make infinities and nans undefined: the adjoint has to stay right where the primal overflows.
-_NOT_IN_ADJOINTS = ("fast", "nnan", "ninf")
-
-
 @dataclass(eq=False, slots=True)
 class Head(ABC):
     """Produces values of the forward sweep at the head of one adjoint block, where ``build`` is, each once."""
@@ -368,7 +365,7 @@ class _StoredHead(Head):
         if isinstance(value, Load):
             self.load_again(value, copy)
         elif isinstance(copy, Binary | Unary | Select | FCmp | CallSite):
-            copy.flags = tuple(word for word in copy.flags if word not in _NOT_IN_ADJOINTS)
+            copy.flags = tuple(word for word in copy.flags if word not in POISONING)  # the primal may overflow
         self.build.insert(copy)
         return copy
 

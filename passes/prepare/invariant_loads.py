@@ -75,13 +75,7 @@ def _is_elsewhere(load: Load, loop: Loop, mod_ref: ModRef, separation: Separatio
     if separation is None or not is_invariant(load.operands[0], loop):
         return False
     touched = mod_ref.points_to.overlapping(mod_ref.points_to.mask(load.operands[0]))
-    writes = [i for block in loop.order for i in block.instructions if _may_change(i, touched, mod_ref)]
+    writes = mod_ref.changing(loop.order, touched)
     return len(writes) <= MOST_WRITES and all(
         isinstance(write, Store) and separation.is_apart_in(loop, load, write) for write in writes
     )
-
-
-def _may_change(inst: Instruction, touched: int, mod_ref: ModRef) -> bool:
-    """Whether an instruction may write to one of some objects, give it back or move it."""
-    access = mod_ref.of(inst)
-    return bool((access.writes | mod_ref.points_to.reachable(access.frees)) & touched)

@@ -47,6 +47,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.loops import Loop
 from irad.ir.module import Block
+from irad.ir.text.keywords import POISONING
 from irad.ir.trip_count import is_invariant, trip_count
 from irad.ir.values import Constant, ConstantFloat, ConstantInt, Value, const_int
 from irad.ir.worklist import Worklist
@@ -55,7 +56,6 @@ from irad.passes.augmented.allocation_failure import split_before
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, union
 
-_POISONING = frozenset({"fast", "nnan", "ninf"})
 _DIVISIONS = frozenset({"udiv", "sdiv", "urem", "srem"})
 
 
@@ -167,7 +167,7 @@ def _is_harmless(loop: Loop, mod_ref: ModRef, lost: int) -> bool:
 
 
 def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
-    if not _POISONING.isdisjoint(getattr(inst, "flags", ())):
+    if not POISONING.isdisjoint(getattr(inst, "flags", ())):
         return False
     match inst:
         case Load(operands=[pointer]) | Store(operands=[_, pointer]):

@@ -20,7 +20,6 @@ Limit   the loop does nothing else with the number but compare it; what it write
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irad.ir.builder import Builder
@@ -112,15 +111,10 @@ def _access(other: Value, chosen: Select, loop: Loop, dominators: DominatorTree)
     if not isinstance(other, Instruction):
         return None
     for user in other.users:
-        if isinstance(user, Store) and user.is_plain and user.operands[0] is other and user.block in loop.blocks:
-            assert user.block is not None
-            assert chosen.block is not None
-            if user.block is chosen.block:
-                order = user.block.instructions
-                if order.index(user) < order.index(chosen):
-                    return user
-            elif dominators.dominates(user.block, chosen.block):
-                return user
+        if not isinstance(user, Store) or user.block not in loop.blocks:
+            continue
+        if user.is_plain and user.operands[0] is other and dominators.value_dominates(user, chosen):
+            return user
     return None
 
 
@@ -130,8 +124,7 @@ def _stays(extreme: _Extreme, mod_ref: ModRef, separation: Separation | None) ->
     touched = points_to.mask(extreme.place)
     if not touched or points_to.is_shared(touched):
         return False
-    touched = points_to.overlapping(touched)
-    writes = [inst for inst in _instructions(extreme.loop) if _may_change(inst, touched, mod_ref)]
+    writes = mod_ref.changing(extreme.loop.order, points_to.overlapping(touched))
     if not writes:
         return True
     if separation is None or len(writes) > MOST_WRITES:
@@ -145,16 +138,6 @@ def _stays(extreme: _Extreme, mod_ref: ModRef, separation: Separation | None) ->
         )
         for write in writes
     )
-
-
-def _instructions(loop: Loop) -> Iterator[Instruction]:
-    return (inst for block in loop.order for inst in block.instructions)
-
-
-def _may_change(inst: Instruction, touched: int, mod_ref: ModRef) -> bool:
-    """Whether an instruction may write to one of some objects, or give it back."""
-    access = mod_ref.of(inst)
-    return bool((access.writes | mod_ref.points_to.reachable(access.frees)) & touched)
 
 
 def _load_behind(extreme: _Extreme) -> None:

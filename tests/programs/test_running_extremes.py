@@ -185,7 +185,6 @@ def test_nothing_is_saved_for_each_element():
     assert tapes[0] == tapes[1]
 
 
-@irad.rules.noinline
 @njit
 def above(start, x):
     m = start
@@ -194,22 +193,17 @@ def above(start, x):
     return m
 
 
+above_by_call = irad.rules.noinline(njit(above.py_func))
+
+
 @njit
 def above_constants(x, limits):
-    return above(x[0] * x[1], limits) * x[1]
+    return above_by_call(x[0] * x[1], limits) * x[1]
 
 
 @njit
 def above_bytes(x, content):
-    return above_buffer(x[0] * x[1], np.frombuffer(content, dtype=np.float64)) * x[1]
-
-
-@njit
-def above_buffer(start, buffer):
-    m = start
-    for i in range(buffer.size):
-        m = max(m, buffer[i])
-    return m
+    return above(x[0] * x[1], np.frombuffer(content, dtype=np.float64)) * x[1]
 
 
 @pytest.mark.parametrize("highest", [0.2, 3.0])

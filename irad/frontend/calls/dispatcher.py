@@ -222,7 +222,7 @@ class DerivativeDispatcher(StructureDispatcher):
     def get_overload(self, sig: Any) -> Any:
         """Numba's hook that gives compiled code its entry."""
         certain = self._irad_certain
-        return super().get_overload(sig) if certain is self else certain.compile(sig)  # type: ignore[misc]
+        return super().get_overload(sig) if certain is self else certain.compile(sig)
 
     @cached_property
     def pointed_to(self) -> DerivativeDispatcher:
