@@ -71,7 +71,7 @@ def scalarise(
     if not peels:
         module = _forbid_peeling(module)
     if references is not None:
-        module = _rewrite(_separate_usual_shapes(module, builder), builder, references)
+        module = _rewrite(_separate_usual_shapes(module, builder, references), builder, references)
     _unroll_short_loops(module, toolchain)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
@@ -80,13 +80,13 @@ def scalarise(
     return equality.reveal(text)
 
 
-def _separate_usual_shapes(module: Any, builder: Any) -> Any:
+def _separate_usual_shapes(module: Any, builder: Any, references: ReferenceCounts) -> Any:
     """The module with second versions for arrays of the shapes that the code suggests, simplified again."""
     text = str(module)
-    if not patterns.suggests_shapes(text):
+    if not patterns.suggests_shapes(text, references.plain):
         return module
     parsed = parse_module(text)
-    if not separate_usual_shapes(parsed):
+    if not separate_usual_shapes(parsed, references):
         return module
     module = llvm.parse_assembly(print_module(parsed))
     _run_pipeline(module, builder)

@@ -49,10 +49,13 @@ def takes_remainders(text: str) -> bool:
     return _REMAINDER.search(text) is not None
 
 
-def suggests_shapes(text: str) -> bool:
-    """Whether a length may be compared with a number from 2 on, or elements of rows accessed by constants."""
-    has_rows = f"@{DIMENSION}(i64 %" in text and _SECOND.search(text) is not None
-    return has_rows or _FEW.search(text) is not None
+def suggests_shapes(text: str, symbols: Collection[str]) -> bool:
+    """Whether a length may be compared with a number from 2 on, or elements of arrays accessed by constants.
+
+    Of rows, or of arrays that are made by one of some functions.
+    """
+    has_arrays = any(re.search(rf"@{symbol}\(i64 (?:noundef )?%", text) for symbol in (DIMENSION, *symbols))
+    return (has_arrays and _SECOND.search(text) is not None) or _FEW.search(text) is not None
 
 
 def has_vectors(text: str) -> bool:

@@ -4,9 +4,11 @@ Input   the functions of a module, inlined and simplified, with marked dimension
 Output  whether any has two versions now.
 Method  Where Python cuts `row[3:6]` off at the end of an array, its length is compared with 6: arrays are probably at
         least as long. Where rows are found by their number, and their elements only at 0, 1 and 2, a row has probably
-        three. If that happens in a loop, one branch at the head of the function asks, and leads to a copy in which LLVM
-        knows it: slices have the length that they say, arrays that are made of them a known size, loops over them a
-        known number of iterations, and addresses a known stride.
+        three, also if other loops take them one after the other, from the first; and so has an array that the function
+        makes (the state of a differential equation, whose right-hand side knows what each number is). If that happens
+        in a loop, one branch at the head of the function asks, and leads to a copy in which LLVM knows it:
+        slices have the length that they say, arrays that are made a known size, loops over them a known number of
+        iterations, and addresses a known stride.
 Limit   functions of a moderate size: both versions are differentiated.
 
     for k in range(n): p = points[k] - camera[3:6]
@@ -24,31 +26,47 @@ from irad.ir.cfg import control_flow, remove_unreachable_blocks
 from irad.ir.clone import clone_function_body
 from irad.ir.dominance import dominators
 from irad.ir.folding import signed
-from irad.ir.instructions import Alloca, Binary, Call, GetElementPtr, ICmp, Instruction, Load, Store, replace_uses
+from irad.ir.instructions import (
+    Alloca,
+    Binary,
+    Call,
+    GetElementPtr,
+    ICmp,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+    replace_uses,
+)
 from irad.ir.loops import LoopNest, loop_nest
 from irad.ir.module import Block, Function, Module
 from irad.ir.trip_count import constant_offset
-from irad.ir.types import I64, LABEL, FloatType, size_of
+from irad.ir.types import I64, LABEL, PTR, size_of
 from irad.ir.values import ConstantInt, Parameter, Value, const_int
+from irad.passes.convention import ReferenceCounts
 from irad.passes.prepare.dimensions import DIMENSION
 
 _LONGEST: Final = 64
 _LONGEST_ROW: Final = 8
 _MOST_LENGTHS: Final = 4
 _MOST_INSTRUCTIONS: Final = 2000
+_IN_TURN: Final = "in turn"
+_BULK: Final = ("llvm.memset.", "llvm.memcpy.")
 
 
-def separate_usual_shapes(module: Module) -> bool:
+def separate_usual_shapes(module: Module, host: ReferenceCounts) -> bool:
     """Gives functions whose code suggests shapes a second version; whether there were any."""
-    changed = [_separate(function) for function in module.defined_functions()]
+    changed = [_separate(function, host) for function in module.defined_functions()]
     return any(changed)
 
 
-def _separate(function: Function) -> bool:
+def _separate(function: Function, host: ReferenceCounts) -> bool:
     remove_unreachable_blocks(function)
     cfg = control_flow(function)
     nest = loop_nest(cfg, dominators(cfg))
     rows = {param: size for param in function.params if (size := _row_length(param, nest)) is not None}
+    rows |= _vector_lengths(function, nest, host)
     slices = {param: least for param, least in _slice_lengths(function, nest).items() if param not in rows}
     size = sum(len(block.instructions) for block in function.blocks)
     if not 0 < len(rows) + len(slices) <= _MOST_LENGTHS or size > _MOST_INSTRUCTIONS:
@@ -114,44 +132,139 @@ def _is_asked_in_loop(test: Instruction, nest: LoopNest) -> bool:
 
 
 def _row_length(size: Parameter, nest: LoopNest) -> int | None:
-    """How many elements rows have by what is accessed of them; None where a loop counts them, or none is in a loop."""
-    if size.type is not I64 or not size.users:
+    """How many elements rows have by what loops access of them; None where they may have any number of them."""
+    marks = [user for user in size.users if isinstance(user, Call) and user.callee.name == DIMENSION]
+    rows = [row for mark in marks for row in mark.users]
+    if size.type is not I64 or not any(_is_asked_in_loop(row, nest) for row in rows):
         return None
-    lengths = list[int | None]()
-    for mark in size.users:
-        if not (isinstance(mark, Call) and mark.callee.name == DIMENSION and mark.operands[0] is size):
-            return None
-        lengths += [_length_of(row) for row in mark.users]
-    known = [length for length in lengths if length is not None]
-    is_in_loop = any(_is_asked_in_loop(row, nest) for mark in size.users for row in mark.users)
-    if len(known) < len(lengths) or not known or not is_in_loop:
+    places: set[int | str | None] = set()
+    for row in rows:
+        places.update(_places_in(row))
+    known = {place for place in places if isinstance(place, int)}
+    if None in places or not known or min(known) < 0 or not 1 < max(known) + 1 <= _LONGEST_ROW:
         return None
-    return max(known) if 1 < max(known) <= _LONGEST_ROW else None
+    is_all = len(marks) == len(size.users) and _IN_TURN not in places
+    return max(known) + 1 if is_all or len(known) == max(known) + 1 else None
 
 
-def _length_of(row: Instruction) -> int | None:
-    """One more than the last element that is accessed of a row, whose number has been multiplied."""
-    if not isinstance(row, Binary) or row.opcode != "mul":
-        return None
-    places = [place for address in row.users for place in _places(address, row)]
-    known = [place for place in places if place is not None]
-    return max(known) + 1 if known and len(known) == len(places) and min(known) >= 0 else None
+def _places_in(row: Instruction, size: int = 0) -> Iterator[int | str | None]:
+    """The elements that are accessed of a row; None where that is not known.
 
-
-def _places(address: Instruction, row: Binary) -> Iterator[int | None]:
-    """The elements of a row that are accessed; None where that is not constant."""
-    match address:
-        case GetElementPtr(operands=[_, index], source_type=FloatType() as element) if index is row:
-            for user in address.users:
-                if _accesses(user, address):
-                    yield 0
-                    continue
-                offset = constant_offset(user) if isinstance(user, GetElementPtr) else None
-                is_plain = offset is not None and all(_accesses(each, user) for each in user.users)
-                yield offset // size_of(element) if is_plain and offset is not None else None
+    Args:
+        row: where it begins: its number, multiplied by the length of rows; or that length in bytes.
+        size: bytes of an element, where the row begins at so many bytes.
+    """
+    match row:
+        case Binary(opcode="shl", operands=[_, ConstantInt(value=shift)]) if 0 <= shift <= 3 and not size:
+            for each in row.users:
+                yield from _places_in(each, 1 << shift)
+            return
+        case Binary(opcode="mul"):
+            pass
         case _:
             yield None
+    for user in row.users:
+        match user:
+            case GetElementPtr(operands=[_, index], source_type=element) if index is row:
+                for each in user.users:
+                    yield _place(each, user, size or size_of(element))
+            case Binary(opcode="add", operands=[a, b]) if _is_in_turn(b if a is row else a):
+                yield _IN_TURN
+            case _:
+                yield None
+
+
+def _place(user: Instruction, address: Instruction, size: int) -> int | str | None:
+    """Which element behind an address is accessed; a part of known length may be cleared or copied."""
+    if _accesses(user, address):
+        return 0
+    if (
+        isinstance(user, Call)
+        and str(user.callee.name).startswith(_BULK)
+        and isinstance(user.arguments[-2], ConstantInt)
+    ):
+        return _IN_TURN
+    if not isinstance(user, GetElementPtr) or not all(_accesses(each, user) for each in user.users):
+        return None
+    offset = constant_offset(user)
+    if offset is not None:
+        return offset // size
+    return _IN_TURN if _is_in_turn(user.operands[-1]) else None
 
 
 def _accesses(inst: Instruction, address: Instruction) -> bool:
     return isinstance(inst, Load) or (isinstance(inst, Store) and inst.operands[1] is address)
+
+
+# --- arrays that the function makes -----------------------------------------------------------------------------------
+
+
+def _vector_lengths(function: Function, nest: LoopNest, host: ReferenceCounts) -> dict[Parameter, int]:
+    """The sizes of arrays of whose elements loops take the first few by constants, and all others in turn."""
+    places: dict[Parameter, set[int] | None] = {}
+    for call in function.instructions():
+        size = _size_of_made(call, host)
+        if size is not None and isinstance(call, Call):
+            known, found = places.get(size, set()), _constant_places(call, nest, host)
+            places[size] = None if known is None or found is None else known | found
+    return {
+        size: len(found)
+        for size, found in places.items()
+        if found and 1 < len(found) <= _LONGEST_ROW and found == set(range(len(found)))
+    }
+
+
+def _size_of_made(call: Instruction, host: ReferenceCounts) -> Parameter | None:
+    """The parameter that says how many numbers an allocated array has."""
+    if not isinstance(call, Call) or call.callee.name not in host.plain:
+        return None
+    match call.arguments[0]:
+        case Binary(opcode="shl", operands=[Parameter() as size, ConstantInt()]) if size.type is I64:
+            return size
+        case _:
+            return None
+
+
+def _constant_places(call: Call, nest: LoopNest, host: ReferenceCounts) -> set[int] | None:
+    """The elements of an allocated array that loops access by constants; None where others are not taken in turn."""
+    found: set[int] = set()
+    for field in call.users:
+        for data in field.users if isinstance(field, GetElementPtr) and constant_offset(field) == host.data else ():
+            for access in data.users if isinstance(data, Load) and data.type is PTR else ():
+                places = _element(access, data, nest)
+                if places is None:
+                    return None
+                found |= places
+    return found
+
+
+def _element(user: Instruction, data: Instruction, nest: LoopNest) -> set[int] | None:
+    """Which element is accessed in a loop by a constant, if any; None where it is neither known nor taken in turn."""
+    if _accesses(user, data):
+        return {0} if _is_in_loop(user, nest) else set()
+    if not isinstance(user, GetElementPtr):
+        return set()
+    offset = constant_offset(user)
+    if offset is None:
+        return set() if _is_in_turn(user.operands[-1]) else None
+    sizes = {size_of(each.operands[0].type if isinstance(each, Store) else each.type) for each in user.users}
+    return {offset // size for size in sizes} if any(_is_in_loop(each, nest) for each in user.users) else set()
+
+
+def _is_in_loop(inst: Instruction, nest: LoopNest) -> bool:
+    return inst.block is not None and nest.loop_of(inst.block) is not None
+
+
+def _is_in_turn(index: Value) -> bool:
+    """Whether a loop counts an index from zero, or what is zero where an array is stretched to the shape of another."""
+    match index:
+        case Phi():
+            return any(map(_is_zero, index.operands))
+        case Select(operands=[_, *arms]):
+            return all(_is_zero(arm) or (isinstance(arm, Phi) and _is_in_turn(arm)) for arm in arms)
+        case _:
+            return False
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, ConstantInt) and value.value == 0

@@ -63,6 +63,18 @@ def moving(positions, speeds):
     return (moved * moved * moved).sum()
 
 
+@njit(error_model="numpy")
+def drifting(positions, speeds):
+    """Rows by their elements in one place, as whole arrays in another."""
+    x, pull = positions.copy(), np.zeros_like(positions)
+    for _ in range(2):
+        x += 0.1 * speeds
+        for i in range(x.shape[0]):
+            pull[i, 0], pull[i, 1] = math.sin(x[i, 1]), x[i, 0] * x[i, 1]
+        x += pull * speeds
+    return np.sum(x**2)
+
+
 def agrees(function: Any, *arguments: Any) -> None:
     positions = tuple(range(len(arguments)))
     value, found = irad.value_and_grad(function, argnums=positions)(*arguments)
@@ -107,7 +119,9 @@ def test_rows_of_other_lengths(width: int, more: int, order: Any):
     charges = np.array(_RANDOM.standard_normal((6, more)), order=order)
     agrees(pairs, positions, charges)
     agrees(pairs, np.repeat(positions, 2, axis=1)[:, ::2], charges[::-1])
-    agrees(moving, positions, np.array(_RANDOM.standard_normal((6, width)), order=order))
+    speeds = np.array(_RANDOM.standard_normal((6, width)), order=order)
+    agrees(moving, positions, speeds)
+    agrees(drifting, positions, speeds)
 
 
 def test_rows_of_the_same_array():
@@ -119,3 +133,55 @@ def test_rows_of_the_same_array():
 
     agrees(twice, x)
     agrees(twice, _RANDOM.standard_normal((5, 4)))
+
+
+@njit(error_model="numpy")
+def swing(state, rates, out):
+    out[0] = rates[0] * state[1]
+    out[1] = -rates[1] * math.sin(state[0]) - rates[-1] * state[1]
+
+
+@njit(error_model="numpy")
+def by_elements(initial, rates):
+    """What lies behind the first two elements of a longer state only grows."""
+    n = initial.shape[0]
+    state, inner = initial.copy(), np.empty(n)
+    first, second = np.ones(n), np.ones(n)
+    for _ in range(5):
+        swing(state, rates, first)
+        for i in range(n):
+            inner[i] = state[i] + 0.05 * first[i]
+        swing(inner, rates, second)
+        for i in range(n):
+            state[i] += 0.1 * second[i]
+    total = 0.0
+    for i in range(n):
+        total += state[i] ** 2 * (i + 1)
+    return total
+
+
+@njit(error_model="numpy")
+def by_arrays(initial, rates):
+    state, slope = initial.copy(), np.ones(initial.size)
+    path = np.empty((6, initial.size))
+    for step in range(5):
+        path[step] = state
+        swing(state, rates, slope)
+        state += 0.1 * slope + 0.01 * state * rates[0]
+    path[5] = state
+    return np.sum(path**3)
+
+
+@pytest.mark.parametrize("function", [by_elements, by_arrays], ids=lambda f: str(f.__name__))
+def test_states_of_few_numbers(function: Any):
+    """The same compiled code meets states of two numbers and longer ones."""
+    gradient = irad.value_and_grad(function, argnums=(0, 1))
+    oracle = irad.value_and_grad(function, argnums=(0, 1), options=_ORACLE)
+    for size, step in ((2, 1), (3, 1), (7, 1), (2, 2), (5, -1)):
+        initial, rates = _RANDOM.standard_normal(size * abs(step))[::step], _RANDOM.uniform(0.5, 1.0, 3)
+        for made in (initial, np.ascontiguousarray(initial)):
+            value, found = gradient(made, rates)
+            expected, wanted = oracle(made, rates)
+            assert value == expected == function(made, rates)
+            for mine, other in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-13)

@@ -6,6 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from irad.backend.patterns import suggests_shapes
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Alloca
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
@@ -40,8 +41,9 @@ def versions(comparison: str = "icmp slt i64 %n, 7", asked: str = "%before", tex
     """The text of a module with two versions of the function; None if it has one."""
     text = canonical(text.replace("COMPARISON", comparison).replace("ASKED", asked))
     module = parse_module(text)
-    changed = separate_usual_shapes(module)
-    assert suggests_shapes(text) or not changed
+    assert NUMBA.references is not None
+    changed = separate_usual_shapes(module, NUMBA.references)
+    assert suggests_shapes(text, NUMBA.references.plain) or not changed
     printed = print_module(module)
     llvm.parse_assembly(printed).verify()
     return printed if changed else None
@@ -106,6 +108,7 @@ def test_large_functions_stay():
 
 ROWS = """
 declare i64 @irad.dimension(i64, ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 define void @f(ptr %x, i64 %n, i64 %size) {
 entry:
   %d = call i64 @irad.dimension(i64 %size, ptr %x)
@@ -138,14 +141,30 @@ def test_rows_of_which_few_elements_are_accessed(offset: int, length: int):
     assert "call i64 @irad.dimension(i64 %size, ptr %x)" in text
 
 
+IN_TURN = [
+    "%s = getelementptr double, ptr %p, i64 %i\n  %t = load double, ptr %s",
+    "%s = add i64 %row, %i\n  %o = getelementptr double, ptr %x, i64 %s\n  %t = load double, ptr %o",
+    "%w = shl i64 %d, 3\n  %b = mul i64 %w, %i\n  %o = getelementptr i8, ptr %x, i64 %b\n"
+    "  call void @llvm.memset.p0.i64(ptr %o, i8 0, i64 24, i1 false)",
+    "%t = icmp slt i64 %size, %i\n  store i1 %t, ptr %x",  # the length is asked for
+]
+
+
+@pytest.mark.parametrize("more", IN_TURN)
+def test_rows_whose_elements_are_taken_in_turn_as_well(more: str):
+    text = versions(text=ROWS.replace("OFFSET", "16").replace("MORE", more))
+    assert text is not None
+    assert "icmp eq i64 %size, 3" in text
+    assert versions(text=ROWS.replace("OFFSET", "24").replace("MORE", more)) is None, "nothing says what the third is"
+
+
 @pytest.mark.parametrize(
     ("offset", "more"),
     [
         (64, ""),  # rows of nine elements, and more
         (-8, ""),
-        (16, "%s = getelementptr double, ptr %p, i64 %i\n  %t = load double, ptr %s"),  # any element
-        (16, "%s = add i64 %row, %i\n  %o = getelementptr double, ptr %x, i64 %s\n  %t = load double, ptr %o"),
-        (16, "%t = icmp slt i64 %size, %i\n  store i1 %t, ptr %x"),  # the length is asked for
+        (16, "%u = add i64 %i, 1\n  %s = getelementptr double, ptr %p, i64 %u\n  %t = load double, ptr %s"),
+        (16, "%s = add i64 %row, %n\n  %o = getelementptr double, ptr %x, i64 %s\n  %t = load double, ptr %o"),
         (16, "store ptr %q, ptr %x"),  # an address that others may use
         (16, "store i64 %d, ptr %x"),
     ],
@@ -158,3 +177,75 @@ def test_rows_in_no_loop():
     once = ROWS.replace("%end = icmp eq i64 %next, %n", "%end = icmp eq i64 %next, 1")
     straight = once.replace("br i1 %end, label %exit, label %loop", "br label %exit").replace(", [ %next, %loop ]", "")
     assert versions(text=straight.replace("OFFSET", "16").replace("MORE", "")) is None
+
+
+VECTORS = """
+declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)
+define void @f(ptr %x, i64 %n, i64 %m) {
+entry:
+  %bytes = BYTES
+  %made = call ptr @NRT_MemInfo_alloc_aligned(i64 %bytes, i32 32)
+  %field = getelementptr i8, ptr %made, i64 24
+  %data = load ptr, ptr %field
+  %q = getelementptr i8, ptr %data, i64 OFFSET
+  br label %steps
+steps:
+  %k = phi i64 [ 0, %entry ], [ %later, %steps.end ]
+  %a = load double, ptr %data
+  store double %a, ptr %q
+  br label %loop
+loop:
+  %i = phi i64 [ START, %steps ], [ %next, %loop ]
+  %up = add i64 %i, 1
+  %empty = icmp eq i64 %n, 1
+  %stretched = select i1 %empty, i64 0, i64 %i
+  %p = getelementptr double, ptr %data, i64 INDEX
+  %b = load double, ptr %p
+  %o = getelementptr double, ptr %x, i64 %i
+  store double %b, ptr %o
+  %next = add nuw nsw i64 %i, 1
+  %end = icmp eq i64 %next, %n
+  br i1 %end, label %steps.end, label %loop
+steps.end:
+  %later = add nuw nsw i64 %k, 1
+  %over = icmp eq i64 %later, %m
+  br i1 %over, label %exit, label %steps
+exit:
+  ret void
+}
+"""
+
+
+def vectors(offset: int = 8, start: str = "0", index: str = "%i", size: str = "shl nsw i64 %n, 3") -> str:
+    text = VECTORS.replace("BYTES", size).replace("START", start).replace("INDEX", index)
+    return text.replace("OFFSET", str(offset))
+
+
+@pytest.mark.parametrize("index", ["%i", "%stretched"])
+def test_arrays_of_which_few_elements_are_accessed_by_constants(index: str):
+    text = versions(text=vectors(index=index))
+    assert text is not None
+    assert "icmp eq i64 %n, 2" in text
+    assert "shl nsw i64 2, 3" in text
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"offset": 16},  # the first and the third
+        {"offset": 0},  # one element
+        {"offset": -8},
+        {"start": "1"},  # from the second on
+        {"index": "%up"},
+        {"size": "add i64 %n, 8"},
+        {"size": "shl i64 %k0, 3\n  %unused = add i64 0, 0"},
+    ],
+)
+def test_arrays_of_any_size(parts):
+    text = vectors(**parts).replace("%bytes = shl i64 %k0", "%k0 = add i64 %n, 1\n  %bytes = shl i64 %k0")
+    assert versions(text=text) is None
+
+
+def test_elements_accessed_once():
+    once = vectors().replace("br i1 %over, label %exit, label %steps", "br label %exit")
+    assert versions(text=once.replace(", [ %later, %steps.end ]", "")) is None
