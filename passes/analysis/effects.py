@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irad.ir.cfg import ControlFlow
-from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.instructions import CallSite, Instruction, Load, Store, accessed
 from irad.ir.module import Block, Function
 from irad.ir.run_order import RunOrder
 from irad.ir.values import GlobalVariable, Value
@@ -44,7 +44,7 @@ class Effects:
     _known: dict[tuple[Value, Instruction], str | None] = field(default_factory=dict)
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
-        """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
+        """Whether memory behind ``pointer``, read or written by ``at``, may change until the reverse reaches ``at``."""
         return self._why(pointer, at) is not None
 
     def explain(self, pointer: Value, at: Instruction) -> str:
@@ -75,7 +75,7 @@ class Effects:
     def _is_written_elsewhere(self, item: MemoryObject, pointer: Value, at: Instruction) -> bool:
         """Whether all that is written to an object after a load goes to other elements than the one that it reads."""
         separation = self.separation
-        if separation is None or not isinstance(at, Load) or at.operands[0] is not pointer or not at.is_plain:
+        if separation is None or not isinstance(at, Load | Store) or accessed(at) is not pointer or not at.is_plain:
             return False
         later = (write for write in self.writers[item.index] if self.order.may_follow(at, write))
         return all(

@@ -10,7 +10,18 @@ from irad.errors import PlanError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
-from irad.ir.instructions import Alloca, Binary, CallSite, FCmp, Instruction, Load, Select, Unary, replace_uses
+from irad.ir.instructions import (
+    Alloca,
+    Binary,
+    CallSite,
+    FCmp,
+    Instruction,
+    Load,
+    Metadata,
+    Select,
+    Unary,
+    replace_uses,
+)
 from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.text.keywords import POISONING
@@ -31,6 +42,7 @@ from irad.passes.augmented.tape import (
 )
 from irad.passes.plan.plan import LoopMode, Plan
 from irad.passes.plan.rematerialisation import Rematerialisation, is_free
+from irad.passes.plan.stored_values import StoredPlace
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import (
@@ -282,6 +294,8 @@ class Head(ABC):
         if value in self.remat.affine:
             _, variable = self.remat.affine[value]
             return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
+        if value in self.remat.stored:
+            return tuple(self.remat.operands(value) or ())
         return tuple(value.operands) if isinstance(value, Instruction) else ()
 
     def parts_of_saved(self, value: Value) -> tuple[Value, ...]:
@@ -354,6 +368,8 @@ class _StoredHead(Head):
     def recompute(self, value: Value) -> Value:
         if value in self.remat.affine:
             return self.affine(value)
+        if value in self.remat.stored:
+            return self.load_stored(value, self.remat.stored[value])
         if self.remat.operands(value) is None or not isinstance(value, Instruction):
             raise PlanError(
                 f"the value {value!r} is neither saved nor recomputable",
@@ -370,13 +386,26 @@ class _StoredHead(Head):
         return copy
 
     def load_again(self, load: Load, copy: Instruction) -> None:
-        """Its memory has to be kept, and its alias scopes are those of this function."""
-        owner = self.owner
-        primal = owner.remat.primal_of[load]
-        mask = owner.sweep.augmented.unit.points_to.mask(primal.operands[0])
-        owner.sweep.augmented.kept |= mask
+        """Loads what was loaded: its alias scopes are those of this function."""
+        primal = self.owner.remat.primal_of[load]
         own = {k: v for k, v in load.metadata.items() if k not in ("alias.scope", "noalias")}
-        copy.metadata = {**own, **owner.sweep.scopes.primal(mask)}
+        copy.metadata = {**own, **self.keep(primal.operands[0])}
+
+    def load_stored(self, value: Value, place: StoredPlace) -> Value:
+        """Loads what the forward sweep has stored."""
+        pointer = self.get(self.owner.sweep.augmented.value(place.pointer))
+        if place.behind:
+            pointer = self.build.byte_offset(pointer, place.behind)
+        loaded = self.build.load(value.type, pointer, align=place.store.align, name=value.name)
+        loaded.metadata = {**loaded.metadata, **self.keep(place.pointer)}
+        return loaded
+
+    def keep(self, pointer: Value) -> Metadata:
+        """Has memory that a primal pointer leads to kept; returns the alias scopes of an access."""
+        sweep = self.owner.sweep
+        mask = sweep.augmented.unit.points_to.mask(pointer)
+        sweep.augmented.kept |= mask
+        return sweep.scopes.primal(mask)
 
     def affine(self, value: Value) -> Value:
         """Start + step · iteration."""

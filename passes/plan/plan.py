@@ -11,7 +11,7 @@ Limit   `save_all` saves every need as it is.
     %i  induction variable of a counted loop        start + step · iteration
     %p  getelementptr, integer arithmetic, casts    recomputed
     %v  load from memory that stays as it is        loaded again
-    %e  call of exp, phi of a branch                saved
+    %e  call of exp, phi of a branch                loaded from where the program keeps it, else saved
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import size_in_memory
 from irad.passes.memory.objects import ObjectKind
 from irad.passes.plan.repeated import Repeated
+from irad.passes.plan.stored_values import StoredPlace, StoredValues
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.ruleset.interface import Elementwise
@@ -45,11 +46,17 @@ class Rematerialisation:
     affine: Mapping[Value, tuple[Loop, AffineVariable]]
     deciding: Mapping[Value, None]
     repeated: Repeated = field(init=False)
+    stored: Mapping[Value, StoredPlace] = field(init=False)
     _pinned: Pinned = field(init=False)
 
     def __post_init__(self) -> None:
         self._pinned = Pinned(self._again, self.deciding)
         self.repeated = Repeated(self.loops, self.affine, self.primal_of)
+        self.stored = {
+            value: place
+            for value, place in StoredValues.of(self.augmented).items()
+            if self._is_worth_keeping(place.pointer, self.depth_of(value))
+        }
 
     @staticmethod
     def of(sweep: Sweep, loops: AugmentedLoops) -> Rematerialisation:
@@ -74,6 +81,8 @@ class Rematerialisation:
         if value in self.affine:
             _, variable = self.affine[value]
             return [variable.start] if isinstance(variable.step, int) else [variable.start, variable.step]
+        if value in self.stored:
+            return [self.augmented.value(self.stored[value].pointer)]
         match value:
             case (
                 ir.Binary()
@@ -154,7 +163,7 @@ class Rematerialisation:
     def _operations(self, value: Value) -> int:
         """How many operations a value takes; those on addresses and integers do not count."""
         match value:
-            case ir.Load():
+            case _ if isinstance(value, ir.Load) or value in self.stored:
                 return 1
             case ir.Binary(opcode="fdiv" | "frem"):
                 return _SLOW

@@ -79,10 +79,12 @@ class Separation:
     _within: dict[tuple[Block, Block | None], frozenset[Block]] = field(default_factory=dict)
     _order: dict[Block, dict[Instruction, int]] = field(default_factory=dict)
 
-    def is_apart_later(self, load: Load, store: Store) -> bool:
-        """Whether a store touches nothing that was loaded whenever it runs after the load."""
-        both = self._comparable(load, store)
-        return both is not None and all(self._is_apart(*both, load, store, case) for case in self._cases(load, store))
+    def is_apart_later(self, access: Load | Store, store: Store) -> bool:
+        """Whether a store touches nothing that an access has touched whenever it runs after that."""
+        both = self._comparable(access, store)
+        return both is not None and all(
+            self._is_apart(*both, access, store, case) for case in self._cases(access, store)
+        )
 
     def is_apart_in(self, loop: Loop, first: Instruction, second: Instruction) -> bool:
         """Whether two accesses in a loop go to different bytes, in whichever of its iterations."""
@@ -116,24 +118,24 @@ class Separation:
             loop = loop.parent
         return tuple(reversed(found))
 
-    def _cases(self, load: Load, store: Store) -> Iterable[_Case]:
-        """All ways in which a store may run after a load."""
+    def _cases(self, access: Load | Store, store: Store) -> Iterable[_Case]:
+        """All ways in which a store may run after another access."""
         inside = self._around(store)
-        common = tuple(loop for loop in self._around(load) if loop in inside)
+        common = tuple(loop for loop in self._around(access) if loop in inside)
         for depth, loop in enumerate(common):
             yield _Case(common[:depth], loop)
-        if self._may_follow(load, store, common[-1].header if common else None):
+        if self._may_follow(access, store, common[-1].header if common else None):
             yield _Case(common)
 
-    def _may_follow(self, load: Load, store: Store, header: Block | None) -> bool:
-        """Whether a store may run after a load before a header, that of the innermost loop around both, runs again."""
-        start, end = load.block, store.block
+    def _may_follow(self, access: Load | Store, store: Store, header: Block | None) -> bool:
+        """Whether a store may run after an access before the header of the innermost loop around both runs again."""
+        start, end = access.block, store.block
         assert start is not None
         assert end is not None
         if start is end:
             if start not in self._order:
                 self._order[start] = {inst: index for index, inst in enumerate(start.instructions)}
-            return self._order[start][store] > self._order[start][load]
+            return self._order[start][store] > self._order[start][access]
         if (start, header) not in self._within:
             following = self.forms.cfg.successors
             found = reachable(following[start], lambda block: () if block is header else following[block])

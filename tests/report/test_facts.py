@@ -20,7 +20,6 @@ from irad.runtime_layouts import STATE
 from tests.report.subjects import (
     TYPES,
     energy,
-    fill,
     helper,
     inspected,
     line_of,
@@ -121,8 +120,13 @@ def test_bytes_of_lines():
 
 
 def test_single_precision_takes_half():
+    @numba.njit
+    def f(out, x):
+        for i in range(x.size):
+            out[i] = 2.0 * np.exp(x[i])
+
     x = numba.float32[::1]
-    report = irad.inspect(fill, x, x).report
+    report = irad.inspect(f, x, x).report
     [term] = [term for term in terms(report) if term.loops]
     assert term.bytes == 4
 

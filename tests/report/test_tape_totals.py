@@ -150,7 +150,7 @@ def nest(x, n):
     while k < n:
         total = np.sin(total)
         k += 1
-    return total + np.sum(np.array([np.exp(value) for value in x]))
+    return total + np.sum(np.array([np.exp(value) * value for value in x]))
 
 
 def test_loops_have_the_lines_of_their_statements():
