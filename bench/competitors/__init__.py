@@ -28,16 +28,16 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool and where its formulations are.
+    """A tool in one of its settings, and where its formulations are.
 
-    Its module has ``prepare(case, args, compiled)``, which returns `Prepared` or, where the case has no natural
+    Its module has ``prepare(case, args, setting)``, which returns `Prepared` or, where the case has no natural
     formulation, None; and ``warm_up()``, which loads what the first use of the tool in a process loads.
     """
 
     name: str
     package: str
     module: str
-    compiled: bool = True
+    setting: str = ""
 
     @property
     def is_installed(self) -> bool:
@@ -46,7 +46,7 @@ class Tool:
 
     def prepare(self, case: Case, args: tuple[Any, ...]) -> Prepared | None:
         """Value and gradient of a case at these arguments; None where the tool has no natural formulation."""
-        prepared: Prepared | None = importlib.import_module(self.module).prepare(case, args, self.compiled)
+        prepared: Prepared | None = importlib.import_module(self.module).prepare(case, args, self.setting)
         return prepared
 
     def warm_up(self) -> None:
@@ -62,9 +62,11 @@ def formulation(module: dict[str, Any], case: Case) -> Callable[..., Any] | None
 
 TOOLS = (
     Tool("jax", "jax", "bench.competitors.with_jax"),
-    Tool("torch", "torch", "bench.competitors.with_torch", compiled=False),
-    Tool("torch.compile", "torch", "bench.competitors.with_torch"),
-    Tool("autograd", "autograd", "bench.competitors.with_autograd", compiled=False),
+    Tool("torch", "torch", "bench.competitors.with_torch"),
+    Tool("torch.compile", "torch", "bench.competitors.with_torch", "compile"),
+    Tool("autograd", "autograd", "bench.competitors.with_autograd"),
     Tool("enzyme", "enzyme_ad", "bench.competitors.with_enzyme"),
+    Tool("enzyme.fast", "enzyme_ad", "bench.competitors.with_enzyme", "fast"),
+    Tool("enzyme.libmvec", "enzyme_ad", "bench.competitors.with_enzyme", "libmvec"),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -20,7 +20,7 @@ def warm_up() -> None:
     """Nothing is compiled."""
 
 
-def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
+def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
     """Autograd takes NumPy's arrays and returns them."""
     loss = formulation(globals(), case)
     if loss is None:

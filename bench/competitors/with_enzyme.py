@@ -1,15 +1,17 @@
-"""Enzyme on C++: the loops of the primals, compiled by clang and differentiated in process by enzyme-ad's `cpp_call`.
+"""Enzyme on C++: the loops of the primals, compiled and differentiated in process by enzyme-ad's `cpp_call` (clang).
 
 A case is a file in ``enzyme/`` with ``loss(arguments..., double *out)``. Arrays, and numbers to differentiate with
 respect to, are pointers; other numbers are constants of the program, and so are the shapes, ``shape[argument][axis]``.
 The reverse pass is asked for inside of C++, by ``__enzyme_autodiff``: then forward and reverse sweep are compiled
-together, and nothing is differentiated with respect to data.
+together, and nothing is differentiated with respect to data. The setting "fast" is clang's `-ffast-math`; "libmvec"
+lets clang call glibc's vectors of elementary functions, too.
 """
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jax
 import llvmlite.binding as llvm
@@ -24,13 +26,19 @@ jax.config.update("jax_platforms", "cpu")
 
 SOURCES = Path(__file__).parent / "enzyme"
 
+_FAST: Final = (
+    *("-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func", "-funsafe-math-optimizations"),
+    *("-fno-signed-zeros", "-mreassociate", "-freciprocal-math", "-ffp-contract=fast"),
+)
+FLAGS: Final = {"": (), "fast": _FAST, "libmvec": (*_FAST, "-fveclib=libmvec")}
+
 
 def warm_up() -> None:
     """Loads JAX; the compiler itself is part of the library."""
     jax.block_until_ready(jax.jit(lambda x: x + 1.0)(np.ones(3)))
 
 
-def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
+def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
     """Arrays are JAX's before."""
     source = SOURCES / f"{case.name.replace('-', '_')}.cpp"
     if not source.exists():
@@ -40,7 +48,9 @@ def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | Non
     outputs = [jax.core.ShapedArray((1,), np.float64)]
     outputs += [jax.core.ShapedArray(tensors[i].shape, np.float64) for i in case.argnums]
     text = (SOURCES / "prelude.h").read_text() + _shapes(args) + source.read_text() + _entry(case, args, tensors)
-    flags = ("-O3", "-vectorize-loops", "-vectorize-slp", "-target-cpu", llvm.get_host_cpu_name())
+    flags = ("-O3", "-vectorize-loops", "-vectorize-slp", "-target-cpu", llvm.get_host_cpu_name(), *FLAGS[setting])
+    if setting == "libmvec":
+        ctypes.CDLL("libmvec.so.1", mode=ctypes.RTLD_GLOBAL)  # where the linker in the process looks for its functions
 
     @jax.jit
     def gradient(*arrays: Any) -> Any:

@@ -26,7 +26,7 @@ def warm_up() -> None:
     jax.block_until_ready(jax.jit(jax.value_and_grad(lambda x: jnp.sum(x**2)))(jnp.ones(3)))
 
 
-def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
+def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
     """Arrays are on the device before; whole numbers, which say how many steps there are, are static."""
     loss = formulation(globals(), case)
     if loss is None:

@@ -27,12 +27,12 @@ def warm_up() -> None:
     torch.sum(x**2).backward()
 
 
-def prepare(case: Case, args: tuple[Any, ...], compiled: bool) -> Prepared | None:
+def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
     """Arrays and numbers to differentiate with respect to are tensors before."""
     loss = formulation(globals(), case)
-    if loss is None or (compiled and case.name in UNROLLED):
+    if loss is None or (setting and case.name in UNROLLED):
         return None
-    if compiled:
+    if setting:
         loss = torch.compile(loss, dynamic=False)
     active = set(case.argnums)
     given = [_tensor(a, i in active) if i in active or isinstance(a, np.ndarray) else a for i, a in enumerate(args)]

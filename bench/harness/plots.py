@@ -25,6 +25,8 @@ STYLES: Final = {
     "torch.compile": ("#8c564b", "v"),
     "autograd": ("#2ca02c", "D"),
     "enzyme": ("#9467bd", "P"),
+    "enzyme.fast": ("#c5b0d5", "p"),
+    "enzyme.libmvec": ("#5b3a86", "*"),
 }
 OWN: Final = {"primal": ("#aaaaaa", "o"), "hand": ("black", "x")} | {n: STYLES[n] for n in ("hand_opt", "irad")}
 
