@@ -21,6 +21,8 @@ from bench.harness import table
 from bench.harness.outcome import Outcome, Wanted, geometric_mean, measure, regressions
 from bench.harness.processes import WorkerFailed, run_ceilings
 
+_WIDTH = 160  # columns of a file, so that those of all tools can be read
+
 
 def _tools(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     names = tuple(TOOLS) if value == "all" else tuple(filter(None, value.split(",")))
@@ -47,7 +49,7 @@ def main(names: tuple[str, ...], output: Path | None, compare: Path | None, plot
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
         raise click.BadParameter(f"no case {unknown[0]!r}; there are {', '.join(BY_NAME)}", param_hint="CASE")
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     options = Wanted(**wanted)
     outcomes, failed = _measure_all([BY_NAME[name] for name in names] or CASES, options, console)
     _print(console, outcomes, options)
