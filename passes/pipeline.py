@@ -63,6 +63,7 @@ from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.scalar_guards import simplify_guards
+from irad.passes.reverse.shared_reciprocals import share_reciprocals
 from irad.passes.stages import Pass, PassStage
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
@@ -333,6 +334,11 @@ def _simplify_guards(made: GeneratedPair) -> None:
     simplify_guards(made.sweep)
 
 
+def _share_reciprocals(made: GeneratedPair) -> None:
+    """Multiplies by reciprocals where quotients would be divided again."""
+    share_reciprocals(made.sweep)
+
+
 def _gather(made: GeneratedPair) -> None:
     """Has innermost loops add to each element of a shadow once, and go upwards, so that LLVM can vectorise them."""
     let_loops_ascend(made.sweep, gather_additions(made.sweep))
@@ -462,6 +468,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("reverse.scalar_guards", PassStage.PAIR, _simplify_guards, applies=conditions.is_tuned, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan, applies=conditions.is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=conditions.is_reverse, changes=True),
+    Pass("reverse.shared_reciprocals", PassStage.PAIR, _share_reciprocals, conditions.may_gather, changes=True),
     Pass("reverse.gather", PassStage.PAIR, _gather, applies=conditions.may_gather, changes=True),
     Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=conditions.is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
