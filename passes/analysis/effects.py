@@ -73,7 +73,7 @@ class Effects:
         return None
 
     def _is_written_elsewhere(self, item: MemoryObject, pointer: Value, at: Instruction) -> bool:
-        """Whether all that is written to an object after a load goes to other elements than the one that it reads."""
+        """Whether all that is written to an object after an access goes to other elements than the one accessed."""
         separation = self.separation
         if separation is None or not isinstance(at, Load | Store) or accessed(at) is not pointer or not at.is_plain:
             return False

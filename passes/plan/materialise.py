@@ -291,10 +291,7 @@ class Head(ABC):
         """What `load` or `recompute` will ask for."""
         if value in self.saved:
             return self.parts_of_saved(value)
-        if value in self.remat.affine:
-            _, variable = self.remat.affine[value]
-            return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
-        if value in self.remat.stored:
+        if value in self.remat.affine or value in self.remat.stored:
             return tuple(self.remat.operands(value) or ())
         return tuple(value.operands) if isinstance(value, Instruction) else ()
 

@@ -40,7 +40,8 @@ from irad.ir.worklist import Worklist
 from irad.passes.convention import ReferenceCounts
 
 _CLEARS: Final = "llvm.memset.p0."
-_BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")
+BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")
+"""How the names of the functions begin that clear or copy bytes."""
 
 
 @dataclass(eq=False, slots=True)
@@ -159,7 +160,7 @@ def _addresses(homes: Iterable[Home]) -> tuple[dict[Instruction, None], set[Inst
 
 def _is_bulk(call: Call) -> bool:
     """Whether a call clears or copies memory."""
-    if not (isinstance(call.callee, Function) and (call.callee.name or "").startswith(_BULK)):
+    if not (isinstance(call.callee, Function) and (call.callee.name or "").startswith(BULK)):
         return False
     volatile = call.arguments[3]
     return isinstance(volatile, ConstantInt) and volatile.value == 0

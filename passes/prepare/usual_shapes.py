@@ -17,6 +17,7 @@ Limit   functions of a moderate size: both versions are differentiated.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from functools import reduce
 from typing import Final
@@ -42,17 +43,23 @@ from irad.ir.instructions import (
 from irad.ir.loops import LoopNest, loop_nest
 from irad.ir.module import Block, Function, Module
 from irad.ir.trip_count import constant_offset
-from irad.ir.types import I64, LABEL, PTR, size_of
+from irad.ir.types import I64, LABEL, size_of
 from irad.ir.values import ConstantInt, Parameter, Value, const_int
 from irad.passes.convention import ReferenceCounts
+from irad.passes.prepare.array_homes import BULK
 from irad.passes.prepare.dimensions import DIMENSION
 
 _LONGEST: Final = 64
 _LONGEST_ROW: Final = 8
 _MOST_LENGTHS: Final = 4
 _MOST_INSTRUCTIONS: Final = 2000
-_IN_TURN: Final = "in turn"
-_BULK: Final = ("llvm.memset.", "llvm.memcpy.")
+
+
+class _Place(enum.Enum):
+    """Which element is accessed, where that is not a constant."""
+
+    IN_TURN = "one after the other, from the first"
+    UNKNOWN = "any"
 
 
 def separate_usual_shapes(module: Module, host: ReferenceCounts) -> bool:
@@ -137,18 +144,20 @@ def _row_length(size: Parameter, nest: LoopNest) -> int | None:
     rows = [row for mark in marks for row in mark.users]
     if size.type is not I64 or not any(_is_asked_in_loop(row, nest) for row in rows):
         return None
-    places: set[int | str | None] = set()
-    for row in rows:
-        places.update(_places_in(row))
+    places = {place for row in rows for place in _places_in(row)}
+    return _length(places, may_skip=len(marks) == len(size.users) and _Place.IN_TURN not in places)
+
+
+def _length(places: set[int | _Place], *, may_skip: bool = False) -> int | None:
+    """How many elements there are by those that are accessed; not all of them have to be if ``may_skip``."""
     known = {place for place in places if isinstance(place, int)}
-    if None in places or not known or min(known) < 0 or not 1 < max(known) + 1 <= _LONGEST_ROW:
+    if _Place.UNKNOWN in places or not known or min(known) < 0 or not 1 < max(known) + 1 <= _LONGEST_ROW:
         return None
-    is_all = len(marks) == len(size.users) and _IN_TURN not in places
-    return max(known) + 1 if is_all or len(known) == max(known) + 1 else None
+    return max(known) + 1 if may_skip or len(known) == max(known) + 1 else None
 
 
-def _places_in(row: Instruction, size: int = 0) -> Iterator[int | str | None]:
-    """The elements that are accessed of a row; None where that is not known.
+def _places_in(row: Instruction, size: int = 0) -> Iterator[int | _Place]:
+    """The elements that are accessed of a row.
 
     Args:
         row: where it begins: its number, multiplied by the length of rows; or that length in bytes.
@@ -158,38 +167,41 @@ def _places_in(row: Instruction, size: int = 0) -> Iterator[int | str | None]:
         case Binary(opcode="shl", operands=[_, ConstantInt(value=shift)]) if 0 <= shift <= 3 and not size:
             for each in row.users:
                 yield from _places_in(each, 1 << shift)
-            return
         case Binary(opcode="mul"):
-            pass
+            for user in row.users:
+                yield from _places_behind(user, row, size)
         case _:
-            yield None
-    for user in row.users:
-        match user:
-            case GetElementPtr(operands=[_, index], source_type=element) if index is row:
-                for each in user.users:
-                    yield _place(each, user, size or size_of(element))
-            case Binary(opcode="add", operands=[a, b]) if _is_in_turn(b if a is row else a):
-                yield _IN_TURN
-            case _:
-                yield None
+            yield _Place.UNKNOWN
 
 
-def _place(user: Instruction, address: Instruction, size: int) -> int | str | None:
+def _places_behind(user: Instruction, row: Binary, size: int) -> Iterator[int | _Place]:
+    match user:
+        case GetElementPtr(operands=[_, index], source_type=element) if index is row:
+            for each in user.users:
+                yield _place(each, user, size or size_of(element))
+        case Binary(opcode="add", operands=[a, b]) if _is_in_turn(b if a is row else a):
+            yield _Place.IN_TURN
+        case _:
+            yield _Place.UNKNOWN
+
+
+def _place(user: Instruction, address: Instruction, size: int) -> int | _Place:
     """Which element behind an address is accessed; a part of known length may be cleared or copied."""
     if _accesses(user, address):
         return 0
-    if (
-        isinstance(user, Call)
-        and str(user.callee.name).startswith(_BULK)
-        and isinstance(user.arguments[-2], ConstantInt)
-    ):
-        return _IN_TURN
+    if isinstance(user, Call) and _is_bulk(user):
+        return _Place.IN_TURN
     if not isinstance(user, GetElementPtr) or not all(_accesses(each, user) for each in user.users):
-        return None
+        return _Place.UNKNOWN
     offset = constant_offset(user)
     if offset is not None:
         return offset // size
-    return _IN_TURN if _is_in_turn(user.operands[-1]) else None
+    return _Place.IN_TURN if _is_in_turn(user.operands[-1]) else _Place.UNKNOWN
+
+
+def _is_bulk(call: Call) -> bool:
+    """Whether a number of bytes that is known is cleared or copied."""
+    return str(call.callee.name).startswith(BULK) and isinstance(call.arguments[-2], ConstantInt)
 
 
 def _accesses(inst: Instruction, address: Instruction) -> bool:
@@ -201,54 +213,26 @@ def _accesses(inst: Instruction, address: Instruction) -> bool:
 
 def _vector_lengths(function: Function, nest: LoopNest, host: ReferenceCounts) -> dict[Parameter, int]:
     """The sizes of arrays of whose elements loops take the first few by constants, and all others in turn."""
-    places: dict[Parameter, set[int] | None] = {}
+    places: dict[Parameter, set[int | _Place]] = {}
     for call in function.instructions():
-        size = _size_of_made(call, host)
-        if size is not None and isinstance(call, Call):
-            known, found = places.get(size, set()), _constant_places(call, nest, host)
-            places[size] = None if known is None or found is None else known | found
-    return {
-        size: len(found)
-        for size, found in places.items()
-        if found and 1 < len(found) <= _LONGEST_ROW and found == set(range(len(found)))
-    }
+        if isinstance(call, Call) and call.callee.name in host.plain:
+            match call.arguments[0]:
+                case Binary(opcode="shl", operands=[Parameter() as size, ConstantInt(value=shift)]):
+                    places.setdefault(size, set()).update(_places_of(call, 1 << shift, nest, host))
+                case _:
+                    pass
+    return {size: length for size, found in places.items() if (length := _length(found)) is not None}
 
 
-def _size_of_made(call: Instruction, host: ReferenceCounts) -> Parameter | None:
-    """The parameter that says how many numbers an allocated array has."""
-    if not isinstance(call, Call) or call.callee.name not in host.plain:
-        return None
-    match call.arguments[0]:
-        case Binary(opcode="shl", operands=[Parameter() as size, ConstantInt()]) if size.type is I64:
-            return size
-        case _:
-            return None
-
-
-def _constant_places(call: Call, nest: LoopNest, host: ReferenceCounts) -> set[int] | None:
-    """The elements of an allocated array that loops access by constants; None where others are not taken in turn."""
-    found: set[int] = set()
+def _places_of(call: Call, size: int, nest: LoopNest, host: ReferenceCounts) -> Iterator[int | _Place]:
+    """The elements of an allocated array, of so many bytes, that are accessed in loops; others may hand it on."""
     for field in call.users:
         for data in field.users if isinstance(field, GetElementPtr) and constant_offset(field) == host.data else ():
-            for access in data.users if isinstance(data, Load) and data.type is PTR else ():
-                places = _element(access, data, nest)
-                if places is None:
-                    return None
-                found |= places
-    return found
-
-
-def _element(user: Instruction, data: Instruction, nest: LoopNest) -> set[int] | None:
-    """Which element is accessed in a loop by a constant, if any; None where it is neither known nor taken in turn."""
-    if _accesses(user, data):
-        return {0} if _is_in_loop(user, nest) else set()
-    if not isinstance(user, GetElementPtr):
-        return set()
-    offset = constant_offset(user)
-    if offset is None:
-        return set() if _is_in_turn(user.operands[-1]) else None
-    sizes = {size_of(each.operands[0].type if isinstance(each, Store) else each.type) for each in user.users}
-    return {offset // size for size in sizes} if any(_is_in_loop(each, nest) for each in user.users) else set()
+            for user in data.users:
+                if isinstance(user, GetElementPtr) or _accesses(user, data):
+                    place = _place(user, data, size)
+                    if not isinstance(place, int) or any(_is_in_loop(each, nest) for each in (user, *user.users)):
+                        yield place
 
 
 def _is_in_loop(inst: Instruction, nest: LoopNest) -> bool:

@@ -238,6 +238,7 @@ def test_arrays_of_which_few_elements_are_accessed_by_constants(index: str):
         {"start": "1"},  # from the second on
         {"index": "%up"},
         {"size": "add i64 %n, 8"},
+        {"size": "shl i64 %n, 4"},  # both numbers of the first element
         {"size": "shl i64 %k0, 3\n  %unused = add i64 0, 0"},
     ],
 )
