@@ -16,6 +16,7 @@ import irad
 from bench.case import Case
 from bench.cases import BY_NAME, CASES as ALL_CASES
 from bench.tangents import BY_NAME as TANGENTS
+from irad.api.forward import with_direction
 from irad.benchmark.clock import Timing, time_interleaved
 
 CASES = tuple(case for case in ALL_CASES if case.name in TANGENTS)
@@ -34,10 +35,11 @@ def measured(case: Case, rounds: int) -> dict[str, Timing]:
     arguments = case.make("full")
     tangents = directions(case, arguments)
     push, hand = irad.pushforward(case.primal, case.argnums), TANGENTS[case.name]
-    np.testing.assert_allclose(push(tangents, *arguments), hand(tangents, *arguments), rtol=1e-9)
+    given = with_direction(arguments, case.argnums, tangents)
+    np.testing.assert_allclose(push(*given), hand(tangents, *arguments), rtol=1e-9)
     runs = {
         "primal": partial(case.primal, *arguments),
-        "irad": partial(push, tangents, *arguments),
+        "irad": partial(push, *given),
         "hand": partial(hand, tangents, *arguments),
     }
     return time_interleaved(runs, rounds)

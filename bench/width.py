@@ -16,7 +16,7 @@ from bench.case import Case
 from bench.cases import BY_NAME
 from bench.forward import CASES, directions, with_mean
 from irad.api.autodiff import autodiff_of
-from irad.api.forward import batched_pushforward
+from irad.api.forward import batched_pushforward, with_direction
 from irad.benchmark.clock import Run, Timing, time_interleaved
 from irad.frontend.calls.annotations import Seed
 
@@ -26,8 +26,10 @@ def forward_runs(case: Case, arguments: tuple[Any, ...], width: int) -> dict[str
     tangents = tuple(directions(case, arguments, seed) for seed in range(width))
     one, batch = irad.pushforward(case.primal, case.argnums), batched_pushforward(case.primal, case.argnums, width)
     for direction, lane in zip(tangents, batch(tangents, *arguments)[1], strict=True):
-        np.testing.assert_allclose(lane, one(direction, *arguments)[1], rtol=1e-9)
-    return {"one": partial(one, tangents[0], *arguments), "batch": partial(batch, tangents, *arguments)}
+        single = one(*with_direction(arguments, case.argnums, direction))[1]
+        np.testing.assert_allclose(lane, single, rtol=1e-9)
+    first = with_direction(arguments, case.argnums, tangents[0])
+    return {"one": partial(one, *first), "batch": partial(batch, tangents, *arguments)}
 
 
 def reverse_runs(case: Case, arguments: tuple[Any, ...], width: int) -> dict[str, Run]:

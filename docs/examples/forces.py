@@ -40,13 +40,12 @@ def main():
     positions += 0.1 * np.random.default_rng(0).standard_normal(positions.shape)
     forces = -slope(positions, truth)
     start = np.array([1.0, 1.0, 1.0])
-    value_and_gradient, products = irad.value_and_grad(misfit), irad.hvp(misfit)
     found = minimize(
-        value_and_gradient,
+        irad.value_and_grad(misfit),
         start,
         (positions, forces),
         jac=True,
-        hessp=lambda parameters, direction, *data: products(direction, parameters, *data),
+        hessp=irad.hvp(misfit),
         method="trust-ncg",
         options={"gtol": 1e-10},
     )

@@ -6,7 +6,7 @@ Python and from compiled code, where it is inlined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,11 +34,12 @@ def pushforward(
 ) -> Any:
     """The value of a function together with its derivative in a direction.
 
-    The result is called as ``(tangents, *args)`` and returns ``(value, tangent)``. ``tangents`` has the structure of
-    the argument ``argnums``: a number for a number, an array of the same dtype and shape for an array, a tuple for a
-    tuple, for lists, dictionaries and instances what `irad.grad` returns for them; of several arguments it is a tuple
-    with an entry for each. The tangent has the same structure for the value, with None for parts that have no
-    derivative. All other arguments are constants.
+    The result takes the arguments of ``f``, and ``tangents`` after the last of those that are differentiated:
+    ``(x, tangents, *rest)`` for ``argnums=0``, ``(x, y, (x_tangent, y_tangent), *rest)`` for ``argnums=(0, 1)``. It
+    returns ``(value, tangent)``. ``tangents`` has the structure of the argument ``argnums``: a number for a number, an
+    array of the same dtype and shape for an array, a tuple for a tuple, for lists, dictionaries and instances what
+    `irad.grad` returns for them; of several arguments it is a tuple with an entry for each. The tangent has the same
+    structure for the value, with None for parts that have no derivative. All other arguments are constants.
 
     If ``f`` writes to an array among ``argnums``, its tangent array is overwritten as well: it holds the tangent of the
     array's new content. Tangents that are not overwritten may be any arrays, the arguments themselves among them. Those
@@ -52,7 +53,8 @@ def pushforward(
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable ``(tangents, *args) -> (value, tangent)``, or ``-> (value, tangent, aux)`` with ``has_aux``.
+        A callable that returns ``(value, tangent)``, or ``(value, tangent, aux)`` with ``has_aux``. Arguments up to the
+        direction cannot be left out, even if ``f`` has defaults for them.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
@@ -62,10 +64,12 @@ def pushforward(
         >>> import numpy as np
         >>> from numba import njit
         >>> @njit
-        ... def squares(x):
-        ...     return x * x
-        >>> irad.pushforward(squares)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        ... def powers(x, exponent=2):
+        ...     return x**exponent
+        >>> irad.pushforward(powers)(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
         (array([ 9., 25.]), array([6., 0.]))
+        >>> irad.pushforward(powers)(np.array([3.0, 5.0]), np.array([1.0, 0.0]), 3)
+        (array([ 27., 125.]), array([27.,  0.]))
     """
     return _pushforward(f, chosen(f, argnums, argnames), None, bool(has_aux), options)
 
@@ -104,7 +108,9 @@ def dependence(
     wanted, options = selected(f, argnums), options_or_default(options)
     options = replace(options, debug=False)  # the bits of a set may be those of a NaN
     rebuild = (dependence, (wanted.primal, wanted.argnums, has_aux))
-    return directional("dependence", wanted, options, rebuild, mode=DEPENDENCE_MODE, has_aux=has_aux)
+    return directional(
+        "dependence", wanted, options, rebuild, mode=DEPENDENCE_MODE, has_aux=has_aux, tangents_first=True
+    )
 
 
 def _pushforward(
@@ -112,8 +118,10 @@ def _pushforward(
 ) -> Any:
     wanted, options = selected(f, argnums), options_or_default(options)
     rebuild = (_pushforward, (wanted.primal, wanted.argnums, width, has_aux, options))
-    mode = None if width is None else forward_mode(width)
-    return directional("pushforward", wanted, options, rebuild, mode=mode, has_aux=has_aux)
+    if width is None:
+        return directional("pushforward", wanted, options, rebuild, has_aux=has_aux)
+    mode = forward_mode(width)
+    return directional("pushforward", wanted, options, rebuild, mode=mode, has_aux=has_aux, tangents_first=True)
 
 
 def directional(
@@ -125,8 +133,10 @@ def directional(
     mode: Mode | None = None,
     returns: Returns = Returns.VALUE_AND_GRADIENT,
     has_aux: bool = False,
+    tangents_first: bool = False,
+    kept: Collection[int] = (),
 ) -> Any:
-    """A callable that takes tangents before the arguments of a function.
+    """A callable that takes the arguments of a function, and tangents after the last that is differentiated.
 
     Args:
         kind: the name of the public function that makes it.
@@ -136,6 +146,8 @@ def directional(
         mode: of whose lanes the tangents, or coefficients, are given and returned in tuples; None: one, by itself.
         returns: what it returns; the tangent of the value stands for the gradient.
         has_aux: as in `pushforward`.
+        tangents_first: it takes the tangents before all arguments, as generated code passes them.
+        kept: positions of arguments whose tangents are not overwritten, whatever the function writes to.
     """
     primal = wanted.primal
     task = Task(
@@ -148,23 +160,32 @@ def directional(
         options=options,
         mode=mode or FORWARD_MODE,
         is_batched=mode is not None,
+        kept=frozenset(kept),
     )
-    return wanted.bound(remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild)), leading=1)
+    key = (kind, task, tangents_first)
+    found = remembered(primal, key, lambda: _build(kind, primal, task, rebuild, tangents_first=tangents_first))
+    return wanted.bound(found, leading=int(tangents_first))
 
 
-def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
+def _build(
+    kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...], *, tangents_first: bool
+) -> DerivativeDispatcher:
     function = primal.py_func
     names = parameter_names(function)
     call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
-    tangents = "tangents" if task.mode.algebra is Algebra.TANGENTS else "series"
+    tangents = "series" if task.mode.algebra is Algebra.TAYLOR else "vector" if kind.startswith("hvp") else "tangents"
     tangents = tangents if tangents not in names else f"irad_{tangents}"
-    given = f"({tangents},)" if task.single else tangents
+    given = "({direction},)" if task.single else "{direction}"
     if task.is_batched and not task.single and task.mode.algebra is not Algebra.TAYLOR:
         # a tuple for each argument, of what is given for each direction
         lanes = range(task.mode.width)
-        columns = ("".join(f"{tangents}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
+        columns = ("".join(f"{{direction}}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
         given = f"({''.join(f'({column}), ' for column in columns)})"
-    wrapper = make_wrapper(kind, function, [tangents], f"irad_call({{arguments}}, {given})", call)
+    body = f"irad_call({{arguments}}, {given})"
+    if tangents_first:
+        wrapper = make_wrapper(kind, function, [tangents], body.replace("{direction}", tangents), call)
+    else:
+        wrapper = make_wrapper(kind, function, [], body, call, (tangents, max(position for position, _ in task.roles)))
     return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task), task)
 
 
@@ -212,10 +233,23 @@ def jvp(
     """
     argnums = chosen(f, argnums, argnames, None)
     if argnums is not None:
-        return pushforward(f, argnums, has_aux, options=options)(tangents, *args)
+        push = pushforward(f, argnums, has_aux, options=options)
+        return push(*with_direction(args, selected(f, argnums).own_positions, tangents))
     argnums = directions(f, len(args), tangents)
     push = pushforward(f, argnums, has_aux, options=options)
-    return push(tuple(tangents[i] for i in argnums), *args)
+    return push(*with_direction(args, argnums, tuple(tangents[i] for i in argnums)))
+
+
+def with_direction(args: Sequence[Any], positions: Sequence[int], direction: Any) -> tuple[Any, ...]:
+    """The arguments of a call of `pushforward`: the direction follows the last argument that is differentiated."""
+    after = max(positions) + 1
+    return *args[:after], direction, *args[after:]
+
+
+def written_with_direction(args: str, positions: Sequence[int], direction: str) -> str:
+    """The same as code, of the arguments in a tuple; Numba needs each argument in front of a star by itself."""
+    after = max(positions) + 1
+    return "".join(f"{args}[{i}], " for i in range(after)) + f"{direction}, *{args}[{after}:]"
 
 
 def directions(f: Callable[..., Any], count: int, tangents: Sequence[Any]) -> tuple[int, ...]:

@@ -47,8 +47,12 @@ class Inspectable:
         if signature is not None:
             return self.inspect(*signature).stage(name)
         dispatcher: Any = self
-        count = len(python_inspect.signature(getattr(dispatcher, "primal", dispatcher).py_func).parameters)
-        return {kinds: self.inspect(*kinds[len(kinds) - count :]).stage(name) for kinds in dispatcher.signatures}
+        mine, its = (
+            python_inspect.signature(each.py_func).parameters
+            for each in (dispatcher, getattr(dispatcher, "primal", dispatcher))
+        )
+        wanted = [i for i, parameter in enumerate(mine) if parameter in its]
+        return {kinds: self.inspect(*(kinds[i] for i in wanted)).stage(name) for kinds in dispatcher.signatures}
 
 
 class InspectableDispatcher(Inspectable, StructureDispatcher):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irad.api.check import types_of
-from irad.api.forward import pushforward
+from irad.api.forward import pushforward, with_direction
 from irad.api.positions import chosen
 from irad.api.selection import callee_of, selected
 from irad.api.structures.zeros import make_zero
@@ -51,7 +51,8 @@ class LinearMap:
 
     def start(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs the function at its own arguments, which it may write to: the value, and what else it returned."""
-        value, _, *aux = self._push(tuple(zeros_of(args[i]) for i in self._positions), *args)
+        zeros = tuple(zeros_of(args[i]) for i in self._positions)
+        value, _, *aux = self._push(*with_direction(args, self._positions, zeros))
         self._results = copied(args if value is None else value)
         return value, *aux
 
@@ -70,7 +71,7 @@ class LinearMap:
             SignatureError: a tangent does not fit its argument; or the function gives another value than before.
         """
         given, args = self._tangents(tangents), copied(self._args)
-        value, tangent, *_ = self._push(given, *args)
+        value, tangent, *_ = self._push(*with_direction(args, self._positions, given))
         if not alike(args if value is None else value, self._results):
             problem, remedy, reason = CHANGED
             raise SignatureError(problem, remedy, reason, self._place)

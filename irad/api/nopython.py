@@ -5,7 +5,7 @@ Numba types the call as the derivative's dispatcher; nothing is left of it at ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
@@ -13,12 +13,13 @@ from numba.extending import overload
 
 from irad.api.check import check
 from irad.api.checkpoint import checkpoint, checkpoint_loop, checkpoint_while
-from irad.api.forward import directions, jvp, pushforward
+from irad.api.forward import directions, jvp, pushforward, written_with_direction
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jacobians.jacobian import jacobian, value_and_jacobian, value_and_jacobian_into
 from irad.api.positions import chosen
 from irad.api.second.hessians import hessian, hvp, hvp_and_grad
 from irad.api.second.into import hessian_into, hvp_and_grad_into, hvp_into
+from irad.api.selection import selected
 from irad.api.series.jet import jet
 from irad.api.series.taylor import taylor
 from irad.api.shadow import shadow_like
@@ -154,8 +155,7 @@ def _jvp(
     function, aux = function_behind(f), literal(has_aux, "has_aux")
     where = chosen(function, literal(argnums, "argnums"), literal(argnames, "argnames"), None)
     if where is not None:
-        push = pushforward(function, where, aux)
-        return lambda f, args, tangents, has_aux=False, argnums=None, argnames=None: push(tangents, *args)
+        return _pushed(function, where, aux, selected(function, where).positions, "tangents")
     for name, value in (("args", args), ("tangents", tangents)):
         if not isinstance(value, types.BaseTuple):
             raise SignatureError(
@@ -165,11 +165,17 @@ def _jvp(
                 SourceLocation.here(),
             )
     given = directions(function, len(args.types), [None if each == types.none else each for each in tangents.types])
-    listed = "".join(f"tangents[{i}], " for i in given)
+    return _pushed(function, given, aux, given, f"({''.join(f'tangents[{i}], ' for i in given)})")
+
+
+def _pushed(
+    function: Any, argnums: int | Sequence[int], has_aux: bool, positions: Sequence[int], direction: str
+) -> Callable[..., Any]:
+    """What a call of `jvp` does."""
     parameters = "f, args, tangents, has_aux=False, argnums=None, argnames=None"
-    body = f"def jvp({parameters}):\n    return push(({listed}), *args)\n"
-    push = pushforward(function, given, aux)
-    return function_from("jvp", body, "irad.jvp", {"push": push})
+    call = written_with_direction("args", positions, direction)
+    body = f"def jvp({parameters}):\n    return push({call})\n"
+    return function_from("jvp", body, "irad.jvp", {"push": pushforward(function, argnums, has_aux)})
 
 
 def _taylor(f: Any, order: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:

@@ -75,6 +75,11 @@ class Selection:
         """The same as the ``argnums`` of `primal`."""
         return self.positions[0] if self.single else self.positions
 
+    @property
+    def own_positions(self) -> tuple[int, ...]:
+        """`positions` without the instance of a method."""
+        return tuple(position - len(self.leading) for position in self.positions)
+
     def bound(self, derivative: Any, *, leading: int = 0) -> Any:
         """A derivative of `primal` as one of what the user gave.
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 import irad
+from irad.api.forward import with_direction
 from irad.data.copies import copied
 from irad.data.floats import Vector, floats_only, read_floats, with_floats
 from irad.data.precision import holds_single, in_types_of
@@ -55,7 +56,7 @@ def check_forward(
     values = subject.values
     tangents = tuple(_tangent(values[i], each) for i, each in zip(positions, directions, strict=True))
     push = irad.pushforward(subject.primal, positions)
-    _, slope = push(tangents, *copied(values))
+    _, slope = push(*with_direction(copied(values), positions, tangents))
     products = np.concatenate([g * d for g, d in zip(gradients, directions, strict=True)])
     scale = max(float(np.linalg.norm(products)), np.finfo(float).tiny)
     error = abs(float(slope) - float(np.sum(products))) / scale

@@ -140,7 +140,7 @@ def _pushed(residual: Any) -> Any:
 
         @njit
         def pushed(v, x, args):  # type: ignore[no-untyped-def]
-            return push(v, vector(x, x), x, args)[1]
+            return push(vector(x, x), v, x, args)[1]
 
         return pushed
 

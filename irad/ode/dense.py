@@ -99,7 +99,7 @@ def refining(event: Any) -> Any:
             point = np.empty(y.size)
             put_between(point, y, y1, dense, share)
             tangents = h, slope_between(y, y1, dense, share)
-            value, slope = derivative(tangents, t + share * h, point, *args)
+            value, slope = derivative(t + share * h, point, tangents, *args)
             share = share - value / slope
         state = np.empty(y.size)
         put_between(state, y, y1, dense, share)

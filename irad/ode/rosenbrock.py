@@ -96,11 +96,11 @@ def rodas(f: Any) -> Any:
     def linear(t, y, args):  # type: ignore[no-untyped-def]
         """The derivatives with respect to time and state."""
         matrix, direction = np.empty((y.size, y.size)), np.zeros(y.size)
-        _, by_time = derivative((1.0, direction), t, y, *args)
+        _, by_time = derivative(t, y, (1.0, direction), *args)
         for j in range(y.size):
             direction = np.zeros(y.size)
             direction[j] = 1.0
-            column = derivative((0.0, direction), t, y, *args)[1]
+            column = derivative(t, y, (0.0, direction), *args)[1]
             for i in range(y.size):
                 matrix[i, j] = column[i]
         return by_time, matrix

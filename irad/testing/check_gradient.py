@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import irad
+from irad.api.forward import with_direction
 from irad.data.copies import copied, same_bits
 from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_floats
 from irad.data.precision import holds_single, in_types_of
@@ -232,7 +233,7 @@ class _GradientCheck:
         arguments = copied(self._args)
         tangents = tuple(random_like(arguments[i], draw=i + 1) for i in argnums)
         direction = [read_floats(tangent) for tangent in tangents]
-        value, tangent = irad.pushforward(self._f, argnums)(tangents, *arguments)
+        value, tangent = irad.pushforward(self._f, argnums)(*with_direction(arguments, argnums, tangents))
         self._compare_results("forward mode", value, arguments, has_vectors=True)
         weights = np.ones(1) if self._expected.seed is None else read_floats(self._expected.seed)
         parts = [(read_floats(g), d) for g, d in zip(gradients, direction, strict=True)]

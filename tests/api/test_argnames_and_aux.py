@@ -43,7 +43,7 @@ def test_names() -> None:
     out = np.empty(1)
     irad.value_and_grad_into(energy, argnames="w")(out, X, 3.0)
     assert out[0] == BY_W
-    assert irad.pushforward(energy, argnames="w")(2.0, X, 3.0) == (15.0, 2.0 * BY_W)
+    assert irad.pushforward(energy, argnames="w")(X, 3.0, 2.0) == (15.0, 2.0 * BY_W)
     assert irad.check(energy, X, 3.0, argnames="w").positions == (1,)
     assert gradcheck(energy, X, 3.0, argnames="w").right
     assert irad.tape_report(energy, X, 3.0, argnames="x").derivative == "irad.grad"
@@ -81,7 +81,7 @@ def test_star_arguments_have_positions_only() -> None:
 
 
 def test_aux() -> None:
-    value, tangent, aux = irad.pushforward(energy_and_more, has_aux=True)(V, X, 3.0)
+    value, tangent, aux = irad.pushforward(energy_and_more, has_aux=True)(X, V, 3.0)
     assert (value, tangent) == (15.0, BY_X @ V)
     assert is_aux(aux)
     value, tangent, aux = irad.jvp(energy_and_more, (X, 3.0), (V, 2.0), has_aux=True)
@@ -125,7 +125,7 @@ def test_inside_compiled_code() -> None:
     def f(x, v, w):
         by_w = irad.grad(energy, argnames="w")(x, w)
         both = irad.grad(energy, argnames=("w", "x"))(x, w)
-        pushed = irad.pushforward(energy_and_more, has_aux=True, argnames="x")(v, x, w)
+        pushed = irad.pushforward(energy_and_more, has_aux=True, argnames="x")(x, v, w)
         moved = irad.jvp(energy_and_more, (x, w), (v, None), has_aux=True)
         return by_w, both, pushed, moved
 
@@ -190,12 +190,12 @@ def test_what_is_named_is_what_a_direction_consists_of() -> None:
 
 
 def test_second_derivatives() -> None:
-    assert irad.hvp(energy, argnames="w")(1.0, X, 3.0) == 0.0
+    assert irad.hvp(energy, argnames="w")(X, 3.0, 1.0) == 0.0
     np.testing.assert_allclose(irad.hessian(energy, argnames="x")(X, 3.0), 6.0 * np.eye(2), rtol=1e-15)
-    found, aux = irad.hvp(energy_and_more, has_aux=True)(V, X, 3.0)
+    found, aux = irad.hvp(energy_and_more, has_aux=True)(X, V, 3.0)
     np.testing.assert_allclose(found, 6.0 * V, rtol=1e-15)
     assert is_aux(aux)
-    found, gradient, aux = irad.hvp_and_grad(energy_and_more, has_aux=True)(V, X, 3.0)
+    found, gradient, aux = irad.hvp_and_grad(energy_and_more, has_aux=True)(X, V, 3.0)
     assert (found.tolist(), gradient.tolist()) == ((6.0 * V).tolist(), BY_X.tolist())
     assert is_aux(aux)
 
@@ -208,13 +208,13 @@ def test_the_names_and_keywords_of_calls_in_compiled_code() -> None:
         _, every = irad.vjp(product, y=y, w=3.0, x=x)
         pushed = irad.jvp(energy, (x, 3.0), 2.0, argnames="w")
         _, linear, more = irad.linearize(energy_and_more, x, 3.0, argnames=("w", "x"), has_aux=True)
-        second = irad.hvp(energy, argnames="x")(V, x, 3.0)
+        second = irad.hvp(energy, argnames="x")(x, V, 3.0)
         return value, pullback(2.0), aux, both((1.0, None)), every((1.0, None)), pushed, linear(2.0, V), more, second
 
     f(X, Y)
     with allocations() as made:
         f(X, Y)
-        irad.hvp(energy_and_more, has_aux=True)(V, X, 3.0)
+        irad.hvp(energy_and_more, has_aux=True)(X, V, 3.0)
         assert (made().kept, made().kept_headers) == (0, 0)
     value, by_w, aux, both, every, pushed, tangent, more, second = f(X, Y)
     assert second.tolist() == (6.0 * V).tolist()

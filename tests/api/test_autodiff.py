@@ -309,4 +309,4 @@ def test_arguments_that_numba_asks_for_as_literals():
     assert irad.jvp(f, (2.0, 3), (0.5, None)) == (8.0, 6.0)
     assert irad.autodiff(irad.Reverse, f, irad.Active(2.0), irad.Const(3), seed=2.0) == (24.0, None)
     assert irad.vjp(f, 2.0, 3)[1](1.0) == (12.0, None)
-    assert irad.hvp(f)(0.5, 2.0, 3) == 6.0
+    assert irad.hvp(f)(2.0, 0.5, 3) == 6.0

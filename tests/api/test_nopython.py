@@ -41,8 +41,8 @@ def test_second_derivatives():
 
     @numba.njit
     def caller(v, x):
-        both = irad.hvp_and_grad(volume, (0, 1))((v, 1.0), x, 2.0)
-        return irad.hvp(volume)(v, x, 2.0), irad.hessian(volume, chunk=1)(x, 2.0), both
+        both = irad.hvp_and_grad(volume, (0, 1))(x, 2.0, (v, 1.0))
+        return irad.hvp(volume)(x, v, 2.0), irad.hessian(volume, chunk=1)(x, 2.0), both
 
     product, matrix, ((by_x, by_k), (_, slope)) = caller(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
     np.testing.assert_array_equal(product, [0.0, 20.0])

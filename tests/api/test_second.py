@@ -52,7 +52,7 @@ def by_reverse(x):
 
 @njit
 def by_forward(x):
-    return rate(1.0, x)[1]
+    return rate(x, 1.0)[1]
 
 
 @njit
@@ -62,7 +62,7 @@ def square_by_reverse(x):
 
 @njit
 def square_by_forward(x):
-    return square_rate(1.0, x)[1]
+    return square_rate(x, 1.0)[1]
 
 
 def _second_of_wave(x):
@@ -131,7 +131,7 @@ def test_a_kink_has_no_curvature():
 
     @njit
     def slope(x):
-        return push(np.ones(1), x)[1]
+        return push(x, np.ones(1))[1]
 
     x = np.zeros(1)
     assert irad.hessian(kink)(x) == irad.grad(slope)(x) == irad.jvp(slope, (x,), (np.ones(1),))[1] == 2.0
@@ -200,7 +200,7 @@ ARRAYS = [loops, until, ordered, overwriting, factorised, complex_inside]
 @pytest.mark.parametrize("f", ARRAYS)
 def test_products_of_the_hessian(f):
     wanted = _differences(f, X, V)
-    product, gradient = irad.hvp_and_grad(f)(V.copy(), X.copy())
+    product, gradient = irad.hvp_and_grad(f)(X.copy(), V.copy())
     np.testing.assert_allclose(gradient, irad.grad(f)(X.copy()), rtol=1e-13)
     np.testing.assert_allclose(product, wanted, rtol=1e-6, atol=1e-6)
     if f is factorised:
@@ -237,7 +237,7 @@ def test_several_arguments_have_mixed_derivatives():
     def mixed(x, k):
         return k * k * (x**2).sum()
 
-    products = irad.hvp(mixed, (0, 1))((V, 3.0), X, 2.0)
+    products = irad.hvp(mixed, (0, 1))(X, 2.0, (V, 3.0))
     np.testing.assert_allclose(products[0], 8.0 * V + 8.0 * 3.0 * X)
     assert products[1] == pytest.approx(2.0 * 3.0 * (X**2).sum() + 8.0 * (X @ V))
 
@@ -266,7 +266,7 @@ def test_single_precision():
     def cubes(x):
         return (x * x * x).sum()
 
-    product = irad.hvp(cubes)(V.astype(np.float32), X.astype(np.float32))
+    product = irad.hvp(cubes)(X.astype(np.float32), V.astype(np.float32))
     assert product.dtype == np.float32
     np.testing.assert_allclose(product, 6.0 * X * V, rtol=1e-5)
 
@@ -277,7 +277,7 @@ def test_strided_and_empty_arrays():
         return (x * x * x).sum()
 
     both = np.repeat(X, 2)[::2]
-    np.testing.assert_allclose(irad.hvp(cubes)(np.repeat(V, 2)[::2], both), 6.0 * X * V)
+    np.testing.assert_allclose(irad.hvp(cubes)(both, np.repeat(V, 2)[::2]), 6.0 * X * V)
     assert irad.hvp(cubes)(np.zeros(0), np.zeros(0)).shape == (0,)
 
 
@@ -294,11 +294,11 @@ def test_cotangents_and_tangents_that_are_zero_and_do_not_stay_so():
     zeros = np.zeros(3)
     inverse = np.linalg.inv(a)
     wanted = 2.0 * (inverse.T @ inverse + a.T @ a) @ v  # the others are of order four
-    np.testing.assert_allclose(irad.hvp(residuals)(v, zeros, a), wanted, rtol=1e-12)
+    np.testing.assert_allclose(irad.hvp(residuals)(zeros, v, a), wanted, rtol=1e-12)
     np.testing.assert_allclose(irad.vjp(irad.grad(residuals), zeros, a)[1](v)[0], wanted, rtol=1e-12)
 
     rate = irad.pushforward(residuals)
-    in_direction = njit(lambda v, x, a: rate(v, x, a)[1])
+    in_direction = njit(lambda v, x, a: rate(x, v, a)[1])
     np.testing.assert_allclose(irad.grad(in_direction)(zeros, v, a), irad.grad(residuals)(v, a), rtol=1e-12)
 
 
@@ -315,7 +315,7 @@ def test_methods():
             return (self.weights * x**3).sum()
 
     model = Model(np.arange(1.0, 5.0))
-    np.testing.assert_allclose(irad.hvp(model.energy)(V, X), 6.0 * np.arange(1.0, 5.0) * X * V)
+    np.testing.assert_allclose(irad.hvp(model.energy)(X, V), 6.0 * np.arange(1.0, 5.0) * X * V)
 
 
 def test_exceptions_pass_and_nothing_is_lost():
@@ -327,12 +327,12 @@ def test_exceptions_pass_and_nothing_is_lost():
         return (y**3).sum()
 
     product = irad.hvp(positive)
-    np.testing.assert_allclose(product(V, X), 48.0 * X * V)
+    np.testing.assert_allclose(product(X, V), 48.0 * X * V)
     with allocations() as count:
         for _ in range(3):
-            product(V, X)
+            product(X, V)
             with pytest.raises(ValueError, match="negative"):
-                product(V, -X)
+                product(-X, V)
         counted = count()
     assert (counted.kept, counted.kept_headers) == (0, 0)
 
@@ -342,7 +342,7 @@ def test_a_misfit_in_the_inner_call_is_raised():
 
     @njit
     def wrong(x, v):
-        return inner(v, x)[1]
+        return inner(x, v)[1]
 
     with pytest.raises(irad.SignatureError, match="different shape"):
         irad.grad(wrong)(X.copy(), np.ones(2))
@@ -390,9 +390,9 @@ def test_rules_are_differentiated_by_their_functions():
         irad.hvp(njit(of_cube))(1.0, 1.0) == 30.0
     )  # where x - 1 is zero, so are the cotangent and the tangent of a cube
     rate = irad.pushforward(tripled)
-    assert irad.grad(njit(lambda v, x: rate(v, x)[1]))(0.0, 2.0) == 12.0
+    assert irad.grad(njit(lambda v, x: rate(x, v)[1]))(0.0, 2.0) == 12.0
 
-    products = irad.hvp(loss, (0, 1))((V, 1.0), X, 3.0)
+    products = irad.hvp(loss, (0, 1))(X, 3.0, (V, 1.0))
     np.testing.assert_allclose(products[0], 6.0 * 27.0 * X * V + 27.0 * 3.0 * X**2)
     assert products[1] == pytest.approx(27.0 * 3.0 * (X**2 @ V) + 18.0 * (X**3).sum())
 
@@ -430,7 +430,7 @@ def test_zero_slopes_that_win_over_infinite_cotangents():
     _, pullback = irad.vjp(irad.grad(mixed, (0, 1), options=zero), x, y, options=zero)
     np.testing.assert_allclose(pullback((v, v))[0], by_x)
     rate = irad.pushforward(square, options=zero)
-    assert irad.grad(njit(lambda v, x: rate(v, x)[1]), (0, 1), options=zero)(1.0, 0.0) == (0.0, 2.0)
+    assert irad.grad(njit(lambda v, x: rate(x, v)[1]), (0, 1), options=zero)(1.0, 0.0) == (0.0, 2.0)
 
 
 def test_parallel_loops():
@@ -446,11 +446,11 @@ def test_parallel_loops():
         return (np.exp(0.1 * x) + along.sum()).sum()
 
     serial, parallel = njit(bonds), njit(parallel=True)(bonds)
-    wanted = irad.hvp(serial)(V, X)
-    np.testing.assert_allclose(irad.hvp(parallel)(V, X), wanted, rtol=1e-12)
+    wanted = irad.hvp(serial)(X, V)
+    np.testing.assert_allclose(irad.hvp(parallel)(X, V), wanted, rtol=1e-12)
     np.testing.assert_allclose(irad.vjp(irad.grad(parallel), X)[1](V)[0], wanted, rtol=1e-12)
     in_direction = irad.pushforward(parallel)
-    rate = njit(lambda x: in_direction(V, x)[1])
+    rate = njit(lambda x: in_direction(x, V)[1])
     assert irad.jvp(rate, (X,), (V,))[1] == pytest.approx(V @ wanted, rel=1e-12)
     np.testing.assert_allclose(irad.grad(rate)(X), wanted, rtol=1e-12)
 
@@ -464,7 +464,7 @@ def test_parallel_loops():
         return total
 
     np.testing.assert_allclose(irad.grad(with_a_derivative_in_each_iteration)(X), 9.0 * X**2)
-    np.testing.assert_allclose(irad.hvp(with_a_derivative_in_each_iteration)(V, X), 18.0 * X * V)
+    np.testing.assert_allclose(irad.hvp(with_a_derivative_in_each_iteration)(X, V), 18.0 * X * V)
 
 
 def _growing(state, rate):
@@ -487,7 +487,7 @@ def test_checkpoints():
             x = step(x, rate)
         return (x**3).sum()
 
-    found, wanted = (irad.hvp(njit(f), (0, 1))((V, 0.5), X, 0.3) for f in (checkpointed, plain))
+    found, wanted = (irad.hvp(njit(f), (0, 1))(X, 0.3, (V, 0.5)) for f in (checkpointed, plain))
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
     assert found[1] == pytest.approx(wanted[1], rel=1e-12)
 
@@ -495,7 +495,7 @@ def test_checkpoints():
 def test_names_and_pickles():
     product = irad.hvp(cube)
     assert repr(product) == "<irad.hvp of cube>"
-    assert pickle.loads(pickle.dumps(irad.hvp(_importable)))(1.0, 2.0) == 2.0
+    assert pickle.loads(pickle.dumps(irad.hvp(_importable)))(2.0, 1.0) == 2.0
 
 
 @njit
@@ -514,7 +514,7 @@ along_a = irad.pushforward(weighted_pseudo_inverse)
 
 @njit
 def tangent_of_pseudo_inverse(v, a):
-    return along_a(v, a)[1]
+    return along_a(a, v)[1]
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
@@ -522,7 +522,7 @@ def test_a_pseudo_inverse(shape):
     """Its two calls of libraries are one function only where nothing else sees what is between them."""
     a, v = np.array([1.0, 0.3, -0.7, 0.4, 1.9, 0.8]).reshape(shape), np.arange(6.0).reshape(shape) - 2.0
     wanted = _differences(weighted_pseudo_inverse, a, v, 1e-6)
-    np.testing.assert_allclose(irad.hvp(weighted_pseudo_inverse)(v, a), wanted, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(irad.hvp(weighted_pseudo_inverse)(a, v), wanted, rtol=1e-7, atol=1e-7)
     assert irad.jvp(tangent_of_pseudo_inverse, (v, a), (None, v))[1] == pytest.approx((wanted * v).sum(), rel=1e-7)
 
 
@@ -539,7 +539,7 @@ copies = irad.pushforward(scaled_by)
 
 @njit
 def uses_copies(x, c):
-    y = copies(np.array([np.sin(c), c]), x - 0.5 * x[::-1], np.cos(x[1]))[1]
+    y = copies(x - 0.5 * x[::-1], np.array([np.sin(c), c]), np.cos(x[1]))[1]
     return (x * y).sum() + y[1]
 
 
@@ -548,7 +548,7 @@ along = irad.pushforward(uses_copies, (0, 1))
 
 @njit
 def uses_tangents_of_copies(a, b):
-    return along((np.array([a, np.cos(a)]), b), np.array([b, np.tanh(b)]), a)[1]
+    return along(np.array([b, np.tanh(b)]), a, (np.array([a, np.cos(a)]), b))[1]
 
 
 def test_copies_of_arrays_in_tangents_of_tangents():

@@ -92,10 +92,10 @@ def returned(x, n):
 
 
 def test_numbers():
-    assert irad.hvp(fourth)(1.0, 1.5) == pytest.approx(27.0)
+    assert irad.hvp(fourth)(1.5, 1.0) == pytest.approx(27.0)
     assert irad.grad(irad.grad(fourth))(1.5) == pytest.approx(27.0)
     rate = irad.pushforward(fourth)
-    along = njit(lambda v, x: rate(v, x)[1])
+    along = njit(lambda v, x: rate(x, v)[1])
     assert irad.grad(along, (0, 1))(2.0, 1.5) == pytest.approx((13.5, 54.0))
 
 
@@ -107,7 +107,7 @@ def test_third_and_fourth_derivatives_of_numbers():
 
 def curvature_along(f):
     curvature = irad.hvp(f)
-    return njit(lambda v, x, w: (curvature(v, x) * w).sum())
+    return njit(lambda v, x, w: (curvature(x, v) * w).sum())
 
 
 def test_third_derivatives_of_arrays():
@@ -184,7 +184,7 @@ def test_what_is_refused():
         return writes(x, 2)
 
     with pytest.raises(irad.SignatureError, match="writes to its arguments"):
-        irad.hvp(writes_twice)(V, X.copy())
+        irad.hvp(writes_twice)(X.copy(), V)
     pulled = njit(lambda x: irad.vjp(fourth, x)[1](1.0)[0])
     with pytest.raises(irad.UnsupportedError, match="fourth is recursive"):
         irad.grad(pulled)(1.5)

@@ -92,13 +92,13 @@ def test_forward_and_reverse_mode_and_second_derivatives_agree(params: dict[str,
     again, pullback = irad.vjp(network, params, X)
     assert again == value
     assert data.to_vec(pullback(2.0)[0]) == pytest.approx(2.0 * data.to_vec(gradient), rel=1e-12)
-    assert irad.pushforward(network)(direction, params, X) == (value, tangent)
+    assert irad.pushforward(network)(params, direction, X) == (value, tangent)
     step = 1e-5
     ahead, behind = (
         data.to_vec(irad.grad(network)(data.from_vec(data.to_vec(params) + h * data.to_vec(direction), params), X))
         for h in (step, -step)
     )
-    product = irad.hvp(network)(direction, params, X)
+    product = irad.hvp(network)(params, direction, X)
     assert data.to_vec(product) == pytest.approx((ahead - behind) / (2 * step), rel=1e-6, abs=1e-8)
     _, linear = irad.linearize(network, params, X)
     assert linear(direction, None) == pytest.approx(tangent, rel=1e-12)

@@ -56,7 +56,7 @@ def test_a_rule_by_tangents() -> None:
     np.testing.assert_allclose(tangent, 10.0 * (6.0 * X * V + 2.0 * X * X))
     assert (value[0].tolist(), nothing) == ([3.0, 12.0], None)
     loss = njit(lambda x: f(x, 3.0)[0].sum())  # a constant argument has the tangent zero
-    assert irad.pushforward(loss)(V, X) == (15.0, 10.0 * (6.0 * X * V).sum())
+    assert irad.pushforward(loss)(X, V) == (15.0, 10.0 * (6.0 * X * V).sum())
 
 
 def test_reverse_mode_needs_a_rule_of_its_own() -> None:

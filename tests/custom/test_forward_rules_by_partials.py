@@ -205,7 +205,7 @@ def test_library_functions_and_nopython_callers():
 
     @njit
     def caller(a, da):
-        return push(da, a)
+        return push(a, da)
 
     value, tangent = caller(WEIGHTS, np.eye(4))
     assert value == pytest.approx(np.linalg.det(WEIGHTS))

@@ -53,7 +53,7 @@ def test_arrays_and_numbers():
     value, lanes = batch(given, A, 3.0)
     np.testing.assert_equal(value, through(A, 3.0))
     for each, lane in zip(given, lanes, strict=True):
-        np.testing.assert_equal(lane, one(each, A, 3.0)[1])
+        np.testing.assert_equal(lane, one(A, 3.0, each)[1])
     del value, lanes, lane
     with allocations() as count:
         for _ in range(3):
@@ -138,7 +138,7 @@ def test_all_directions_at_once(capfd: pytest.CaptureFixture[str]):
     value, lanes = batch(given, A, 3.0)
     assert capfd.readouterr().out.split() == ["width", "3"]
     for each, lane in zip(given, lanes, strict=True):
-        np.testing.assert_equal(lane, one(each, A, 3.0)[1])
+        np.testing.assert_equal(lane, one(A, 3.0, each)[1])
     np.testing.assert_equal(lanes[1][0], 20.0 * DIRECTIONS[1] * 3.0 * 9.0 + 200.0 * A * 9.0 + 6.0 * A * 29.0)
     found = batched_pushforward(through, 0, 2)(DIRECTIONS[1:], A, 3.0)[1]
     np.testing.assert_equal(found, tuple(irad.jvp(through, (A, 3.0), (dx, None))[1] for dx in DIRECTIONS[1:]))

@@ -28,7 +28,7 @@ push = irad.pushforward(roots, (0, 1), options=DEBUG)
 
 
 def test_where_a_tangent_became_infinite():
-    error = error_of(push, (TANGENTS[0], np.zeros(2)), X.copy(), Y.copy())
+    error = error_of(push, X.copy(), Y.copy(), (TANGENTS[0], np.zeros(2)))
     loops = {"in range(x.shape[0])": 1, "in range(x.shape[1])": 1}
     assert_began(error, roots, "np.sqrt(x[i, j])", loops, "0.5 / 0.0 = inf")
     assert error.sweep == "derivative"
@@ -37,11 +37,11 @@ def test_where_a_tangent_became_infinite():
 
 
 def test_the_value_comes_first_and_what_was_given_is_named():
-    error = error_of(push, TANGENTS, -X, Y.copy())
+    error = error_of(push, -X, Y.copy(), TANGENTS)
     assert (error.sweep, error.operation) == ("value", "sqrt(-1.0) = nan")
     given = TANGENTS[0].copy()
     given[1, 0] = np.nan
-    error = error_of(push, (given, np.zeros(2)), X + 1.0, Y.copy())
+    error = error_of(push, X + 1.0, Y.copy(), (given, np.zeros(2)))
     assert "the tangent of x was nan at [1, 0] from the start" in str(error)
 
 
@@ -49,7 +49,7 @@ def test_numbers_are_those_without_debug_mode_and_nothing_is_said_of_what_does_n
     plain = irad.pushforward(roots, (0, 1))
     still = np.array([[1.0, 1.0], [1.0, 0.0]])  # the root of zero does not change
     (value, tangent), (expected, expected_tangent) = (
-        f((still, np.zeros(2)), X.copy(), Y.copy()) for f in (push, plain)
+        f(X.copy(), Y.copy(), (still, np.zeros(2))) for f in (push, plain)
     )
     assert (value, tangent) == pytest.approx((expected, expected_tangent), rel=1e-15)
     assert np.isfinite(tangent)
@@ -104,7 +104,7 @@ def test_compiled_code_gets_the_error():
     @njit
     def outer(x: Any) -> Any:
         try:
-            return push((x, np.zeros(2)), x * 0.0, np.ones(2))[0]
+            return push(x * 0.0, np.ones(2), (x, np.zeros(2)))[0]
         except Exception:
             return -1.0
 

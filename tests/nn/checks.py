@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.api.forward import with_direction
 
 
 @njit
@@ -94,7 +95,9 @@ def check(
             irad.jvp(scalar_of(f, len(arguments)), moved(0.0), tangents)[1], slope, rtol=1e-11, atol=1e-12
         )
     if second:
-        product = product_of(f, len(arguments), active)(tuple(directions), *moved(0.0))
+        product = product_of(f, len(arguments), active)(
+            *with_direction(moved(0.0), [1 + each for each in active], tuple(directions))
+        )
         for p, a, b in zip(product, above, below, strict=True):
             np.testing.assert_allclose(p, (a - b) / (2 * step), rtol=1e-6, atol=1e-7)
 

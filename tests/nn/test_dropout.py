@@ -43,7 +43,7 @@ def test_the_derivative_has_the_mask_of_the_value():
     direction = np.ones_like(_X)
     slope = irad.jvp(_loss, (_X, 0.4, 3), (direction, 0.0, None))[1]
     assert slope == pytest.approx(gradient.sum())
-    product = irad.hvp(_loss)(direction, _X, 0.4, 3)
+    product = irad.hvp(_loss)(_X, direction, 0.4, 3)
     np.testing.assert_allclose(product, 6 * _X * keep * scale**3, rtol=1e-12)
 
 

@@ -59,7 +59,7 @@ def test_zeros_in_products_and_ties():
     assert by_dst.ravel().tolist() == [0.0, 0.0]
     assert by_src.ravel().tolist() == [6.0, 0.0, 0.0, 0.0, 0.0]
     direction = np.zeros((2, 1)), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]])
-    _, by_src = product(direction, ones, "*", dst, src, idx)
+    _, by_src = product(ones, "*", dst, src, direction, idx)
     assert by_src.ravel().tolist() == [0.0, 0.0, 0.0, 5.0, 0.0]  # the derivative with respect to both zeros
     by_dst, by_src = gradient(ones, "max", np.array([[3.0], [9.0]]), src, idx)[1]  # y is 3 and 9
     assert by_dst.ravel().tolist() == [7 * 0.5, 19.0]

@@ -250,8 +250,8 @@ def test_lanes_have_buffers_of_their_own(width: int):
 @pytest.mark.parametrize("width", [3, 12])
 def test_second_derivatives(width: int):
     points = floats(3, width)
-    of_buffers = irad.hvp(distances_of_points)(points, points[::-1].copy())
-    with_memory = irad.hvp(distances_of_points, options=irad.Options(plan="save_all"))(points, points[::-1].copy())
+    of_buffers = irad.hvp(distances_of_points)(points[::-1].copy(), points)
+    with_memory = irad.hvp(distances_of_points, options=irad.Options(plan="save_all"))(points[::-1].copy(), points)
     np.testing.assert_allclose(of_buffers, with_memory, rtol=1e-12, atol=1e-12)
 
 

@@ -517,7 +517,7 @@ def test_forward_mode_is_checked():
 
 def test_wrong_tangents_are_seen(monkeypatch: pytest.MonkeyPatch):
     def pushforward(f: Any, argnums: Any, *, options: Any) -> Any:
-        return lambda tangents, x: (f(x), 3.0 * x * x * tangents[0] + 1e-5)
+        return lambda x, tangents: (f(x), 3.0 * x * x * tangents[0] + 1e-5)
 
     monkeypatch.setattr(irad, "pushforward", pushforward, raising=False)
     with pytest.raises(GradcheckError, match="respect to x is wrong"):

@@ -29,11 +29,11 @@ def check_composition(composition: Composition, *, second: bool) -> None:
     random = np.random.default_rng(composition.seed)
     args, direction = _drawn(composition, random), _drawn(composition, random)
     push, along = IRAD.pushforward(reference, (0, 1)), _as_objects(direction)
-    value, tangent = (_floats(part) for part in push(along, *_as_objects(args)))
+    value, tangent = (_floats(part) for part in push(*_as_objects(args), along))
     if not np.max(np.abs(tangent)) < _LARGEST:
         return  # a pole is close by
     with optimisation_limited():
-        found = irad.pushforward(program, (0, 1))(_copies(direction), *_copies(args))
+        found = irad.pushforward(program, (0, 1))(*_copies(args), _copies(direction))
         _same(found[0], value, "value")
         _same(found[1], tangent, "tangent")
         _same(program(*_copies(args)), value, "value of the plain function")
@@ -43,9 +43,9 @@ def check_composition(composition: Composition, *, second: bool) -> None:
         products = _floats(pulled) * _floats(direction)
         _same(products.sum(), seed @ tangent, "⟨Jᵀ seed, direction⟩", float(np.abs(products).sum()))
         if second and composition.kind != "map":
-            product = irad.hvp(program, (0, 1))(_copies(direction), *_copies(args))
+            product = irad.hvp(program, (0, 1))(*_copies(args), _copies(direction))
             gradient = IRAD.grad(reference, (0, 1))
-            wanted = IRAD.pushforward(gradient, (0, 1))(along, *_as_objects(args))[1]
+            wanted = IRAD.pushforward(gradient, (0, 1))(*_as_objects(args), along)[1]
             _same(product, _floats(wanted), "product of the Hessian")
 
 

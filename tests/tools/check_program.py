@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import irad
-from irad.api.forward import batched_pushforward
+from irad.api.forward import batched_pushforward, with_direction
 from irad.data.copies import same_bits
 from irad.data.floats import read_floats
 from irad.options import Options, PlanName
@@ -233,7 +233,7 @@ def _pushforward(
     arguments, directions = program.arguments(bases), program.arguments(tangents)
     argnums = tuple(i for i, argument in enumerate(arguments) if _has_floats(argument))
     push = irad.pushforward(function, argnums, options=options)
-    found: tuple[Any, Any] = push(tuple(directions[i] for i in argnums), *arguments)
+    found: tuple[Any, Any] = push(*with_direction(arguments, argnums, tuple(directions[i] for i in argnums)))
     return found
 
 

@@ -141,7 +141,9 @@ def _part(value: Any, level: int, which: int) -> Any:
 def _pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """Leaves arrays, and their tangents, as `irad.pushforward` does."""
 
-    def function(tangents: Any, *args: Any) -> tuple[Any, Any]:
+    def function(*given: Any) -> tuple[Any, Any]:
+        after = max(_positions(argnums)) + 1
+        args, tangents = (*given[:after], *given[after + 1 :]), given[after]
         level, inner = next(_LEVELS), list(args)
         directions = dict(zip(_positions(argnums), (tangents,) if isinstance(argnums, int) else tangents, strict=True))
         for i, tangent in directions.items():
@@ -166,7 +168,8 @@ def _columns(f: Callable[..., Any], i: int, args: tuple[Any, ...]) -> Any:
     """The derivative of what ``f`` returns with respect to an argument: indices of the value first."""
 
     def column(tangent: Any) -> Any:
-        return _pushforward(f, i)(tangent, *(a.copy() if isinstance(a, np.ndarray) else a for a in args))[1]
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        return _pushforward(f, i)(*copies[: i + 1], tangent, *copies[i + 1 :])[1]
 
     if not isinstance(args[i], np.ndarray):
         return column(1.0)
@@ -193,7 +196,7 @@ def _value_and_derivative(f: Callable[..., Any], argnums: int | Sequence[int] = 
 
 
 def _hvp(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    return lambda tangent, *args: _pushforward(_derivative(f, argnums), argnums)(tangent, *args)[1]
+    return lambda *given: _pushforward(_derivative(f, argnums), argnums)(*given)[1]
 
 
 IRAD: Final = SimpleNamespace(

@@ -128,18 +128,18 @@ class _Writer:
     def _fits(self, piece: _Piece, derivatives: int) -> bool:
         return piece.order + derivatives <= _MOST_ORDER
 
-    def _arguments(self, piece: _Piece) -> str:
+    def _arguments(self, piece: _Piece) -> tuple[str, str]:
         self.order = max(self.order, piece.order)
         if piece.kind == "number":
-            return f"{self._bounded(1)}, {self._float(0)}"
+            return self._bounded(1), self._float(0)
         array = (
             self._array() if piece.kind != "place" or not self.arrays else f"{self.random.choice(self.arrays)}.copy()"
         )
-        return f"{array}, {self._bounded(0)}"
+        return array, self._bounded(0)
 
     def _call(self, piece: _Piece) -> str:
         self.calls += 1
-        return f"{piece.name}({self._arguments(piece)})"
+        return f"{piece.name}({', '.join(self._arguments(piece))})"
 
     # ------------------------------------------------------------------------------------------- statements
 
@@ -209,7 +209,8 @@ class _Writer:
         """A statement that takes the derivative of an earlier function and makes variables of what it gives."""
         choices = [(p, way) for p in self.pieces for way in _WAYS[p.kind] if self._fits(p, _ORDERS[way])]
         piece, way = self.random.choice(choices)
-        arguments = self._arguments(piece)
+        a, b = self._arguments(piece)
+        arguments = f"{a}, {b}"
         self.order = max(self.order, piece.order + _ORDERS[way])
         position = self.random.randrange(2)
         first, second = self._kinds(piece)
@@ -220,7 +221,8 @@ class _Writer:
                 if self.random.random() < 0.4:
                     tangents, argnums = f"({self._tangent(first)}, {self._tangent(second)})", (0, 1)
                 value = "y" if piece.kind == "map" else "t"
-                self._keep(value, f"{self._made(way, piece, argnums)}({tangents}, {arguments})[1]")
+                given = f"{a}, {tangents}, {b}" if argnums == 0 else f"{arguments}, {tangents}"
+                self._keep(value, f"{self._made(way, piece, argnums)}({given})[1]")
             case "value_and_grad":
                 names = self._new("t"), self._new(kind)
                 self._line(f"    {', '.join(names)} = {self._made(way, piece, position)}({arguments})")
@@ -232,7 +234,9 @@ class _Writer:
                 self._known(first, names[0])
                 self._known(second, names[1])
             case "hvp":
-                self._keep(kind, f"{self._made(way, piece, position)}({self._tangent(kind)}, {arguments})")
+                tangent = self._tangent(kind)
+                given = f"{a}, {tangent}, {b}" if position == 0 else f"{arguments}, {tangent}"
+                self._keep(kind, f"{self._made(way, piece, position)}({given})")
             case "hessian" | "jacobian":
                 row = f"[{self.random.randrange(SIZE)}]" if first == "y" and (way == "hessian" or position == 0) else ""
                 argnums = 0 if way == "hessian" else position

@@ -21,7 +21,7 @@ from numba.np.numpy_support import as_dtype
 
 from irad.api.checkpointing.pulling import flattened, pulled_call
 from irad.api.checkpointing.values import Leaf, leaves_of, structured
-from irad.api.forward import pushforward
+from irad.api.forward import pushforward, with_direction
 from irad.errors import RuleError, SourceLocation, UnsupportedError
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.annotated import AnnotatedType
@@ -355,9 +355,11 @@ def _push_typed(config: Any, f: Any, leading: Any, tangents: Any, argument: Any)
     flat = flattened(f.dispatcher, tuple(each for each, _ in [*firsts, *rest]))
     wanted = tuple(i for i, each in enumerate(given) if each)
     scope = {"derivative": pushforward(flat, wanted, options=config.config.options)} if wanted else {"flat": flat}
-    values = ", ".join(leaf.text for leaf in leaves)
+    values = tuple(leaf.text for leaf in leaves)
     chosen = "".join(f"{each}, " for each in given if each)
-    call = f"derivative(({chosen}), {values})" if wanted else f"flat({values}), None"
+    call = f"flat({', '.join(values)}), None"
+    if wanted:
+        call = f"derivative({', '.join(with_direction(values, wanted, f'({chosen})'))})"
     return _function("push(config, f, leading, tangents, argument)", [f"return {call}"], scope)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload, register_model
 
-from irad.api.forward import pushforward
+from irad.api.forward import pushforward, with_direction, written_with_direction
 from irad.api.inside.kept_call import KeptCallModel, KeptCallType, kept_call_maker, type_of_call
 from irad.api.inside.written_call import WrittenCall
 from irad.api.jit import jit
@@ -67,7 +67,7 @@ def typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
         raise without_derivative(function, tuple(arguments))
     push = pushforward(function, active, bool(has_aux))
     tangents = types.BaseTuple.from_types(tuple(type_of_call(zero_tangent, given[i]) for i in active))
-    value = type_of_call(push, tangents, *given).types[0]
+    value = type_of_call(push, *with_direction(given, active, tangents)).types[0]
     if value == types.none:
         raise SignatureError(
             f"compiled code linearizes {function.py_func.__qualname__}, which returns nothing",
@@ -84,7 +84,7 @@ def typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
     body = (
         f"    args = ({call.values})\n"
         "    kept = kept_value(args)\n"
-        f"    value, _{aux} = push(({zeros}), *args)\n"
+        f"    value, _{aux} = push({written_with_direction('args', active, f'({zeros})')})\n"
         f"    return value, make((kept, kept_value(value))){aux}\n"
     )
     scope = {"kept_value": kept_value, "push": push, "zero_tangent": zero_tangent, "make": make}
@@ -101,7 +101,8 @@ def _apply(
     source = (
         f"def apply(kept{tangents}):\n"
         "    args, value = kept\n"
-        f"    found, tangent{aux} = push(({directions}), *kept_value(args))\n"
+        "    own = kept_value(args)\n"
+        f"    found, tangent{aux} = push({written_with_direction('own', active, f'({directions})')})\n"
         "    if not alike(found, value):\n"
         "        raise SignatureError(problem, remedy, reason)\n"
         "    return tangent\n"

@@ -19,7 +19,7 @@ from irad.api.inside.pullback_value import PullbackType, TapeType, pullback_make
 from irad.api.jacobians.columns import Columns
 from irad.api.jacobians.destination import OUT, Place, places_in
 from irad.api.jacobians.rows import Rows
-from irad.api.jacobians.specialised import Written, shadow_like, share_memory
+from irad.api.jacobians.specialised import Written, share_memory
 from irad.api.jacobians.structure import Part, Structure
 from irad.api.jacobians.writing import indented
 from irad.api.positions import check_positions
@@ -31,6 +31,7 @@ from irad.frontend.calls.separate.dispatcher import returned_type
 from irad.frontend.calls.signature import without_aux
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
+from irad.frontend.memory.given_arrays import shadow_like
 from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of

@@ -7,14 +7,13 @@ from typing import Any
 
 from llvmlite.ir import IRBuilder
 from numba import njit
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
 from irad.frontend.calls.definition import Definition
 from irad.frontend.generated import function_from
-from irad.frontend.memory.references import References
-from irad.frontend.memory.shadows import array_at, extent_of_array, overlap, shadow_pointer
+from irad.frontend.memory.shadows import extent_of_array, overlap
 from irad.frontend.numba import private
 from irad.frontend.numba.target import typing_context
 
@@ -65,19 +64,3 @@ def share_memory(typing: Any, left: Any, right: Any) -> Any:
         return overlap(builder, *extents)
 
     return types.boolean(left, right), lower
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def shadow_like(typing: Any, array: Any) -> Any:
-    """`irad.shadow_like` in compiled code."""
-
-    def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
-        (kind,) = signature.args
-        given = context.make_array(kind)(context, builder, values[0])
-        extent = extent_of_array(context, builder, given, kind)
-        meminfo = References(context, builder, None, ()).scratch(extent.size(builder))  # the result takes it over
-        data = shadow_pointer(context, builder, meminfo, extent)
-        shape, strides = (cgutils.unpack_tuple(builder, each) for each in (given.shape, given.strides))
-        return array_at(context, builder, signature.return_type, data, shape, strides, meminfo)
-
-    return types.Array(array.dtype, array.ndim, array.layout)(array), lower

@@ -74,12 +74,13 @@ def hvp(
 ) -> Any:
     """The product of the Hessian of a function that returns a float and a vector.
 
-    The result is called as ``(tangents, *args)``. ``tangents`` has the structure of the argument ``argnums``, as in
-    `irad.pushforward`; so has the product. For several arguments, both are tuples with an entry for each, and the
-    product has mixed derivatives in it. It costs a few gradients, whatever the size of the Hessian.
+    The result takes the arguments of ``f``, and the vector after the last of those that are differentiated:
+    ``(x, vector, *rest)``, the order in which `scipy.optimize.minimize` calls ``hessp``; ``(x, y, (v, w), *rest)`` for
+    ``argnums=(0, 1)``. The vector has the structure of the argument ``argnums``, as in `irad.pushforward`; so has the
+    product. For several arguments, both are tuples with an entry for each, and the product has mixed derivatives in it.
+    It costs a few gradients, whatever the size of the Hessian.
 
-    If ``f`` writes to an array among ``argnums``, that array and its tangent are overwritten, as by
-    `irad.pushforward`.
+    If ``f`` writes to an array among ``argnums``, that array is overwritten, as by ``f``; the vector never is.
 
     Args:
         f: the function, as in `irad.grad`.
@@ -89,7 +90,7 @@ def hvp(
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``(tangents, *args) -> product``, also in compiled code.
+        A callable ``(x, vector, *rest) -> product``, also in compiled code.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
@@ -101,7 +102,7 @@ def hvp(
         >>> @njit
         ... def product(x):
         ...     return x[0] * x[1] ** 2
-        >>> irad.hvp(product)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        >>> irad.hvp(product)(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
         array([ 0., 10.])
     """
     return _second("hvp", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT)
@@ -126,7 +127,7 @@ def hvp_and_grad(
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
-        A callable ``(tangents, *args) -> (product, gradient)``, also in compiled code.
+        A callable ``(x, vector, *rest) -> (product, gradient)``, also in compiled code.
 
     Raises:
         SignatureError: as in `irad.hvp`.
@@ -137,7 +138,7 @@ def hvp_and_grad(
         >>> @njit
         ... def cube(x):
         ...     return x**3
-        >>> irad.hvp_and_grad(cube)(1.0, 2.0)
+        >>> irad.hvp_and_grad(cube)(2.0, 1.0)
         (12.0, 12.0)
     """
     return _second("hvp_and_grad", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT_AND_VALUE)
@@ -148,6 +149,8 @@ def _second(kind: str, wanted: Selection, has_aux: bool, options: Options | None
     gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
     of_gradient = selected(gradient, wanted.argnums)
     rebuild = (_second, (kind, selected(wanted.primal, wanted.argnums), has_aux, options, returns))
-    found = directional(kind, of_gradient, options, rebuild, returns=returns, has_aux=has_aux)
+    found = directional(
+        kind, of_gradient, options, rebuild, returns=returns, has_aux=has_aux, kept=of_gradient.positions
+    )
     found.names_primal = False
-    return wanted.bound(found, leading=1)
+    return wanted.bound(found)

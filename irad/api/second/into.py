@@ -10,16 +10,17 @@ from typing import Any
 
 from numba.core import types
 
-from irad.api.forward import pushforward
+from irad.api.forward import directional
 from irad.api.functions import options_or_default, remembered
 from irad.api.grad import grad, value_and_grad_into
 from irad.api.jacobians.call import call_of
 from irad.api.jacobians.jacobian import derivative_matrix
-from irad.api.jacobians.specialised import Written, shadow_like, specialised
+from irad.api.jacobians.specialised import Written, specialised
 from irad.api.selection import Selection, selected
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
+from irad.frontend.memory.given_arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import tree
@@ -76,11 +77,11 @@ def hvp_into(
 ) -> Any:
     """Like `hvp`, but writes the product to arrays that are passed in.
 
-    The result is called as ``(out, tangents, *args)`` and returns the value of ``f``. ``out`` is as in
-    `irad.value_and_grad_into`, and must not share memory with ``tangents`` or the arguments.
+    The result is called as ``(out, x, vector, *rest)``, with the vector where `hvp` takes it, and returns the value of
+    ``f``. ``out`` is as in `irad.value_and_grad_into`, and must not share memory with the vector or the arguments.
 
     Returns:
-        A callable ``(out, tangents, *args) -> value``, also in compiled code; with ``has_aux`` it returns
+        A callable ``(out, x, vector, *rest) -> value``, also in compiled code; with ``has_aux`` it returns
         ``(value, aux)``.
 
     Examples:
@@ -91,7 +92,7 @@ def hvp_into(
         ... def product(x):
         ...     return x[0] * x[1] ** 2
         >>> out = np.empty(2)
-        >>> irad.hvp_into(product)(out, np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        >>> irad.hvp_into(product)(out, np.array([3.0, 5.0]), np.array([1.0, 0.0]))
         75.0
         >>> out
         array([ 0., 10.])
@@ -110,11 +111,12 @@ def hvp_and_grad_into(
 ) -> Any:
     """Like `hvp_and_grad`, but writes both to arrays that are passed in, and allocates neither.
 
-    The result is called as ``(out, tangents, *args)`` and returns the value of ``f``. ``out`` is a pair: what the
-    product is written to, and what the gradient is, each as in `irad.value_and_grad_into`.
+    The result is called as ``(out, x, vector, *rest)``, with the vector where `hvp` takes it, and returns the value of
+    ``f``. ``out`` is a pair: what the product is written to, and what the gradient is, each as in
+    `irad.value_and_grad_into`.
 
     Returns:
-        A callable ``((product, gradient), tangents, *args) -> value``, also in compiled code; with ``has_aux`` it
+        A callable ``((product, gradient), x, vector, *rest) -> value``, also in compiled code; with ``has_aux`` it
         returns ``(value, aux)``.
 
     Examples:
@@ -125,7 +127,7 @@ def hvp_and_grad_into(
         ... def product(x):
         ...     return x[0] * x[1] ** 2
         >>> out = np.empty(2), np.empty(2)
-        >>> irad.hvp_and_grad_into(product)(out, np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        >>> irad.hvp_and_grad_into(product)(out, np.array([3.0, 5.0]), np.array([1.0, 0.0]))
         75.0
         >>> out
         (array([ 0., 10.]), array([25., 30.]))
@@ -138,25 +140,36 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
     function = primal.py_func
     names, count = parameter_names(function), None if wanted.single else len(wanted.positions)
     gradient = value_and_grad_into(primal, argnums, has_aux, options=used)
-    push = pushforward(gradient, (0, *(1 + position for position in wanted.positions)), has_aux, options=used)
-    leading = [f"{INTERNAL}out", f"{INTERNAL}tangents"]
+    push = _pushforward_of_gradient(gradient, wanted, has_aux, used)
+    internal, after = f"{INTERNAL}vector", max(wanted.positions)
 
     def build() -> DerivativeDispatcher:
         def write(given: tuple[Any, ...]) -> Written:
             _check_destination(kind, given[0], function)
-            return _code(kind, given[0], count, has_aux, call_of(function)), scope
+            return _code(kind, given[0], count, has_aux, function), scope
 
         scope = {"irad_push": push, "irad_shadow_like": shadow_like}
-        called = specialised(kind, [*leading, *names], write)
-        public_names = [each if each not in names else f"{each}_of_product" for each in ("out", "tangents")]
+        called = specialised(kind, [f"{INTERNAL}out", internal, *names], write)
+        out, vector = (each if each not in names else f"{each}_of_product" for each in ("out", "vector"))
         wrapper = make_wrapper(
-            kind, function, public_names, f"irad_call({', '.join(public_names)}, {{arguments}})", called
+            kind, function, [out], f"irad_call({out}, {{direction}}, {{arguments}})", called, (vector, after)
         )
         rebuild = (_into, (kind, selected(primal, argnums), has_aux, used))
         return DerivativeDispatcher(wrapper, called, primal, kind, rebuild, lambda result: result)
 
     found = remembered(primal, (kind, argnums, has_aux, used), build)
-    return wanted.bound(found, leading=2)
+    return wanted.bound(found, leading=1)
+
+
+def _pushforward_of_gradient(gradient: Any, wanted: Selection, has_aux: bool, options: Options) -> Any:
+    """The pushforward of what writes the gradient to its first argument, whose tangent is the product.
+
+    It takes tangents first, and leaves those of the arguments of the function as they are.
+    """
+    places = tuple(1 + position for position in wanted.positions)
+    rebuild = (_pushforward_of_gradient, (gradient, selected(wanted.primal, wanted.argnums), has_aux, options))
+    of_gradient = selected(gradient, (0, *places))
+    return directional("pushforward", of_gradient, options, rebuild, has_aux=has_aux, tangents_first=True, kept=places)
 
 
 def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> None:
@@ -175,15 +188,15 @@ def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> Non
             )
 
 
-def _code(kind: str, out: Any, count: int | None, has_aux: bool, call: str) -> str:
-    """The body; ``count`` is that of the tangents in a tuple."""
+def _code(kind: str, out: Any, count: int | None, has_aux: bool, function: Callable[..., Any]) -> str:
+    """The body; ``count`` is that of the vectors in a tuple."""
     product, gradient = "irad_out[0]", "irad_out[1]"
     if kind == "hvp_into":
         product, gradient = "irad_out", _like(out, "irad_out")
-    tangents = "irad_tangents, " if count is None else "".join(f"irad_tangents[{i}], " for i in range(count))
+    vectors = "irad_vector, " if count is None else "".join(f"irad_vector[{i}], " for i in range(count))
     aux = ", irad_aux" * has_aux
     return (
-        f"    irad_value, irad_slope{aux} = irad_push(({product}, {tangents}), {gradient}, {call})\n"
+        f"    irad_value, irad_slope{aux} = irad_push(({product}, {vectors}), {gradient}, {call_of(function)})\n"
         f"    return irad_value{aux}\n"
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.api.forward import directions
+from irad.api.forward import directions, with_direction
 from irad.api.linearize import zeros_of
 from irad.api.positions import chosen
-from irad.api.selection import callee_of
+from irad.api.selection import callee_of, selected
 from irad.api.series.taylor import taylor
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
@@ -67,6 +67,7 @@ def jet(
         series = tuple(series[i] for i in where)
     elif not isinstance(where, Sequence):
         where, series = (where,), (series,)
+    places = selected(f, where).own_positions
     longest = max(map(len, series))
     wanted = longest if order is None else order
     if wanted < longest:
@@ -81,6 +82,6 @@ def jet(
         value, *aux = f(*args) if has_aux else (f(*args),)
         return value, (), *aux
     full = (
-        (*each, *(zeros_of(args[i]) for _ in range(wanted - len(each)))) for i, each in zip(where, series, strict=True)
+        (*each, *(zeros_of(args[i]) for _ in range(wanted - len(each)))) for i, each in zip(places, series, strict=True)
     )
-    return taylor(f, wanted, where, has_aux, options=options)(tuple(full), *args)
+    return taylor(f, wanted, where, has_aux, options=options)(*with_direction(args, places, tuple(full)))

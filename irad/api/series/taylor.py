@@ -27,7 +27,8 @@ def taylor(
 ) -> Any:
     """The value of a function together with the Taylor series of its value along a curve.
 
-    The result is called as ``(series, *args)`` and returns ``(value, series)``. Along the curve
+    The result takes the arguments of ``f``, and ``series`` after the last of those that are differentiated, as for
+    `irad.pushforward`; it returns ``(value, series)``. Along the curve
     ``x(t) = x + x1 t + x2 t**2 + …`` through the argument ``x`` the value is ``y + y1 t + y2 t**2 + …``; a series is
     the tuple of the coefficients of ``t`` to ``t**order``. Each has the structure that a tangent has for `pushforward`;
     for a number, None stands for zero. With several ``argnums``, ``series`` is a tuple with a series for each. The
@@ -51,7 +52,7 @@ def taylor(
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
-        A callable ``(series, *args) -> (value, series)``, or ``-> (value, series, aux)`` with ``has_aux``.
+        A callable ``(x, series, *rest) -> (value, series)``, or ``-> (value, series, aux)`` with ``has_aux``.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, ``order`` is not a positive integer, or there is no
@@ -66,7 +67,7 @@ def taylor(
         >>> @njit
         ... def inverse(x):
         ...     return 1.0 / x
-        >>> irad.taylor(inverse, 4)((-1.0, 0.0, 0.0, 0.0), 1.0)  # 1 / (1 - t)
+        >>> irad.taylor(inverse, 4)(1.0, (-1.0, 0.0, 0.0, 0.0))  # 1 / (1 - t)
         (1.0, (1.0, 1.0, 1.0, 1.0))
     """
     if type(order) is not int or order < 1:

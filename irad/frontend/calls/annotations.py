@@ -78,6 +78,8 @@ class Task:
         returns: what is returned.
         has_aux: the function returns ``(value, aux)`` and only ``value`` is differentiated.
         unneeded: positions of arguments whose content the caller does not need afterwards.
+        kept: positions of arguments whose tangents stay as the caller gave them, also where the function writes to the
+            argument.
         lends_shadows: active values may be stored in the memory of arguments without a role, which then has a shadow
             that is never visible; otherwise such an argument is a promise that they are not.
         lent: positions of arguments without a role for which that holds in any case.
@@ -97,6 +99,7 @@ class Task:
     lends_shadows: bool = False
     lent: frozenset[int] = frozenset()
     unneeded: frozenset[int] = frozenset()
+    kept: frozenset[int] = frozenset()
     options: Options = field(default_factory=Options)
     mode: Mode = REVERSE_MODE
     is_batched: bool = False

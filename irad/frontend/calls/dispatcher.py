@@ -38,11 +38,13 @@ from irad.frontend.diagnosis import numba_traceback
 from irad.frontend.disk.cache import DiskCache, is_cached
 from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
+from irad.frontend.memory.given_arrays import own_tangent
 from irad.frontend.numba.boxing import compiler_boxing
 from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import compiler_lock, shadow
+from irad.frontend.numba.target import typing_context
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
 from irad.frontend.packing.shadows import Shadows, argument_names, opened
@@ -253,7 +255,7 @@ class DerivativeDispatcher(StructureDispatcher):
         mine = inspect.signature(self.py_func)
         internal = [name for name in mine.parameters if name.startswith(INTERNAL)]  # `autodiff` fills them itself
         public = mine.replace(parameters=list(mine.parameters.values())[len(internal) :])
-        function = self.primal.py_func
+        function = (self.primal if self.names_primal else self.primal.primal).py_func
         names = inspect.signature(function).parameters
         try:
             bound = public.bind(*args[len(internal) :], **kwargs)
@@ -264,9 +266,18 @@ class DerivativeDispatcher(StructureDispatcher):
                 f"{self!r} cannot be called with these arguments: {what}",
                 f"pass the arguments {public}" if internal else f"call it with the arguments {public}",
                 f"a derivative takes the arguments of {function.__qualname__}"
-                + (", after the destination of the result" if len(public.parameters) > len(names) else ""),
+                + "".join(f", and {name}" for name in public.parameters if name not in names),
                 location_of(function),
             )
+        if internal == [] and self.task is not None and self.task.is_forward:
+            *_, last = sorted(position for position, _ in self.task.roles)
+            if len(bound.args) < last + 2:  # the direction is one of the arguments that a star collects
+                return SignatureError(
+                    f"{self!r} is called with {len(bound.args)} arguments, so there is no direction",
+                    f"pass {last + 1} arguments of {function.__qualname__} and then the direction",
+                    "the direction follows the last argument that is differentiated",
+                    location_of(function),
+                )
         return untypable(function, {name: value for name, value in bound.arguments.items() if name in names})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -337,9 +348,14 @@ def intrinsic_call(
             targets = target_values(builder, targets_given, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
             arguments = values[: len(parameters)]
-            extras = Extras(targets, seed, held=tuple(zip(values, signature.args, strict=True)))
+            copies = _copies_of_tangents(context, builder, derive(), arguments, targets)
+            held = (*zip(values, signature.args, strict=True), *copies.values())
+            extras = Extras({**targets, **copies}, seed, held)
             emit = emit_forward_call if task.is_forward else emit_call
-            return emit(context, builder, derive(), arguments, signature.return_type, extras)
+            result = emit(context, builder, derive(), arguments, signature.return_type, extras)
+            for value, kind in copies.values():
+                context.nrt.decref(builder, kind, value)
+            return result
 
         return result_type(*argument_types), lower
 
@@ -392,6 +408,40 @@ def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Any) -> d
     return {position: (builder.extract_value(value, i), kind) for i, (position, kind) in enumerate(kinds.items())}
 
 
+def _copies_of_tangents(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    arguments: Sequence[Any],
+    targets: Mapping[int, tuple[Any, Any]],
+) -> dict[int, tuple[Any, Any]]:
+    """New references to copies of the tangents that the function would overwrite, though the caller keeps them."""
+    found = dict[int, tuple[Any, Any]]()
+    for position in sorted(derivation.task.kept & targets.keys()):
+        value, kind = targets[position]
+        leaves = derivation.arguments[position].leaves
+        if any(leaf.is_array and leaf.data_index in derivation.compiled.written for leaf in leaves):
+            argument, of_argument = _argument_at(builder, derivation, arguments, position)
+            function = typing_context().resolve_value_type(own_tangent)
+            own = typing_context().resolve_function_type(function, (kind, of_argument), {})
+            code = lambda tangent, argument: own_tangent(tangent, argument)  # noqa: E731
+            found[position] = context.compile_internal(builder, code, own, [value, argument]), own.return_type
+    return found
+
+
+def _argument_at(
+    builder: IRBuilder, derivation: Derivation, arguments: Sequence[Any], position: int
+) -> tuple[Any, Any]:
+    """The value and the type of an argument; those that a star collects count one by one."""
+    last, kinds = len(arguments) - 1, derivation.argument_types
+    collects = (
+        list(inspect.signature(derivation.function).parameters.values())[-1].kind is inspect.Parameter.VAR_POSITIONAL
+    )
+    if position < last or not collects:
+        return arguments[position], kinds[position]
+    return builder.extract_value(arguments[last], position - last), kinds[last].types[position - last]
+
+
 def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any], *, are_kept: bool = False) -> None:
     """Checks the types of the destinations.
 
@@ -416,24 +466,43 @@ def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any],
                 check_written_back(primal, argument, each, is_in_tuple=is_in_tuple)
 
 
-def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, called: Definition) -> Any:
+def make_wrapper(
+    name: str,
+    like: Callable[..., Any],
+    leading: Sequence[str],
+    body: str,
+    called: Definition,
+    direction: tuple[str, int] | None = None,
+) -> Any:
     """A Python function with the parameters and defaults of another one.
 
     Args:
         name: a prefix of its name.
         like: the function whose parameters it takes.
         leading: parameters in front of those.
-        body: the expression it returns, with ``{arguments}`` for the parameters of ``like``.
+        body: the expression it returns, with ``{arguments}`` for the parameters of ``like``, and ``{direction}``.
         called: what the body calls as ``irad_call``.
+        direction: the name of a further parameter, and the position of the argument that it follows. Parameters up to
+            there have no defaults: a call that leaves one out would pass the direction in its place.
     """
-    parameters = inspect.signature(like).parameters.values()
-    defaults = tuple(p.default for p in parameters if p.default is not p.empty)
-    first = len(parameters) - len(defaults) - any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    texts = [
-        f"*{p.name}" if p.kind is p.VAR_POSITIONAL else f"{p.name}=None" if i >= first else p.name
-        for i, p in enumerate(parameters)
-    ]
-    call = body.format(arguments=", ".join(p.name for p in parameters))
+    parameters = list(inspect.signature(like).parameters.values())
+    texts = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
+    values, given = [p.name for p in parameters], ""
+    has_default = [p.default is not p.empty for p in parameters]
+    if direction is not None:
+        given, after = direction
+        star = next((i for i, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), len(parameters))
+        if after < star:
+            has_default[: after + 1] = [False] * (after + 1)
+        else:  # among the arguments that the star collects
+            at, collected = after - star + 1, values[star]
+            given = f"{collected}[{at}]"
+            values[star] = f"{collected}[:{at}] + {collected}[{at + 1}:]"
+    defaults = tuple(p.default for p, has in zip(parameters, has_default, strict=True) if has)
+    texts = [f"{text}=None" if has else text for text, has in zip(texts, has_default, strict=True)]
+    if direction is not None and given == direction[0]:
+        texts.insert(after + 1, given)
+    call = body.format(arguments=", ".join(values), direction=given)
     source = f"def wrapper({', '.join([*leading, *texts])}):\n    return {call}\n"
     file = f"irad.{name} of {like.__qualname__}"
     wrapper = function_from("wrapper", source, file, {"irad_call": called.intrinsic})

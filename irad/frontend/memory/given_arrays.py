@@ -1,14 +1,18 @@
-"""Arrays and records that the caller gives for derivatives: where they lie, and how they are returned."""
+"""Arrays and records that the caller gives for derivatives: where they lie, copies of them, how they are returned."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
+from numba.extending import intrinsic, overload
 
+from irad.frontend.generated import function_from
 from irad.frontend.memory.references import References
+from irad.frontend.memory.shadows import array_at, extent_of_array, shadow_pointer
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.values.tree import Content
 
@@ -61,3 +65,42 @@ def returned_shadow(
 def lies_alike(argument_type: Any, target_type: Any) -> bool:
     """Whether the elements of two arrays of one shape, or two records, are certain to lie at the same offsets."""
     return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def shadow_like(typing: Any, array: Any) -> Any:
+    """`irad.shadow_like` in compiled code."""
+
+    def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+        (kind,) = signature.args
+        given = context.make_array(kind)(context, builder, values[0])
+        extent = extent_of_array(context, builder, given, kind)
+        meminfo = References(context, builder, None, ()).scratch(extent.size(builder))  # the result takes it over
+        data = shadow_pointer(context, builder, meminfo, extent)
+        shape, strides = (cgutils.unpack_tuple(builder, each) for each in (given.shape, given.strides))
+        return array_at(context, builder, signature.return_type, data, shape, strides, meminfo)
+
+    return types.Array(array.dtype, array.ndim, array.layout)(array), lower
+
+
+def own_tangent(tangent: object, argument: object) -> Any:
+    """A tangent whose arrays are copies, each laid out like the array in the argument that it belongs to."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(own_tangent)
+def _own_tangent_typed(tangent, argument):  # type: ignore[no-untyped-def]
+    if isinstance(tangent, types.Array):
+        return _own_array
+    if not isinstance(tangent, types.BaseTuple):
+        return lambda tangent, argument: tangent
+    parts = "".join(f"own_tangent(tangent[{i}], argument[{i}]), " for i in range(len(tangent)))
+    source = f"def parts(tangent, argument):\n    return ({parts})\n"
+    return function_from("parts", source, "irad.hvp", {"own_tangent": own_tangent})
+
+
+def _own_array(tangent, argument):  # type: ignore[no-untyped-def]
+    # Broadcasting would hide a tangent of another shape from the check, which comes later.
+    own = shadow_like(argument) if tangent.shape == argument.shape else shadow_like(tangent)
+    own[...] = tangent
+    return own

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 import irad
+from irad.api.forward import with_direction
 from irad.data.copies import copied
 from irad.data.floats import Vector, floats_only, read_floats, with_floats
 from irad.data.precision import in_types_of
@@ -60,7 +61,7 @@ def by_jvp(trial: Trial) -> Answer:
     def run(moving: dict[int, Vector]) -> tuple[Any, Any, tuple[Any, ...]]:
         arguments = copied(trial.values)
         tangents = tuple(_tangent(trial.values[p], vector) for p, vector in (still | moving).items())
-        return *push(tangents, *arguments), arguments
+        return *push(*with_direction(arguments, positions, tangents)), arguments
 
     def slope(position: int, direction: Vector) -> float:
         _, tangent, _ = run({position: direction})

@@ -162,7 +162,7 @@ def test_a_pushforward_inside_compiled_code():
 
     @njit
     def curvature(x, direction, step):
-        return (push(direction, x + step * direction, 1.0)[1] - push(direction, x, 1.0)[1]) / step
+        return (push(x + step * direction, direction, 1.0)[1] - push(x, direction, 1.0)[1]) / step
 
     assert curvature(X, np.ones(4), 1e-3) == pytest.approx(8.0, rel=1e-9)
 
@@ -172,7 +172,7 @@ def test_written_inside_compiled_code():
     def slopes(x, weight):
         both = irad.jvp(weighted, (x, weight), (np.ones_like(x), 1.0))
         one = irad.jvp(weighted, (x, weight), (None, 1.0))
-        return both, one, irad.pushforward(weighted, 1)(1.0, x, weight)
+        return both, one, irad.pushforward(weighted, 1)(x, weight, 1.0)
 
     assert slopes(X, 2.0) == ((60.0, 70.0), (60.0, 30.0), (60.0, 30.0))
 
@@ -203,13 +203,13 @@ def test_methods_of_instances():
     decay = Decay(2.0)
     expected = math.exp(-1.0), -2.0 * math.exp(-1.0)
     assert irad.jvp(decay.at, (0.5,), (1.0,)) == pytest.approx(expected, rel=1e-15)
-    assert irad.pushforward(decay.at)(1.0, 0.5) == pytest.approx(expected, rel=1e-15)
+    assert irad.pushforward(decay.at)(0.5, 1.0) == pytest.approx(expected, rel=1e-15)
 
 
 def test_argnums():
     push = irad.pushforward(weighted, argnums=(1, 0))
-    assert push((1.0, np.ones(4)), X, 2.0) == (60.0, 70.0)
-    assert irad.pushforward(weighted, -1)(1.0, X, 2.0) == (60.0, 30.0)
+    assert push(X, 2.0, (1.0, np.ones(4))) == (60.0, 70.0)
+    assert irad.pushforward(weighted, -1)(X, 2.0, 1.0) == (60.0, 30.0)
     assert irad.pushforward(weighted, 0) is irad.pushforward(weighted, 0)
     assert repr(push) == "<irad.pushforward of weighted>"
 

@@ -58,7 +58,7 @@ first = irad.pushforward(along)
 
 @njit
 def slope(t):
-    return first(1.0, t)[1]
+    return first(t, 1.0)[1]
 
 
 second = irad.pushforward(slope)
@@ -66,7 +66,7 @@ second = irad.pushforward(slope)
 
 @njit
 def curvature(t):
-    return second(1.0, t)[1]
+    return second(t, 1.0)[1]
 
 
 third = irad.pushforward(curvature)
@@ -75,7 +75,7 @@ third = irad.pushforward(curvature)
 def test_a_program_agrees_with_nested_forward_mode_and_its_first_coefficient_is_the_tangent():
     (value, copied), series = irad.jet(program, (X, 1.3), ((V,), (0.5,)), order=3)
     assert value == along(0.0)
-    expected = slope(0.0), curvature(0.0) / 2.0, third(1.0, 0.0)[1] / 6.0
+    expected = slope(0.0), curvature(0.0) / 2.0, third(0.0, 1.0)[1] / 6.0
     assert [number for number, _ in series] == pytest.approx(expected, rel=1e-12)
     _, (number, array) = irad.jvp(program, (X, 1.3), (V, 0.5))
     assert series[0][0] == number
@@ -117,7 +117,7 @@ once = irad.pushforward(products)
 
 @njit
 def products_slope(t, a, x, c):
-    return once(1.0, t, a, x, c)[1]
+    return once(t, 1.0, a, x, c)[1]
 
 
 twice = irad.pushforward(products_slope)
@@ -129,8 +129,8 @@ def test_products_by_blas(dtype):
     a, x, c = (rng.standard_normal(shape).astype(dtype) for shape in ((3, 3), (3,), (3, 3)))
     if dtype is np.complex128:
         a, x, c = (each * (1.0 + 0.5j) + 0.2j for each in (a, x, c))
-    (first_number, first_array), (number, array) = irad.taylor(products, 2)((1.0, None), 0.0, a, x, c)[1]
-    slope, curvature = twice(1.0, 0.0, a, x, c)
+    (first_number, first_array), (number, array) = irad.taylor(products, 2)(0.0, (1.0, None), a, x, c)[1]
+    slope, curvature = twice(0.0, 1.0, a, x, c)
     np.testing.assert_array_equal(first_array, slope[1])
     assert first_number == slope[0]
     assert number == pytest.approx(curvature[0] / 2.0, rel=1e-13)
@@ -143,7 +143,7 @@ def test_curves_in_several_arguments():
         return math.erf(a * b) + a**b
 
     a, b = (0.8, 0.3, -0.2, 0.1, 0.0), (1.7, -0.4, 0.0, 0.5, 0.25)
-    found = irad.taylor(f, 4, (0, 1))((a[1:], b[1:]), a[0], b[0])
+    found = irad.taylor(f, 4, (0, 1))(a[0], b[0], (a[1:], b[1:]))
     with mpmath.workdps(40):
         curves = [lambda t, c=c: sum(mpmath.mpf(each) * t**k for k, each in enumerate(c)) for c in (a, b)]
         expected = mpmath.taylor(lambda t: mpmath.erf(curves[0](t) * curves[1](t)) + curves[0](t) ** curves[1](t), 0, 4)
@@ -161,7 +161,7 @@ def test_the_series_of_a_differential_equation_in_compiled_code():
         u1, u2, u3, u4 = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
         u1[:] = field(start)
         for k in range(1, 4):
-            _, f = irad.taylor(field, 3)((u1, u2, u3), start)
+            _, f = irad.taylor(field, 3)(start, (u1, u2, u3))
             if k == 1:
                 u2[:] = f[0] / 2.0
             elif k == 2:
@@ -190,7 +190,7 @@ def test_arrays_in_place_in_single_precision_and_in_parallel_loops():
 
     u = np.array([0.0, 2.0], np.float32)
     series = tuple(np.array([float(k == 1), 0.0], np.float32) for k in (1, 2, 3))
-    assert irad.taylor(recur, 3)(series, u) == (None, (None, None, None))
+    assert irad.taylor(recur, 3)(u, series) == (None, (None, None, None))
     np.testing.assert_array_equal(u, [0.0, 2.0])
     np.testing.assert_allclose(np.array(series)[:, 1], [2.0, 1.0, 1.0 / 3.0], rtol=1e-6)
     x = np.arange(1.0, 5.0)
@@ -214,11 +214,11 @@ def test_derivatives_of_series_and_series_of_derivatives():
 
     @njit
     def cubic(x, v):
-        return series((v, np.zeros_like(v), np.zeros_like(v)), x)[1][2]
+        return series(x, (v, np.zeros_like(v), np.zeros_like(v)))[1][2]
 
     x, v = np.array([0.0, 0.5]), np.array([1.0, -1.0])
     _, (once, twice, thrice) = irad.jet(force, (x,), ((v,),), order=3)
-    np.testing.assert_allclose(once, irad.hvp(energy)(v, x), rtol=1e-14)
+    np.testing.assert_allclose(once, irad.hvp(energy)(x, v), rtol=1e-14)
     # d/dx of the k-th coefficient of f(x + t v) is that of the gradient; d/dv the one before
     np.testing.assert_allclose(irad.grad(cubic)(x, v), thrice, rtol=1e-13)
     np.testing.assert_allclose(irad.grad(cubic, argnums=1)(x, v), twice, rtol=1e-13)
@@ -240,7 +240,7 @@ def test_derivatives_of_series_and_series_of_derivatives():
     ids=[f"case{i}" for i in range(9)],
 )
 def test_singular_points(f: Any, x: float, series: tuple[float, float], expected: tuple[float, float]):
-    found = irad.taylor(f, 2)(series, x)[1]
+    found = irad.taylor(f, 2)(x, series)[1]
     assert found == pytest.approx(expected, nan_ok=True)
     assert found[0] == irad.jvp(f, (x,), (series[0],))[1]
 
@@ -280,7 +280,7 @@ def test_ways_to_name_what_has_a_series():
     both = ((1.0,), (0.0, 0.5))
     assert irad.jet(volume, (2.0, 3.0), both, True, argnums=(0, -1))[1] == ((12.0, 1.0), (5.0, 0.0))
     made = pickle.loads(pickle.dumps(irad.taylor(volume, 2, 1, True)))
-    assert made((1.0, 0.5), 2.0, 3.0) == whole
+    assert made(2.0, 3.0, (1.0, 0.5)) == whole
     assert irad.jet(volume, (2.0, 3.0), (), has_aux=True, argnums=0) == ((12.0, 2.0), (), 3.0)
 
 
@@ -288,7 +288,7 @@ def test_bad_orders_and_series():
     with pytest.raises(irad.SignatureError, match="order=0"):
         irad.taylor(along, 0)
     with pytest.raises(irad.SignatureError, match="2 coefficients"):
-        irad.taylor(along, 2)((1.0,), 0.0)
+        irad.taylor(along, 2)(0.0, (1.0,))
     with pytest.raises(irad.SignatureError, match="2 coefficients, and order=1"):
         irad.jet(along, (0.0,), ((1.0, 2.0),), order=1)
-    assert irad.taylor(along, 2)((None, 1.0), 0.0)[1][0] == 0.0
+    assert irad.taylor(along, 2)(0.0, (None, 1.0))[1][0] == 0.0

@@ -12,7 +12,7 @@ from numba.core import config
 from numba.typed import List
 
 import irad
-from irad.api.forward import batched_pushforward
+from irad.api.forward import batched_pushforward, with_direction
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
 
@@ -35,7 +35,9 @@ def assert_lanes(f: Any, argnums: Any, tangents: tuple[Any, ...], *args: Any) ->
     one = irad.pushforward(f, argnums)
     assert len(found) == len(tangents)
     for tangent, lane in zip(tangents, found, strict=True):
-        expected_value, expected = one(tangent, *args)
+        expected_value, expected = one(
+            *with_direction(args, (argnums,) if isinstance(argnums, int) else argnums, tangent)
+        )
         np.testing.assert_equal((value, lane), (expected_value, expected))
 
 

@@ -210,6 +210,6 @@ def test_a_value_with_auxiliary_data_that_may_be_none():
         return (x * x, 3) if x > 1.0 else None
 
     push = irad.pushforward(square, has_aux=True)
-    assert push(1.0, 2.0) == (4.0, 4.0, 3)
+    assert push(2.0, 1.0) == (4.0, 4.0, 3)
     with pytest.raises(irad.SignatureError, match="returns None for these arguments"):
-        push(1.0, 0.5)
+        push(0.5, 1.0)

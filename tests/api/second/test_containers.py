@@ -147,10 +147,10 @@ def test_every_order_of_the_modes(f, hessian):
 
     @njit
     def directional(v, x):
-        return pushed(v, x)[1]
+        return pushed(x, v)[1]
 
     close = {"rtol": 1e-11, "atol": 1e-12}
-    np.testing.assert_allclose(irad.hvp(f)(V, X), hessian @ V, **close)
+    np.testing.assert_allclose(irad.hvp(f)(X, V), hessian @ V, **close)
     np.testing.assert_allclose(irad.vjp(gradient, X)[1](V)[0], hessian @ V, **close)
     np.testing.assert_allclose(irad.jvp(directional, (W, X), (None, V))[1], W @ hessian @ V, **close)
     np.testing.assert_allclose(irad.grad(directional, 1)(V, X), hessian @ V, **close)

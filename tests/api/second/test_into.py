@@ -20,7 +20,7 @@ def energy_and_size(x, w):
 
 
 X, V, W = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0]), 1.5
-PRODUCT = irad.hvp(energy)(V, X, W)
+PRODUCT = irad.hvp(energy)(X, V, W)
 HESSIAN = np.array([[4.0, 2.0, 0.0], [2.0, 6.0, 4.0], [0.0, 4.0, 0.0]]) * W**2
 GRADIENT = np.array([4.0, 13.0, 4.0]) * W**2
 
@@ -28,15 +28,15 @@ GRADIENT = np.array([4.0, 13.0, 4.0]) * W**2
 def test_products():
     np.testing.assert_allclose(PRODUCT, HESSIAN @ V, rtol=1e-14)
     product, gradient = np.full(3, np.nan), np.full(3, np.nan)
-    assert irad.hvp_into(energy)(product, V, X, W) == energy(X, W)
+    assert irad.hvp_into(energy)(product, X, V, W) == energy(X, W)
     np.testing.assert_array_equal(product, PRODUCT)
     product[:] = np.nan
-    assert irad.hvp_and_grad_into(energy_and_size, has_aux=True)((product, gradient), V, X, W) == (energy(X, W), 3)
+    assert irad.hvp_and_grad_into(energy_and_size, has_aux=True)((product, gradient), X, V, W) == (energy(X, W), 3)
     np.testing.assert_array_equal(product, PRODUCT)
     np.testing.assert_allclose(gradient, GRADIENT, rtol=1e-14)
-    found = irad.hvp(energy, argnums=(0, 1))((V, 2.0), X, W)
+    found = irad.hvp(energy, argnums=(0, 1))(X, W, (V, 2.0))
     number = np.full(1, np.nan)
-    irad.hvp_into(energy, argnames=("x", "w"))((product, number), (V, 2.0), X, W)
+    irad.hvp_into(energy, argnames=("x", "w"))((product, number), X, W, (V, 2.0))
     np.testing.assert_allclose(product, found[0], rtol=1e-14)
     assert number[0] == pytest.approx(found[1], rel=1e-14)
 
@@ -57,7 +57,7 @@ def test_compiled_code():
     @njit
     def newton(x, w, matrix, product, v):
         gradient = irad.hessian_into(energy)(matrix, x, w)
-        value = irad.hvp_into(energy)(product, v, x, w)
+        value = irad.hvp_into(energy)(product, x, v, w)
         return gradient, value
 
     matrix, product = np.full((3, 3), np.nan), np.full(3, np.nan)

@@ -56,7 +56,7 @@ def pseudo_inverse(x):
 def test_factorisations(f):
     gradient, step = irad.grad(f), 1e-5
     wanted = (gradient(X + step * V) - gradient(X - step * V)) / (2.0 * step)
-    forward, reverse = irad.hvp(f)(V, X), irad.vjp(gradient, X)[1](V)[0]
+    forward, reverse = irad.hvp(f)(X, V), irad.vjp(gradient, X)[1](V)[0]
     np.testing.assert_allclose(forward, wanted, rtol=1e-6, atol=1e-7 * np.abs(wanted).max())
     np.testing.assert_allclose(reverse, forward, rtol=1e-9, atol=1e-10 * np.abs(wanted).max())
 
@@ -73,5 +73,5 @@ def test_draws_as_quantiles():
     level = stats.gamma.cdf(np.sqrt(drawn(a)), a)
     below, here, above = stats.gamma.ppf(level, [a - step, a, a + step]) ** 2
     wanted = (below - 2.0 * here + above) / step**2
-    assert irad.hvp(drawn)(1.0, a) == pytest.approx(wanted, rel=1e-5)
+    assert irad.hvp(drawn)(a, 1.0) == pytest.approx(wanted, rel=1e-5)
     assert irad.grad(irad.grad(drawn))(a) == pytest.approx(wanted, rel=1e-5)

@@ -127,13 +127,13 @@ CASES = {
 def test_products_and_gradients_of_slopes(case):
     f, weighted, make, numbers = CASES[case]
     gradient, product, along = irad.grad(f), irad.hvp_and_grad(f), irad.grad(weighted)(make(X))
-    change, slopes = product(along, make(X))
+    change, slopes = product(make(X), along)
     assert numbers(slopes) == pytest.approx(by_hand(X))
     assert numbers(change) == pytest.approx(CHANGE)
     slope = irad.grad(njit(lambda given: weighted(gradient(given))))
     assert numbers(slope(make(X))) == pytest.approx(CHANGE)
     with allocations() as count:
-        numbers(product(along, make(X))[0])
+        numbers(product(make(X), along)[0])
         numbers(slope(make(X)))
         counted = count()
     assert (counted.kept, counted.kept_headers) == (0, 0)
@@ -143,7 +143,7 @@ def test_the_other_orders_of_modes():
     f, weighted, make, numbers = CASES["instance"]
     gradient, pushed, along = irad.grad(f), irad.pushforward(f), irad.grad(weighted)(make(X))
     slope = njit(lambda given: weighted(gradient(given)))
-    directional = njit(lambda v, given: pushed(v, given)[1])
+    directional = njit(lambda v, given: pushed(given, v)[1])
     assert numbers(irad.grad(directional, 1)(along, make(X))) == pytest.approx(CHANGE)
     assert irad.jvp(slope, (make(X),), (along,))[1] == pytest.approx(V @ CHANGE)
     assert irad.jvp(directional, (along, make(X)), (None, along))[1] == pytest.approx(V @ CHANGE)
@@ -154,10 +154,10 @@ def test_third_derivatives():
     slope = njit(lambda items: weighted_list(first(items)))
     along = irad.grad(weighted_list)(pairs_of(X))
     eps = 1e-5
-    ahead, behind = (irad.hvp(of_list)(along, pairs_of(X + h * V)) for h in (eps, -eps))
+    ahead, behind = (irad.hvp(of_list)(pairs_of(X + h * V), along) for h in (eps, -eps))
     numbers = CASES["list"][3]
     wanted = (np.array(numbers(ahead)) - numbers(behind)) / (2 * eps)
-    assert numbers(irad.hvp(slope)(along, pairs_of(X))) == pytest.approx(wanted, rel=1e-7)
+    assert numbers(irad.hvp(slope)(pairs_of(X), along)) == pytest.approx(wanted, rel=1e-7)
 
 
 def test_what_is_written_to_shadows():
@@ -173,7 +173,7 @@ def test_what_is_written_to_shadows():
     assert [found.a, *found.rest, *found.terms] == pytest.approx(CHANGE)
     for product, out in ((irad.hvp_into, List([0.0])), (irad.hvp_and_grad_into, (List([0.0]), List([0.0])))):
         with pytest.raises(irad.SignatureError, match=r"to write to a ListType\[float64\]"):
-            product(njit(lambda items: items[0] ** 3))(out, List([1.0]), List([2.0]))
+            product(njit(lambda items: items[0] ** 3))(out, List([2.0]), List([1.0]))
 
 
 @njit
@@ -185,9 +185,9 @@ def through_workspace(model, x):
 
 
 def test_workspace_and_constants():
-    assert irad.hvp(through_workspace, 1)(1.0, model_of(X), 3.0) == pytest.approx(108.0)
+    assert irad.hvp(through_workspace, 1)(model_of(X), 3.0, 1.0) == pytest.approx(108.0)
     scaled = njit(lambda model, x: model.rest[0] * x**3)
-    assert irad.hvp(scaled, 1)(1.0, model_of(X), 3.0) == pytest.approx(18.0 * X[1])
+    assert irad.hvp(scaled, 1)(model_of(X), 3.0, 1.0) == pytest.approx(18.0 * X[1])
 
 
 @njit

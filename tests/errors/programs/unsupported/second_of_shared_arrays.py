@@ -15,10 +15,10 @@ def energy(layers):
 
 def wrong():
     layer = np.array([1.0, 2.0])
-    return irad.hvp(energy)(List([np.ones(2)] * 2), List([layer, layer]))
+    return irad.hvp(energy)(List([layer, layer]), List([np.ones(2)] * 2))
 
 
 def mended():
     layer = np.array([1.0, 2.0])
-    found = irad.hvp(energy)(List([np.ones(2)] * 2), List([layer, layer.copy()]))
+    found = irad.hvp(energy)(List([layer, layer.copy()]), List([np.ones(2)] * 2))
     assert found[1].tolist() == [8.0, 16.0]
