@@ -202,8 +202,8 @@ def jvp(
 ) -> Any:
     """The value of a function and its derivative in a direction: a product of the Jacobian and a vector.
 
-    If ``f`` writes to an array, the array that was passed as its tangent is overwritten as well: it holds the tangent of
-    the array's new content. Pass a copy of a direction that is to be used again.
+    If ``f`` writes to an array, the array that was passed as its tangent is overwritten as well: it holds the tangent
+    of the new content of the array. Pass a copy of a direction that is to be used again.
 
     Args:
         f: the function, as in `irad.pushforward`.

@@ -181,3 +181,16 @@ def test_copies_of_directions_do_not_leak():
         found = counted()
     assert found.made > 0
     assert (found.kept, found.kept_headers) == (0, 0)
+
+
+def test_directions_in_tuples_and_star_arguments_stay():
+    @njit
+    def scaled(*pairs):
+        pairs[1][0][:] *= pairs[0]
+        return (pairs[1][0] ** 2).sum() * pairs[1][1]
+
+    direction = (V.copy(), 0.5)
+    product = irad.hvp(scaled, 1)(3.0, (X.copy(), 2.0), direction)
+    assert direction[0].tolist() == V.tolist()
+    np.testing.assert_allclose(product[0], 18.0 * (2.0 * V + 0.5 * X))  # of 9 |x|² w
+    assert product[1] == pytest.approx(18.0 * X @ V)

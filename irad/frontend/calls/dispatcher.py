@@ -433,13 +433,11 @@ def _argument_at(
     builder: IRBuilder, derivation: Derivation, arguments: Sequence[Any], position: int
 ) -> tuple[Any, Any]:
     """The value and the type of an argument; those that a star collects count one by one."""
-    last, kinds = len(arguments) - 1, derivation.argument_types
-    collects = (
-        list(inspect.signature(derivation.function).parameters.values())[-1].kind is inspect.Parameter.VAR_POSITIONAL
-    )
-    if position < last or not collects:
-        return arguments[position], kinds[position]
-    return builder.extract_value(arguments[last], position - last), kinds[last].types[position - last]
+    kind, last = derivation.caller_arguments[position].type, len(arguments) - 1
+    *_, parameter = inspect.signature(derivation.function).parameters.values()
+    if position < last or parameter.kind is not parameter.VAR_POSITIONAL:
+        return arguments[position], kind
+    return builder.extract_value(arguments[last], position - last), kind
 
 
 def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any], *, are_kept: bool = False) -> None:

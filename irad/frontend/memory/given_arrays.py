@@ -67,7 +67,7 @@ def lies_alike(argument_type: Any, target_type: Any) -> bool:
     return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def shadow_like(typing: Any, array: Any) -> Any:
     """`irad.shadow_like` in compiled code."""
 
