@@ -119,6 +119,13 @@ def _free_owned(context: TangentContext, call: CallSite) -> None:
         build.call(free, [context.shadow(pointer)])
 
 
+def _apart(context: CopyContext, call: CallSite) -> None:
+    """Constant memory: the same, beside a shadow that holds zeros and that nothing else looks at."""
+    if context.is_active(call):
+        context.set_shadow(_new_shadow(context, context.value(call.arguments[1])))
+
+
+_SAME: Final = Effects(result=Origin.ARGUMENT, result_argument=0, other=False)
 _FRESH: Final = Effects(result=Origin.FRESH)
 _MOVED: Final = Effects(
     reads=frozenset({0}), frees=frozenset({0}), result=Origin.FRESH, keeps=0, raw=True, writes_no_floats=False
@@ -137,6 +144,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _allocation(("NRT_Allocate",), _argument(0), is_owned=False),
     _allocation(("calloc",), _product),
     _allocation(("aligned_alloc", "memalign"), _argument(1)),
+    shadow_rule(("irad.stop.memory",), _SAME, _apart),
     CallRule(("realloc",), _MOVED, move_back, _reallocate, tangent=_reallocate_owned, moves=True),
     Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0})), tangent=_free_owned),
 )

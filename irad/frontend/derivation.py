@@ -476,6 +476,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
         program.source.function if derivative.is_recursive and not request.mode.is_forward else None,
         request.vector_math,
         program.symbols,
+        program.ruled,
     )
     return Compiled(program, derivative, library, frozenset(written), any(elsewhere))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from irad.backend.vector_math import with_vector_variants
 from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
+from irad.frontend.custom.outline import Outlined
 from irad.frontend.numba import code_libraries, kernels, samplers
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
@@ -57,6 +59,8 @@ class Linkable:
         signatures: what parameters of its functions point to, by the names that they have where it is differentiated.
         has_vector_math: whether its loops may call other functions for vectors than for numbers.
         program_symbols: of the functions of the program that the text is the derivative of.
+        ruled: what users declared of functions that the text still calls as they are, under the names that these have
+            where it is differentiated: an inactive one stays inactive, and what was constant may be active next.
     """
 
     def __init__(
@@ -71,11 +75,14 @@ class Linkable:
         recursive: str | None = None,
         has_vector_math: bool = False,
         program_symbols: frozenset[str] = frozenset(),
+        ruled: tuple[Outlined, ...] = (),
     ) -> None:
         marked = with_vector_variants(text, CPU.features()) if has_vector_math else text
         digest = hashlib.sha256(marked.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
         self.name, self.alive = f"irad.{digest}", alive
+        self._declared = {each.symbol: f"{each.symbol}.{digest}" for each in ruled if f"@{each.symbol}(" in text}
+        self.ruled = tuple(replace(each, symbol=name) for each in ruled if (name := self._declared.get(each.symbol)))
         self.environments = (*environments, *(each for library in libraries for each in library.environments))
         self.libraries, self.functions, self.program_symbols = libraries, functions, program_symbols
         called = resident.named_in(text)
@@ -99,7 +106,8 @@ class Linkable:
             known = memory.get(_DERIVED.sub("", function.name), ())
             shadows = ((f"{name}.shadow", holds) for name, holds in known)
             own = _OWN if function.name.endswith(f".{TANGENT.name}") and known else ()
-            found.append(Signature(f"{function.name}{_INNER}", (*known, *shadows, *own)))
+            name = self._declared.get(function.name, f"{function.name}{_INNER}")
+            found.append(Signature(name, (*known, *shadows, *own)))
         return tuple(found)
 
     def for_differentiation(self) -> Any:
@@ -112,6 +120,8 @@ class Linkable:
         for function in module.functions:
             if function.name in self.symbols.values():
                 function.linkage = "weak_odr"  # a pullback is called by what is linked later
+            elif function.name in self._declared:
+                function.name, function.linkage = self._declared[function.name], "weak_odr"
             elif not (function.is_declaration or function.name in IN_PYTHON):
                 function.name += _INNER
                 function.linkage = "internal"

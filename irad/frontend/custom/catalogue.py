@@ -93,6 +93,11 @@ class CustomRule:
         return not self.parts.keys().isdisjoint(("augmented_primal", "reverse", "build_rule"))
 
     @property
+    def has_plain_form(self) -> bool:
+        """Whether its calls are lowered otherwise in derivatives that are differentiated."""
+        return self.is_checkpoint or bool(self.inactive_arguments)
+
+    @property
     def is_for_forward(self) -> bool:
         """Whether the same holds for forward mode."""
         return not self.parts.keys().isdisjoint(("forward", "build_rule"))

@@ -12,7 +12,7 @@ So a rule applies whatever the optimiser would have inlined, and the primal is s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from numba.core.typing import Signature
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.constants import stopped
 
 PREFIX: Final = "irad.ruled."
 _serial = itertools.count(1)
@@ -76,10 +77,22 @@ def outlined_call(
         library = known[key] = _outline(context, rule, signature, lower)
 
     def call(builder: IRBuilder, arguments: Sequence[Value], loc: object = None) -> Value:
+        if context.form.plain and rule.inactive_arguments:
+            arguments = list(_with_constants(context, builder, rule, signature, arguments))
         context.active_code_library.add_linking_library(library)
         return context.call_internal(builder, library.outlined_descriptor, signature, arguments)
 
     return call
+
+
+def _with_constants(
+    context: BaseContext, builder: IRBuilder, rule: CustomRule, signature: Signature, arguments: Sequence[Value]
+) -> Iterator[Value]:
+    """The arguments, those that are inactive as constants of all derivatives."""
+    for position, (numba_type, value) in enumerate(zip(signature.args, arguments, strict=True)):
+        is_constant = position in rule.inactive_arguments
+        name = f"argument {position} of {rule.name}"
+        yield stopped(context, builder, numba_type, value, name) if is_constant else value
 
 
 def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Value]) -> Any:

@@ -12,13 +12,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic, overload
 
 from irad.data.structure import mapped
 from irad.errors import SignatureError
+from irad.frontend.custom.constants import stopped_number
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
@@ -86,20 +87,12 @@ def _stop(context, number):  # type: ignore[no-untyped-def]
             return value
         if number in layouts.COMPLEX:
             for part in range(2):
-                stopped = _stopped(builder, builder.extract_value(value, part))
+                stopped = stopped_number(builder, builder.extract_value(value, part))
                 value = builder.insert_value(value, stopped, part)
             return value
-        return _stopped(builder, value)
+        return stopped_number(builder, value)
 
     return number(number), lower
-
-
-def _stopped(builder: IRBuilder, value: Value) -> Value:
-    name = "irad.stop.f64" if isinstance(value.type, ir.DoubleType) else "irad.stop.f32"
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(value.type, [value.type]), name)
-    function.attributes.add("nounwind")
-    function.attributes.add("readnone")
-    return builder.call(function, [value])
 
 
 @overload(stop_gradient)

@@ -134,7 +134,7 @@ def load_program(
     """
     if plain:  # what is compiled in that form has tables of its own, in which none of the library is yet
         program = load_program(dispatcher, argument_types, peels=peels, checks=checks, promotes=promotes)
-        if not (program.kernels or any(each.rule.is_checkpoint for each in program.ruled)):
+        if not (program.kernels or any(each.rule.has_plain_form for each in program.ruled)):
             return program
     key = (argument_types, peels, checks, plain, promotes)
     known = _programs.get(dispatcher, {})
@@ -247,7 +247,7 @@ def _load(
     _check_frozen(linked.libraries)
     libraries = _reachable(compiled.library)
     _refuse_pullbacks(linked)
-    ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
+    ruled = tuple(each for library in linked.libraries for each in _ruled(library))
     text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels, promotes)
     return NumbaProgram(
         text=text,
@@ -263,6 +263,12 @@ def _load(
         source=source,
         alive=(compiled, *linked.libraries),
     )
+
+
+def _ruled(library: CodeLibrary) -> tuple[Outlined, ...]:
+    """The functions of a library that users declared something of: it is one, or a derivative that calls some."""
+    outlined = getattr(library, "outlined", None)
+    return getattr(library, "ruled", ()) if outlined is None else (outlined,)
 
 
 def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
