@@ -7,10 +7,17 @@ Method  the place is where Numba asks for the lowering of a call. There all call
         NumPy that Numba implements in Python, and those that it writes in LLVM code.
 
 So a rule applies whatever the optimiser would have inlined, and the primal is still there where nothing is active.
+
+Inactive arguments are parameters that the engine treats as constant. What it writes for the first derivative is plain
+code, in which the next one would find a path from the argument to the result. Where that is to be differentiated, such
+an argument is made constant for good: numbers go through a function that carries no derivative. Memory keeps its
+address and gets a shadow of its own, which nothing else sees: zeros as tangents, and cotangents that come there
+are lost.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,16 +25,19 @@ from typing import Any, Final
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import funcdesc, types
+from numba.core import cgutils, funcdesc, types
 from numba.core.base import BaseContext
 from numba.core.types import Type
 from numba.core.typing import Signature
 
+from irad.errors import UnsupportedError
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
-from irad.frontend.custom.constants import stopped
+from irad.frontend.numba.messages import described
+from irad.frontend.values import build, layouts, tree
 
 PREFIX: Final = "irad.ruled."
+_STOP_MEMORY: Final = "irad.stop.memory"
 _serial = itertools.count(1)
 
 
@@ -89,10 +99,10 @@ def _with_constants(
     context: BaseContext, builder: IRBuilder, rule: CustomRule, signature: Signature, arguments: Sequence[Value]
 ) -> Iterator[Value]:
     """The arguments, those that are inactive as constants of all derivatives."""
-    for position, (numba_type, value) in enumerate(zip(signature.args, arguments, strict=True)):
+    names = inspect.signature(getattr(rule.target, "py_func", rule.target)).parameters
+    for position, (name, numba_type, value) in enumerate(zip(names, signature.args, arguments, strict=True)):
         is_constant = position in rule.inactive_arguments
-        name = f"argument {position} of {rule.name}"
-        yield stopped(context, builder, numba_type, value, name) if is_constant else value
+        yield _stopped(context, builder, numba_type, value, f"'{name}' of {rule.name}") if is_constant else value
 
 
 def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Value]) -> Any:
@@ -114,3 +124,88 @@ def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower
     library.outlined = Outlined(symbol, rule, signature)
     library.outlined_descriptor = descriptor
     return library
+
+
+# ---------------------------------------------------------------------------------------------- constant arguments
+
+
+def stopped_number(builder: IRBuilder, value: Value) -> Value:
+    """A float as a constant."""
+    name = "irad.stop.f64" if isinstance(value.type, ir.DoubleType) else "irad.stop.f32"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(value.type, [value.type]), name)
+    function.attributes.add("nounwind")
+    function.attributes.add("readnone")
+    return builder.call(function, [value])
+
+
+def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: Value, name: str) -> Value:
+    """An argument as a constant.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        numba_type: of the argument.
+        value: it.
+        name: of the argument and its function, for the message.
+
+    Raises:
+        UnsupportedError: it is memory that leads to other memory.
+    """
+    if numba_type in layouts.FLOATS:
+        return stopped_number(builder, value)
+    if numba_type in layouts.COMPLEX:
+        for part in range(2):
+            number = stopped_number(builder, builder.extract_value(value, part))
+            value = builder.insert_value(value, number, part)
+        return value
+    if isinstance(numba_type, types.BaseTuple):
+        for i, item_type in enumerate(numba_type.types):
+            item = _stopped(context, builder, item_type, builder.extract_value(value, i), name)
+            value = builder.insert_value(value, item, i)
+        return value
+    match build.kind_of(numba_type):
+        case tree.LeafKind.INERT:
+            return value
+        case tree.LeafKind.ARRAY:
+            return _stopped_array(context, builder, numba_type, value)
+        case tree.LeafKind.RECORD:
+            return _stopped_memory(
+                builder, value, cgutils.intp_t(0), cgutils.intp_t(layouts.size_of_element(numba_type))
+            )
+        case _:
+            raise UnsupportedError(
+                f"{name}, an inactive argument, is {described(numba_type)}, and a derivative is differentiated",
+                "pass the numbers and arrays in it as arguments of their own",
+                "irad holds numbers and arrays constant in all derivatives, and not yet what leads to other memory",
+            )
+
+
+def _stopped_array(context: BaseContext, builder: IRBuilder, numba_type: Any, value: Value) -> Value:
+    array = context.make_array(numba_type)(context, builder, value)
+    shape, strides = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, array.strides)
+    low, size = _extent(builder, shape, strides, layouts.size_of_element(numba_type.dtype))
+    array.data = _stopped_memory(builder, array.data, low, size)
+    return array._getvalue()
+
+
+def _extent(builder: IRBuilder, shape: Sequence[Value], strides: Sequence[Value], item: int) -> tuple[Value, Value]:
+    """Where the memory of an array begins, in bytes from its first element, and how many these are."""
+    zero = cgutils.intp_t(0)
+    low, high, is_empty = zero, cgutils.intp_t(item), ir.Constant(ir.IntType(1), 0)
+    for count, stride in zip(shape, strides, strict=True):
+        reach = builder.mul(builder.sub(count, cgutils.intp_t(1)), stride)
+        is_backwards = builder.icmp_signed("<", reach, zero)
+        low = builder.add(low, builder.select(is_backwards, reach, zero))
+        high = builder.add(high, builder.select(is_backwards, zero, reach))
+        is_empty = builder.or_(is_empty, builder.icmp_signed("==", count, zero))
+    return builder.select(is_empty, zero, low), builder.select(is_empty, zero, builder.sub(high, low))
+
+
+def _stopped_memory(builder: IRBuilder, pointer: Value, low: Value, size: Value) -> Value:
+    """The pointer, for memory that begins ``low`` bytes after where it points to."""
+    bytes_ = cgutils.voidptr_t
+    kind = ir.FunctionType(bytes_, [bytes_, cgutils.intp_t])
+    function = cgutils.get_or_insert_function(builder.module, kind, _STOP_MEMORY)
+    start = builder.gep(builder.bitcast(pointer, bytes_), [low])
+    apart = builder.call(function, [start, size])
+    return builder.bitcast(builder.gep(apart, [builder.neg(low)]), pointer.type)

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 
 from irad.data.structure import mapped
 from irad.errors import SignatureError
-from irad.frontend.custom.constants import stopped_number
+from irad.frontend.custom.outline import stopped_number
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
