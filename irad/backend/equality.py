@@ -1,68 +1,127 @@
-"""Keeps LLVM from replacing a number by one that it was compared equal to.
+"""Keeps LLVM from replacing a number by one that it was compared with.
 
-After ``if x == 2.0`` LLVM replaces ``x`` by 2.0. The value is the same, but the derivative with respect to ``x`` is
-lost: in that branch, whatever depends on ``x`` becomes a constant. So comparisons for equality are calls of an unknown
-function while the scalar pipeline runs, and comparisons again in the text that irad reads.
+After ``if x == 2.0`` LLVM replaces ``x`` by 2.0, and so it does after ``if 2.0 <= x <= 2.0``, of which it makes a test
+for equality. The value is the same, but the derivative with respect to ``x`` is lost: in that branch, whatever depends
+on ``x`` becomes a constant. So while the scalar pipeline runs, it is copies of the numbers that are compared. Of them
+LLVM knows nothing but the sign, and where it replaces, it replaces the copies. In the text that irad reads, the numbers
+themselves are compared again.
 
-    %c = fcmp oeq double %x, 2.0        %c = call i1 @irad.fcmp.oeq.double(double %x, double 2.0)
+    %c = fcmp oeq double %x, 2.0        %irad.same.0 = call double @llvm.arithmetic.fence.f64(double %x)
+                                        %c = fcmp oeq double %irad.same.0, 2.0
 
-A comparison with a literal zero stays as it is: zero has two signs, so LLVM does not replace unless a flag allows it,
-and flags are dropped.
+A comparison for an order copies one of its two numbers: the lesser, in ``a < b`` and its negation alike. Of ``a < b``
+and ``b < a``, which together can tell that the numbers are equal, LLVM then sees different operands. Literal numbers
+have no derivative, so the other one is copied; which numbers are literals changes when functions are inlined, but
+then a number is compared with literals by its copy alone.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import count
+from typing import Final
 
-_PREFIX = "irad.fcmp."
-_COMPARISON = re.compile(
-    r"= fcmp (?P<flags>(?:[a-z]+ )*?)(?P<predicate>oeq|ueq|one|une) (?P<type>float|double) "
-    r"(?P<a>[^\s,]+),\s+(?P<b>[^\s,]+)"
+_COPY: Final = "%irad.same."
+_KINDS: Final = {"double": "f64", "float": "f32", "half": "f16"}
+_TYPE: Final = "|".join(_KINDS)
+_LITERAL: Final = re.compile(r"[^%@]")
+_COMPARISON: Final = re.compile(
+    rf"^(?P<name>[^\n=]*= fcmp )(?P<flags>(?:[a-z]+ )*?)(?P<predicate>[ou](?:eq|ne|lt|le|gt|ge)) (?P<type>{_TYPE}) "
+    r"(?P<a>[^\s,]+),\s+(?P<b>[^\s,]+)",
+    re.MULTILINE,
 )
-_ZEROS = frozenset({"0x0", "0.0", "0x0000000000000000", "0x8000000000000000"})
-_LITERAL = r"[^%@\s,)][^\s,)]*"
-_CALL = re.compile(
-    rf"= (?:tail )?call i1 @{re.escape(_PREFIX)}(?P<predicate>\w+)\.(?P<type>float|double)"
-    r"\(\w+ (?P<a>[^\s,]+), \w+ (?P<b>[^\s,]+)\)(?: #\d+)?"
+_LESSER_FIRST: Final = frozenset({"lt", "ge"})
+_FUNCTION: Final = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
+_FENCE: Final = re.compile(
+    rf"^\s*(?P<copy>{re.escape(_COPY)}[\w.$-]+) = (?:tail )?call [^@\n]*@llvm\.arithmetic\.fence\.\w+"
+    rf"\((?:{_TYPE}) (?:noundef )?(?P<number>[^\s)]+)\)[^\n]*\n",
+    re.MULTILINE,
 )
-_DECIDED = re.compile(
-    rf"= (?:tail )?call i1 @{re.escape(_PREFIX)}(?P<predicate>\w+)\.(?P<type>float|double)"
-    rf"\(\w+ (?P<a>{_LITERAL}), \w+ (?P<b>{_LITERAL})\)(?: #\d+)?"
+_USE: Final = re.compile(rf"{re.escape(_COPY)}[\w.$-]+")
+_DECLARATION: Final = re.compile(
+    r"^(?:; Function Attrs:[^\n]*\n)?declare [^\n]*@(?P<symbol>llvm\.arithmetic\.fence\.\w+)\([^\n]*\n", re.MULTILINE
 )
-
-_DECLARATION = re.compile(rf"^(?:; Function Attrs:[^\n]*\n)?declare [^\n]*@{re.escape(_PREFIX)}[^\n]*\n", re.MULTILINE)
 
 
 def hide(text: str) -> str:
-    """A module's text with its comparisons for equality as calls."""
-    names: set[tuple[str, str]] = set()
+    """A module's text in which comparisons of numbers compare copies."""
+    numbers = count()
+    types = set[str]()
 
-    def call(found: re.Match[str]) -> str:
-        predicate, type_, a, b = found["predicate"], found["type"], found["a"], found["b"]
-        if a in _ZEROS or b in _ZEROS:
-            return f"= fcmp {predicate} {type_} {a}, {b}"
-        names.add((predicate, type_))
-        return f"= call i1 @{_PREFIX}{predicate}.{type_}({type_} {a}, {type_} {b})"
+    def compare_copies(found: re.Match[str]) -> str:
+        type_, predicate, flags = found["type"], found["predicate"], found["flags"]
+        operands = [found["a"], found["b"]]
+        lines = ""
+        for which in _to_copy(predicate[1:], *operands):
+            copy = f"{_COPY}{next(numbers)}"
+            lines += f"  {copy} = call {type_} @{_fence(type_)}({type_} {operands[which]})\n"
+            operands[which] = copy
+        types.add(type_)
+        if predicate[1:] in ("eq", "ne"):
+            flags = ""
+        return f"{lines}{found['name']}{flags}{predicate} {type_} {operands[0]}, {operands[1]}"
 
-    hidden = _COMPARISON.sub(call, text)
-    declarations = [
-        f"declare i1 @{_PREFIX}{predicate}.{type_}({type_}, {type_}) nounwind willreturn speculatable memory(none)\n"
-        for predicate, type_ in sorted(names)
-    ]
-    return "\n".join([hidden, *declarations]) if declarations else hidden
+    hidden = _COMPARISON.sub(compare_copies, text)
+    missing = [type_ for type_ in sorted(types) if f"@{_fence(type_)}(" not in text]
+    return hidden + "".join(f"\ndeclare {type_} @{_fence(type_)}({type_})\n" for type_ in missing)
+
+
+def _fence(type_: str) -> str:
+    return f"llvm.arithmetic.fence.{_KINDS[type_]}"
+
+
+def _to_copy(relation: str, a: str, b: str) -> list[int]:
+    """Which of two numbers that are compared are compared by a copy."""
+    literal = [_LITERAL.match(each) is not None for each in (a, b)]
+    if any(literal) or relation in ("eq", "ne"):
+        return [which for which in (0, 1) if not literal[which]]
+    return [0] if relation in _LESSER_FIRST else [1]
 
 
 def has_hidden(symbols: list[str]) -> bool:
-    """Whether any of a module's symbols stands for a comparison."""
-    return any(symbol.startswith(_PREFIX) for symbol in symbols)
+    """Whether there may be copies, by the module's symbols."""
+    return any(symbol.startswith("llvm.arithmetic.fence.") for symbol in symbols)
 
 
 def reveal_decided(text: str) -> str | None:
     """The text with comparisons of two literal numbers made plain again, for LLVM to fold; None if there is none."""
-    revealed, count = _DECIDED.subn(r"= fcmp \g<predicate> \g<type> \g<a>, \g<b>", text)
-    return revealed if count else None
+    revealed = _FUNCTION.sub(lambda found: _decide(found.group()), text)
+    return None if revealed == text else revealed
+
+
+def _decide(function: str) -> str:
+    literals = {name: number for name, number in _FENCE.findall(function) if _LITERAL.match(number)}
+    if not literals:
+        return function
+
+    def compare(found: re.Match[str]) -> str:
+        a, b = (literals.get(found[each], found[each]) for each in "ab")
+        if not (_LITERAL.match(a) and _LITERAL.match(b)):
+            return found.group()
+        return f"{found['name']}{found['flags']}{found['predicate']} {found['type']} {a}, {b}"
+
+    return _COMPARISON.sub(compare, function)
 
 
 def reveal(text: str) -> str:
-    """The text with all calls as comparisons again."""
-    return _DECLARATION.sub("", _CALL.sub(r"= fcmp \g<predicate> \g<type> \g<a>, \g<b>", text))
+    """The text with all numbers compared themselves again."""
+    revealed = _FUNCTION.sub(lambda found: _without_copies(found.group()), text)
+
+    def without_unused(found: re.Match[str]) -> str:
+        return found.group() if revealed.count(f"@{found['symbol']}(") > 1 else ""
+
+    return _DECLARATION.sub(without_unused, revealed)
+
+
+def _without_copies(function: str) -> str:
+    numbers = dict(_FENCE.findall(function))
+    if not numbers:
+        return function
+
+    def number(found: re.Match[str]) -> str:
+        name = found.group()
+        while name in numbers:
+            name = numbers[name]
+        return name
+
+    return _USE.sub(number, _FENCE.sub("", function))

@@ -6,7 +6,7 @@ by Numba, as its own code is.
 
 Reference counts stay calls. Numba's runtime defines them in LLVM IR; here they are declarations, so that the optimiser
 can pair and remove them but not look inside, and the runtime's library gives them their bodies again when a program is
-linked. Comparisons for equality are hidden from LLVM meanwhile, see `irad.backend.equality`.
+linked. Meanwhile what is compared are copies of numbers, see `irad.backend.equality`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def scalarise(
     """LLVM text of a whole program in the normal form that irad reads.
 
     Args:
-        module_or_text: an llvmlite module, which is changed and must not be used afterwards, or LLVM text.
+        module_or_text: LLVM text; or an llvmlite module, which is changed and must not be used afterwards, and whose
+            parts have gone through `equality.hide`.
         keep: symbols that stay visible; all else becomes internal and may be inlined and removed.
         toolchain: for whose machine LLVM weighs what it does.
         noinline: functions that must stay calls.
@@ -59,7 +60,7 @@ def scalarise(
     Returns:
         The optimised text. Source lines stay attached.
     """
-    module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
+    module = llvm.parse_assembly(equality.hide(module_or_text)) if isinstance(module_or_text, str) else module_or_text
     cold = frozenset(raising).difference(keep)
     module = _internalise(module, frozenset(keep), cold.union(noinline))
     builder = toolchain.scalar_pass_builder()

@@ -16,7 +16,6 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-from irad.backend import equality
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.optimise import scalarise
 from irad.errors import UnsupportedError
@@ -76,11 +75,11 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     _become_entry(module, function, shared)
     call_atomics(module)
     _settle_axes(function, axes)
-    text = scalarise(equality.hide(print_module(module)), (ENTRY,), NVPTX)
+    text = scalarise(print_module(module), (ENTRY,), NVPTX)
     made = parse_module(text)
     changed = [step(made) for step in (expand_masked, split_vectors, restore_types, widen_halves)]
     if any(changed):
-        made = parse_module(scalarise(equality.hide(print_module(made)), (ENTRY,), NVPTX))
+        made = parse_module(scalarise(print_module(made), (ENTRY,), NVPTX))
         restore_types(made)
         widen_halves(made)  # LLVM makes halves again of what is stored on every way
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)

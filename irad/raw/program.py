@@ -15,7 +15,6 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from irad.backend import equality
 from irad.backend.optimise import scalarise
 from irad.backend.toolchain import Toolchain
 from irad.errors import IradError, UnsupportedError
@@ -91,7 +90,7 @@ def load(
     plain_library_calls(module)
     copy_members(module)
     _add_entry(module, module.functions[primal], mode)
-    return _normal_form(equality.hide(print_module(module)), registry, toolchain)
+    return _normal_form(print_module(module), registry, toolchain)
 
 
 def _normal_form(text: str, registry: Registry, toolchain: Toolchain) -> str:
@@ -100,7 +99,7 @@ def _normal_form(text: str, registry: Registry, toolchain: Toolchain) -> str:
     steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
     changed = [step(module) for step in steps]
     if any(changed):
-        module = parse_module(scalarise(equality.hide(print_module(module)), (ENTRY,), toolchain))
+        module = parse_module(scalarise(print_module(module), (ENTRY,), toolchain))
         restore_types(module)
     mark_copies(module)
     mark_external_clobbers(module, registry)

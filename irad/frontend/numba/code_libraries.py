@@ -14,6 +14,7 @@ from numba.core.compiler import StateDict
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
+from irad.backend import equality
 from irad.backend.toolchain import vectors_of_derivatives
 from irad.frontend.numba import fixups
 from irad.frontend.numba.raw_target import RawContext, RawLibrary
@@ -139,7 +140,7 @@ def finish_library(library: CodeLibrary, module: llvm.ModuleRef, shared: llvm.Mo
         shared: what callers link and inline; given away.
     """
     if isinstance(library, RawLibrary):
-        library.add_llvm_module(module)
+        library.add_llvm_module(llvm.parse_assembly(equality.hide(str(module))))
         return
     library.add_llvm_module(module)
     library.add_linking_library(rtsys.library)

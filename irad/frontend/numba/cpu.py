@@ -22,6 +22,7 @@ from numba.core.funcdesc import FunctionDescriptor
 from numba.core.types import Type
 from numba.core.typing import Signature as NumbaSignature
 
+from irad.backend import equality
 from irad.backend.optimise import scalarise
 from irad.backend.patterns import calls_through_pointers, has_vectors
 from irad.compiling import collection_paused, step
@@ -438,7 +439,7 @@ class _Linker:
         if isinstance(library, RawLibrary):
             self.module.link_in(library.module, preserve=True)
         else:
-            self.module.link_in(private.raw_module_of(library))
+            self.module.link_in(llvm.parse_assembly(equality.hide(str(private.raw_module_of(library)))))
 
     def _resolve(self) -> None:
         """Links what is called through recursion or as a first-class value, which no library names as its callee."""
