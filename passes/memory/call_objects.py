@@ -180,7 +180,10 @@ class CallObjects:
         anything = Targets(union(by_kind.values()), ANYWHERE)
         unclear = by_kind.pop(None, 0)
         if self._may_store(call):
-            self.graph.store(Targets(unclear, ANYWHERE), anything)
+            # only a run-time function moves what a header leads to, and to memory that is new
+            headers, new = unclear & self.graph.whole, union(self.own[call].values())
+            self.graph.store(Targets(headers, ANYWHERE), Targets(new, ANYWHERE))
+            self.graph.store(Targets(unclear & ~headers, ANYWHERE), anything)
             for kind, mask in by_kind.items():
                 for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
                     fitting = kind_of(inner)

@@ -324,6 +324,43 @@ def pointer_that_returns_a_tuple(f, x, y):
     return a * b
 
 
+@njit(types.void(ARRAY, ARRAY))
+def decay(du, u):
+    for i in range(u.size):
+        du[i] = -(u[i] ** 3)
+
+
+@njit(types.void(ARRAY, ARRAY))
+def growing(du, u):
+    du[:] = u * u[::-1]
+
+
+@PROGRAMS.at(floats(2), (decay, growing), 0)
+@PROGRAMS.at(floats(2), (decay, growing), 1)
+@njit
+def integrator(x, rates, k):
+    u, stages = x.copy(), np.zeros((3, 2))
+    for i in range(3):
+        stages[:] = 0.0
+        rates[k](stages[0], u)
+        rates[1 - k](stages[1], u + 0.1 * stages[0])
+        du = np.zeros(2)
+        rates[i % 2](du, stages[1])
+        stages[2] += du
+        u += 0.1 * (stages[0] + 2.0 * stages[1] + stages[2])
+    return u[0] * u[1] + u[0]
+
+
+@PROGRAMS.at(floats(2), (decay, growing), 1)
+@njit
+def overwrites_what_it_was_given(x, rates, k):
+    rates[k](x, x.copy())
+    total = x[0] * x[1]
+    x[:] = 0.0
+    rates[1 - k](x, np.ones(2) * total)
+    return x[0] * total
+
+
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
     case.check()

@@ -396,3 +396,19 @@ def test_an_index_is_no_pointer_and_an_address_is_made_up_last():
     }"""
     text = text.replace("[ %start, %loop ]", "[ %bits, %loop ]")
     assert points(text, "p", "q") == [{"argument a"}, {"argument b"}]
+
+
+def test_a_callee_behind_a_pointer_moves_data_only_to_new_memory():
+    text = """
+    define void @f(ptr %callee, ptr %a) {
+      %m = call ptr @NRT_MemInfo_alloc_aligned(i64 16, i32 32)
+      %l = alloca ptr
+      call void %callee(ptr %m, ptr %l, ptr %a)
+      %field = getelementptr i8, ptr %m, i64 24
+      %data = load ptr, ptr %field
+      %other = load ptr, ptr %l
+      ret void
+    }"""
+    (data, other) = points(text, "data", "other")
+    assert "argument a" not in data
+    assert "argument a" in other
