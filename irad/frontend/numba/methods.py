@@ -29,6 +29,7 @@ from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import Reads, following
 from irad.frontend.numba.raw_target import RawContext
+from irad.frontend.numba.stand_ins import stand_in
 from irad.frontend.numba.target import real_context, typing_context
 
 if TYPE_CHECKING:
@@ -226,15 +227,19 @@ inline_overload = _unless(_has_rule)  # of library functions
 def implementation(shadow: Shadow, original: Original, self: Any, args: object, kws: object) -> tuple[object, object]:
     """The implementation of an overload that Numba has, or will have: its function is made once for types and flags.
 
-    Those of irad answer otherwise where a derivative is made.
+    Those of irad answer otherwise where a derivative is made, and some of Numba's have one of irad in their place.
     """
     if (self._overload_func.__module__ or "").startswith("irad."):
         if shadow.refuses_pullbacks:
             self._impl_cache = shadow.own_implementations.setdefault(type(self), {})
         return original(self, args, kws)
+    own = stand_in(self)
+    if own is not None:
+        self._overload_func = own
+        self._impl_cache = shadow.own_implementations.setdefault(type(self), {})
     with ConfigStack().enter(shadow.flags_of_user()):
         found, arguments = original(self, args, kws)
-    if found is not None:
+    if found is not None and own is None:
         shadow.implementations.add(found)
     return found, arguments
 
