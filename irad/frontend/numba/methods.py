@@ -29,7 +29,7 @@ from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import Reads, following
 from irad.frontend.numba.raw_target import RawContext
-from irad.frontend.numba.stand_ins import stand_in
+from irad.frontend.numba.stand_ins.overloads import stand_in
 from irad.frontend.numba.target import real_context, typing_context
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Functions of arrays that Numba cuts short at special points, with the derivatives that they have there.
 
-See `irad.frontend.numba.stand_ins`. Each maker takes Numba's implementation, compiled, and the argument types, and
+See `overloads`. Each maker takes Numba's implementation, compiled, and the argument types, and
 gives another with the same signature and the same bits. docs/special_points.md says what each does where.
 """
 
@@ -432,4 +432,4 @@ MAKERS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     (_LINALG, "det_impl"): _det,
     (_LINALG, "norm_impl"): _norm,
 }
-"""By module and name, as `stand_ins` looks them up."""
+"""By module and name, as `overloads` looks them up."""

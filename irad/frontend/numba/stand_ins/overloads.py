@@ -25,7 +25,7 @@ Maker: TypeAlias = Callable[..., Any]
 
 def stand_in(template: Any) -> Overload | None:
     """What Numba asks for an implementation in place of its own function, if there is something."""
-    make = _makers().get(_name(template))
+    make = _makers().get(name_of(template))
     if make is None:
         return None
     original = template._overload_func
@@ -35,13 +35,14 @@ def stand_in(template: Any) -> Overload | None:
         implementation = original(*args, **kwargs)
         if implementation is None:
             return None
-        made = make(njit(**template._jit_options)(implementation), *args, **kwargs)
+        options = {name: value for name, value in template._jit_options.items() if name != "nopython"}
+        made = make(njit(**options)(implementation), *args, **kwargs)
         return implementation if made is None else made
 
     return choose
 
 
-def _name(template: Any) -> tuple[str, str]:
+def name_of(template: Any) -> tuple[str, str]:
     """Module and name of the function that is registered: of the implementation, if it is the same for all types."""
     function = template._overload_func
     if function.__qualname__.startswith("register_jitable."):
@@ -51,6 +52,6 @@ def _name(template: Any) -> tuple[str, str]:
 
 @functools.cache
 def _makers() -> Mapping[tuple[str, str], Maker]:
-    from irad.frontend.numba import array_functions  # it uses `irad.stop_gradient`, which imports this package
+    from irad.frontend.numba.stand_ins import arrays  # it uses `irad.stop_gradient`, which imports this package
 
-    return array_functions.MAKERS
+    return arrays.MAKERS

@@ -1,0 +1,136 @@
+"""Functions of arrays at special points: value, forward and reverse mode, second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.typing.templates import builtin_registry
+
+import irad
+from irad.frontend.numba.stand_ins import arrays, overloads
+from tests.special_points.arrays_table import ELSEWHERE, FIRST, LATER, LINEAR, Case
+from tests.support.entries import Outcome
+from tests.support.numpy_functions import GROUPS
+
+_STEP = 1e-3
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in LATER]
+GROUPED = {**FIRST, **LATER}
+
+
+@njit
+def weighted(value: Any) -> float:
+    """All elements, each with its own weight; of a complex number half the imaginary part."""
+    total = 0.0
+    for i, entry in enumerate(np.asarray(value).flat):
+        total += (1.0 + i) * (entry.real + 0.5 * entry.imag)
+    return total
+
+
+def function_of(cases: Sequence[Case]) -> Callable[..., Any]:
+    """`(points of each case, …) -> sum, (values of each case, …)`, compiled at once."""
+    lines, scope = [], {"np": np, "weighted": weighted}
+    for k, case in enumerate(cases):
+        exec(f"def use(x):\n    return weighted({case.use})", scope)
+        scope[f"use{k}"] = njit(scope["use"])
+        lines += [f"v{k} = np.empty(len(x{k}))", f"for i in range(len(x{k})): v{k}[i] = use{k}(x{k}[i])"]
+    names = range(len(cases))
+    result = f"return {' + '.join(f'v{k}.sum()' for k in names)}, ({''.join(f'v{k}, ' for k in names)})"
+    exec("\n    ".join([f"def all_of({', '.join(f'x{k}' for k in names)}):", *lines, result]), scope)
+    return njit(scope["all_of"])
+
+
+def gradient(case: Case, x: np.ndarray) -> np.ndarray:
+    """Of the reference, by complex steps."""
+    step = 1e-30j * np.eye(len(x))
+    return np.array([np.imag(case.reference(x + each)) / 1e-30 for each in step])
+
+
+def second(case: Case, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The Hessian of the reference, times a vector: by imaginary steps, which stay on the branch of the point."""
+
+    def form(u: np.ndarray) -> float:
+        return 2.0 * np.real(case.reference(x + 0j) - case.reference(x + 1j * _STEP * u)) / _STEP**2
+
+    return np.array([(form(v + e) - form(v - e)) / 4.0 for e in np.eye(len(x))])
+
+
+def shared(case: Case, x: np.ndarray, found: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both, summed over equal elements where ties share their derivative."""
+    if not case.ties:
+        return found, wanted
+    groups = np.unique(x, return_inverse=True)[1]
+    totals = np.bincount(groups, found)
+    assert np.all(found * totals[groups] >= 0.0), (case, x, found)
+    return totals, np.bincount(groups, wanted)
+
+
+def directions(case: Case, points: np.ndarray) -> np.ndarray:
+    """A vector for each point, which is the same for equal elements."""
+    return np.cos(1.0 + points + (0.0 if case.ties else np.arange(points.shape[1]))) * ~np.isnan(points)
+
+
+def arguments(cases: Sequence[Case]) -> tuple[np.ndarray, ...]:
+    return tuple(np.array(case.points) for case in cases)
+
+
+def points_of(cases: Sequence[Case], *rows: Sequence[np.ndarray]) -> Iterator[tuple[Any, ...]]:
+    for case, *given in zip(cases, *rows, strict=True):
+        yield from ((case, *each) for each in zip(*given, strict=True))
+
+
+@pytest.mark.parametrize("group", [*FIRST, *SLOW])
+def test_first_derivatives(group: str):
+    cases = GROUPED[group]
+    f, given = function_of(cases), arguments(cases)
+    argnums = tuple(range(len(cases)))
+    (_, values), gradients = irad.value_and_grad(f, argnums, has_aux=True)(*given)
+    for case, found, plain in zip(cases, values, f(*given)[1], strict=True):
+        assert found.tobytes() == plain.tobytes(), case
+    for case, x, found in points_of(cases, given, gradients):
+        wanted = gradient(case, x)
+        assert np.all(np.isfinite(found)), (case, x)
+        np.testing.assert_allclose(*shared(case, x, found, wanted), rtol=1e-9, atol=1e-9, err_msg=f"{case.use} at {x}")
+
+
+@pytest.mark.parametrize("group", [*FIRST, *SLOW])
+def test_forward_mode_agrees(group: str):
+    cases = GROUPED[group]
+    f, given = function_of(cases), arguments(cases)
+    tangents = tuple(directions(case, points) for case, points in zip(cases, given, strict=True))
+    _, change, *_ = irad.jvp(f, given, tangents, has_aux=True)
+    wanted = sum(gradient(case, x) @ v for case, x, v in points_of(cases, given, tangents))
+    assert change == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", GROUPED)
+def test_second_derivatives(group: str):
+    cases = [case for case in GROUPED[group] if case.order > 1]
+    f, given = function_of(cases), arguments(cases)
+    tangents = tuple(directions(case, points) for case, points in zip(cases, given, strict=True))
+    products = irad.hvp(f, tuple(range(len(cases))), has_aux=True)(*given, tangents)[0]
+    for case, x, v, found in points_of(cases, given, tangents, products):
+        both = shared(case, x, found, second(case, x, v))
+        np.testing.assert_allclose(*both, rtol=1e-5, atol=2e-5, err_msg=f"{case.use} at {x}")
+
+
+def test_every_differentiable_function_is_listed():
+    listed = {name for cases in GROUPED.values() for case in cases for name in case.names.split()}
+    listed |= {name for words in (*LINEAR.values(), *ELSEWHERE.values()) for name in words.split()}
+    entries = [entry for group in GROUPS for entry in group.entries if entry.outcome is Outcome.DERIVATIVE]
+    assert sorted({name for entry in entries for name in entry.names} - listed) == []
+
+
+def test_every_function_with_a_stand_in_is_registered_with_numba():
+    """Numba asks for it by this name: what it has renamed would be differentiated as it is."""
+    registered = {
+        overloads.name_of(template)
+        for _, function in builtin_registry.globals
+        for template in getattr(function, "templates", ())
+        if hasattr(template, "_overload_func")
+    }
+    assert set(arrays.MAKERS) - registered == set()
