@@ -64,8 +64,25 @@ def _adjoint_body(
     transposed.transpose()
     n = w.size
     status = k.entry("numba_xgesv", n, n, transposed.data, n, pivots.data, m.data, n)
-    failed = k.build.icmp("ne", status, const_int(types.I32, 0))
-    bar.fill(lambda i, j: choose(k.build.and_(failed, m[i, j].counts()), math.nan, m[i, j]))
+    failed = k.build.or_(k.build.icmp("ne", status, const_int(types.I32, 0)), _is_defective(transposed, w))
+    lost = k.build.and_(failed, m.counts())
+    bar.fill(lambda i, j: choose(lost, math.nan, m[i, j]))
+
+
+def _is_defective(factors: Matrix, w: Vector) -> Value:
+    """Whether eigenvalues are equal and vectors dependent, by their LU factors: rounding keeps these from singular."""
+    k = factors.k
+    least, gap = k.real.variable(k.number(1.0)), k.real.variable(k.number(math.inf))
+    with k.loop(w.size) as i:
+        pivot = factors[i, i].magnitude()
+        with k.when(pivot < least.value):
+            least.value = pivot
+        with k.loop(i) as j:
+            distance = (w[i] - w[j]).magnitude()
+            with k.when(distance < gap.value):
+                gap.value = distance
+    tied = gap.value <= (8.0 * k.element.epsilon) * w.largest()
+    return k.build.and_(tied, least.value <= k.number(math.sqrt(k.element.epsilon)))
 
 
 def _set_tangents(v: Matrix, w: Vector, tangent: Matrix, v_dot: Matrix, w_dot: Vector, memory: Value) -> None:
@@ -82,8 +99,9 @@ def _tangents_body(
     core.set(product)
     copy.set(v)
     status = k.entry("numba_xgesv", n, n, copy.data, n, pivots.data, core.data, n)
-    failed = k.build.icmp("ne", status, const_int(types.I32, 0))
-    core.fill(lambda i, j: choose(k.build.and_(failed, product[i, j].counts()), math.nan, core[i, j]))
+    failed = k.build.or_(k.build.icmp("ne", status, const_int(types.I32, 0)), _is_defective(copy, w))
+    lost = k.build.and_(failed, product.counts())
+    core.fill(lambda i, j: choose(lost, math.nan, core[i, j]))
     with k.when(w_dot.given):
         w_dot.fill(lambda j: core[j, j])
     with k.when(v_dot.given):
