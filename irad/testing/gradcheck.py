@@ -26,6 +26,7 @@ from irad.testing.gradients.input import bounds_of, check_modes, check_settings,
 from irad.testing.gradients.modes import MODES, Answer, gradients_match
 from irad.testing.gradients.reference import Bounds, reference_for, sizes_of
 from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, merged
+from irad.testing.gradients.rounding import GradientNearby
 from irad.testing.rules.trial import Trial
 
 _REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order
@@ -74,6 +75,9 @@ def gradcheck(
     The truth is finite differences, extrapolated over a sweep of step sizes, with an estimate of their error; where
     the function can be compiled for complex numbers and both agree, complex steps, which are exact to rounding. A
     difference counts against what this truth can tell at that place: no tolerance need be given, whatever the scale.
+    Where large terms cancel, the truth is as exact as the terms: before a gradient is called wrong, the rounding in
+    both derivatives is measured between points close by. A difference within that of the truth is right, and
+    "undecided" within that of irad's derivative.
 
     Functions may return a float, or arrays, complex numbers and tuples, which are contracted with random cotangents;
     they may write to their arrays, whose final content then takes part in the same way. Of complex arguments the real
@@ -296,12 +300,15 @@ class _Run:
         reference = reference_for(
             answer.objective, trial.active, self._subject.bounds, self._settings.seed, complex_step
         )
+        nearby = GradientNearby(
+            lambda values: self._subject.modes[mode](replace(trial, values=values)).run.cotangents, reference.nearby
+        )
         generator = np.random.default_rng((self._settings.seed, number, trial.draw))
         for position, got in enumerate(answer.run.cotangents):
             if got is None:
                 continue
             name = self._subject.names[position]
-            comparison = Comparison(reference, position, name, got, self._settings.tolerances)
+            comparison = Comparison(reference, position, name, got, self._settings.tolerances, nearby)
             few = got.size <= self._settings.max_partials
             tick = self._ticker(name)
             found = (

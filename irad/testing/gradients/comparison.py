@@ -8,15 +8,16 @@ direction shows an error, halving the argument finds the float that has most of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
 from typing import Any, Final
 
 import numpy as np
 
 from irad.data.floats import Vector, name_of_float, read_floats
-from irad.testing.gradients.reference import Reference, sizes_of
+from irad.testing.gradients.reference import DECIDED_OF_TERMS, Reference, sizes_of
 from irad.testing.gradients.report import ArgumentReport, Verdict
+from irad.testing.gradients.rounding import EPSILON, GradientNearby
 from irad.testing.gradients.slope import Shape, Slope
 
 _SAFETY: Final = 10.0  # times its estimated error that a reference may be off
@@ -27,6 +28,7 @@ _RTOL_SINGLE: Final = 2e-4
 _DECIDED: Final = 1e-2  # parts of the largest derivative: a reference that is worse decides nothing
 _NOTHING: Final = 4e-15  # parts of the function's value: a derivative that is rounding
 _NOTHING_SINGLE: Final = 1e-6
+_FLAT: Final = 1e3  # times the noise of the function's values that wide difference quotients of a constant are
 _ESCAPES: Final = 0.08  # probability that a Gaussian number is below 0.1
 
 
@@ -48,6 +50,8 @@ class Probe:
         got: irad's.
         slope: the truth.
         allowed: how far they may be apart.
+        direction: for each float of the argument.
+        rounding: the noise of irad's derivative close by; 0 if that was not measured.
         is_direction: of all floats together, not of one.
     """
 
@@ -56,6 +60,8 @@ class Probe:
     got: float
     slope: Slope
     allowed: float
+    direction: Vector
+    rounding: float = 0.0
     is_direction: bool = False
 
     @property
@@ -89,6 +95,16 @@ class Probe:
         near = min(ends) - self.allowed <= self.got <= max(ends) + self.allowed
         return slope.is_clear_kink and (near or isnan(self.got))
 
+    @property
+    def may_be_rounding(self) -> bool:
+        """Whether irad's derivative differs from the truth by no more than from what it is itself close by."""
+        return abs(self.got - self.expected) <= self.allowed + _ROUNDING * self.rounding
+
+    @property
+    def is_exact_by_terms(self) -> bool:
+        """Whether what is allowed is little compared with the terms that add up to the derivative."""
+        return self.allowed <= DECIDED_OF_TERMS * self.slope.terms
+
 
 class Comparison:
     """The comparison of one argument's gradient at one point.
@@ -99,13 +115,24 @@ class Comparison:
         name: of the parameter.
         got: the gradient, float by float.
         tolerances: what counts as equal.
+        nearby: the gradient at points close by.
     """
 
-    def __init__(self, reference: Reference, position: int, name: str, got: Vector, tolerances: Tolerances) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        position: int,
+        name: str,
+        got: Vector,
+        tolerances: Tolerances,
+        nearby: GradientNearby,
+    ) -> None:
         self._reference, self._position, self._name, self._got = reference, position, name, got
+        self._nearby = nearby
         self._value = reference.objective.values[position]
         self._sizes = sizes_of(read_floats(self._value))
         self._tolerances, self._single = tolerances, reference.single
+        self._epsilon = float(np.finfo(np.float32 if self._single else np.float64).eps)
 
     def partials(self, tick: Callable[[], None]) -> ArgumentReport:
         """Every partial derivative."""
@@ -122,8 +149,10 @@ class Comparison:
             direction = self._sizes * generator.standard_normal(self._got.size)
             direction = self._reference.inwards(self._position, direction)
             probe = self._along(direction, f"random direction {number + 1}")
-            probes.append(probe)
             tick()
+            if not probe.ratio <= 1.0:
+                probe = self._carefully(probe)
+            probes.append(probe)
             if not probe.ratio <= 1.0:
                 probes.append(self._by_leaf(self._culprit(direction, probe), tick))
                 break
@@ -133,13 +162,27 @@ class Comparison:
         size = float(self._sizes[leaf])
         tick()
         label = name_of_float(self._value, leaf, self._name)
-        slope = self._reference.by_leaf(self._position, leaf)
-        return Probe(label, size, float(self._got[leaf]) * size, slope, self._allowed(slope, size))
+        direction = np.zeros(self._got.size)
+        direction[leaf] = size
+        slope = self._reference.along(self._position, direction)
+        return Probe(label, size, float(self._got[leaf]) * size, slope, self._allowed(slope, size), direction)
 
     def _along(self, direction: Vector, label: str) -> Probe:
         slope = self._reference.along(self._position, direction)
         allowed = self._allowed(slope, float(np.linalg.norm(direction)))
-        return Probe(label, 1.0, float(self._got @ direction), slope, allowed, is_direction=True)
+        return Probe(label, 1.0, float(self._got @ direction), slope, allowed, direction, is_direction=True)
+
+    def _carefully(self, probe: Probe) -> Probe:
+        """The same comparison with the rounding of terms that cancel, in the truth and in irad's derivative."""
+        slope = self._reference.along(self._position, probe.direction, careful=True)
+        rounding = self._nearby.noise(self._position, probe.direction)
+        if slope.from_values or self._single:  # differences do not tell how large the terms are
+            slope = replace(slope, terms=max(slope.terms, rounding / self._epsilon))
+        found = replace(probe, slope=slope, rounding=rounding)
+        found = replace(found, allowed=self._allowed(slope, float(np.linalg.norm(probe.direction))))
+        if slope.shape is Shape.ROUGH and (found.is_exact_by_terms or self._is_flat(slope)):
+            return replace(found, slope=replace(slope, shape=Shape.SMOOTH))
+        return found
 
     def _allowed(self, slope: Slope, length: float) -> float:
         rtol = self._tolerances.rtol
@@ -147,6 +190,10 @@ class Comparison:
             rtol = _RTOL_SINGLE if self._single else _RTOL if slope.from_values else _RTOL_EXACT
         magnitude = max(abs(slope.left), abs(slope.right)) if slope.shape is Shape.KINK else abs(slope.value)
         tolerance = rtol * magnitude + self._tolerances.atol * length
+        if self._single:
+            tolerance += _ROUNDING * self._epsilon * slope.terms
+        elif not slope.from_values:
+            tolerance += _RTOL_EXACT * slope.terms  # each term is as exact as a sum without cancellation
         return tolerance + _SAFETY * slope.error + _ROUNDING * self._reference.rounding
 
     def _culprit(self, direction: Vector, whole: Probe) -> int:
@@ -169,10 +216,16 @@ class Comparison:
             return self._empty()
         largest = max((max(abs(p.got), abs(p.slope.value)) for p in probes if isfinite(p.got)), default=0.0)
         judged = [(*self._judge(probe, largest), probe) for probe in probes]
+        for number, (verdict, _, probe) in enumerate(judged):
+            if verdict is not Verdict.RIGHT:
+                careful = self._carefully(probe)
+                judged[number] = *self._judge(careful, largest), careful
+        probes = [probe for _, _, probe in judged]
         verdict, reason, worst = max(
             judged, key=lambda each: (each[0].weight, not each[2].is_direction, _rank(each[2]))
         )
         known = [p.allowed for p in probes if isfinite(p.allowed)]
+        scale = max(largest, *(p.slope.terms for p in probes))
         return ArgumentReport(
             position=self._position,
             name=self._name,
@@ -182,7 +235,7 @@ class Comparison:
             method=self._reference.method,
             verdict=verdict,
             ratio=worst.ratio,
-            accuracy=max(known, default=inf) / largest if largest else 0.0,
+            accuracy=max(known, default=inf) / scale if scale else 0.0,
             worst=worst.label,
             got=worst.got / worst.size,
             expected=worst.expected / worst.size,
@@ -212,8 +265,8 @@ class Comparison:
         if not isfinite(probe.got):
             return Verdict.WRONG, f"it is {probe.got}, where the function has a derivative"
         if probe.ratio > 1.0:
-            return Verdict.WRONG, ""
-        coarse = probe.allowed > _DECIDED * max(largest, probe.slope.steepest)
+            return (Verdict.UNDECIDED, _rounding_words(probe)) if probe.may_be_rounding else (Verdict.WRONG, "")
+        coarse = not probe.is_exact_by_terms and probe.allowed > _DECIDED * max(largest, probe.slope.steepest)
         if coarse and not self._is_nothing(probe):
             return Verdict.UNDECIDED, (
                 f"finite differences by {probe.label} tell too little: of the derivative times the size of the number, "
@@ -224,7 +277,12 @@ class Comparison:
     def _is_nothing(self, probe: Probe) -> bool:
         """Whether a derivative is zero, as far as the size of the function's value allows to tell."""
         part = _NOTHING_SINGLE if self._single else _NOTHING
-        return abs(probe.slope.value) <= probe.allowed and abs(probe.got) <= part * self._reference.magnitude
+        size = max(self._reference.magnitude, self._reference.noise / EPSILON)
+        return abs(probe.slope.value) <= probe.allowed and abs(probe.got) <= part * size
+
+    def _is_flat(self, slope: Slope) -> bool:
+        """Whether no more than rounding is seen of the function along a line, as of a sum whose terms cancel."""
+        return isfinite(slope.error) and slope.steepest <= _FLAT * self._reference.noise
 
     def _confidence(self, probes: list[Probe]) -> str:
         scale = float(np.linalg.norm(self._got * self._sizes))
@@ -243,6 +301,17 @@ class Comparison:
 
 def _rank(probe: Probe) -> float:
     return probe.ratio if isfinite(probe.ratio) else inf
+
+
+def _rounding_words(probe: Probe) -> str:
+    got, expected, allowed, rounding = (
+        x / probe.size for x in (probe.got, probe.expected, probe.allowed, probe.rounding)
+    )
+    return (
+        f"rounding decides there: irad returns {got:.12g}, expected is {expected:.12g} ± {allowed:.1e}, and irad's "
+        f"derivative varies by {rounding:.1e} between points that agree to nine digits: terms cancel, or a formula is "
+        "not stable"
+    )
 
 
 def kind_of(value: Any) -> str:

@@ -22,6 +22,7 @@ from irad.api.functions import remembered
 from irad.data.floats import Vector, has_floats, read_floats
 from irad.data.structure import flattened, mapped
 from irad.testing.gradients.objective import Objective
+from irad.testing.gradients.rounding import Nearby, noise_nearby
 
 _STEPS: Final = (1e-30, 0.7e-30)
 _ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
@@ -60,10 +61,22 @@ class ComplexSteps:
         error = abs(first - second) + _ROUNDING * abs(first)
         return (first, error) if np.isfinite(error) else None
 
-    def _along(self, directions: Mapping[int, Vector], step: float) -> float:
+    def noise(self, directions: Mapping[int, Vector], nearby: Nearby) -> float:
+        """The rounding in derivatives along a line: each at another point close by, and with another step.
+
+        The step is not a power of two times the others, so that constants that cancel are rounded anew, too.
+        """
+        generator = np.random.default_rng(0)
+
+        def slope_at(values: tuple[Any, ...]) -> float:
+            return self._along(directions, _STEPS[0] * generator.uniform(0.5, 1.0), values)
+
+        return noise_nearby(slope_at, nearby)
+
+    def _along(self, directions: Mapping[int, Vector], step: float, values: tuple[Any, ...] | None = None) -> float:
         arguments = [
             _complex(value, step * directions[i] if i in directions else np.zeros(read_floats(value).size))
-            for i, value in enumerate(self._objective.values)
+            for i, value in enumerate(values or self._objective.values)
         ]
         value = self._program(*arguments)
         total = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 from typing import Final
 
 import numpy as np
@@ -14,10 +14,12 @@ from irad.data.floats import Vector, read_floats
 from irad.data.precision import holds_single
 from irad.testing.gradients.complex_slope import ComplexSteps
 from irad.testing.gradients.objective import Objective
+from irad.testing.gradients.rounding import EPSILON, Nearby
 from irad.testing.gradients.slope import FIRST_STEPS, Shape, Slope, noise_of, slope
 
 _AGREE: Final = 10.0  # times its error that finite differences may be off
 _TELLING: Final = 2e-2  # parts of the slope: finite differences as good as this tell whether a complex step is right
+DECIDED_OF_TERMS: Final = 1e-7  # parts of the terms of a derivative that cancels: as good as this is known
 _NARROW: Final = (0.1, 3e-3)  # first steps as parts of a number that is small compared with the others
 _ROOM_LEFT: Final = 1e-9  # parts of a number's size; a number closer to a bound than this lies on it
 
@@ -36,6 +38,7 @@ class Reference:
         single: whether the derivatives that are compared were computed in single precision.
         rounding: what is wrong with the values in single precision, if a derivative in it is compared; else 0.
         magnitude: of the objective.
+        nearby: points where the rounding in derivatives is looked at.
     """
 
     objective: Objective
@@ -45,29 +48,51 @@ class Reference:
     single: bool
     rounding: float
     magnitude: float
+    nearby: Nearby
 
     @property
     def method(self) -> str:
         """Where the numbers come from."""
         return "complex step" if self.complex_steps is not None else "finite differences"
 
-    def along(self, position: int, direction: Vector, first_steps: tuple[float, ...] = FIRST_STEPS) -> Slope:
-        """The derivative in one direction of one argument."""
+    def along(self, position: int, direction: Vector, *, careful: bool = False) -> Slope:
+        """The derivative in one direction of one argument.
+
+        Args:
+            position: of the argument.
+            direction: for each of its floats.
+            careful: the rounding of terms that cancel is measured, which takes many more calls.
+        """
+        line = self.objective.along({position: direction})
+        steps = (*FIRST_STEPS, *self._narrow_steps(position, direction))
         room = self.room(position, direction)
-        found = slope(self.objective.along({position: direction}), noise=self.noise, room=room, first_steps=first_steps)
+        found = slope(line, noise=self.noise, room=room, first_steps=steps, careful=careful)
         if self.complex_steps is None or found.shape is Shape.KINK or found.shape is Shape.UNDEFINED:
             return found
-        return self._sharpened(found, position, direction)
+        exact = self.complex_steps.slope({position: direction})
+        if exact is None or not self._agree(exact[0], found):
+            if not careful:  # rounding may be all that they differ by
+                return self.along(position, direction, careful=True)
+            self.complex_steps = None
+            return found
+        terms = self.complex_steps.noise({position: direction}, self.nearby) / EPSILON if careful else 0.0
+        if exact[1] >= found.error:
+            return replace(found, terms=terms)
+        return replace(found, value=exact[0], error=exact[1], shape=Shape.SMOOTH, terms=terms, from_values=False)
 
-    def by_leaf(self, position: int, leaf: int) -> Slope:
-        """The partial derivative with respect to one float, times its size."""
-        leaves = read_floats(self.objective.values[position])
-        sizes = sizes_of(leaves)
-        direction = np.zeros(leaves.size)
-        direction[leaf] = sizes[leaf]
-        own = abs(float(leaves[leaf])) / float(sizes[leaf])
-        narrow = tuple(part * own for part in _NARROW if 0.0 < own < part)
-        return self.along(position, direction, (*FIRST_STEPS, *narrow))
+    def _narrow_steps(self, position: int, direction: Vector) -> tuple[float, ...]:
+        """Further first steps along a single number that is small compared with the others."""
+        moving = np.flatnonzero(direction)
+        if moving.size != 1:
+            return ()
+        leaf = read_floats(self.objective.values[position])[moving[0]]
+        own = abs(float(leaf) / float(direction[moving[0]]))
+        return tuple(part * own for part in _NARROW if 0.0 < own < part)
+
+    def _agree(self, exact: float, found: Slope) -> bool:
+        """Whether differences allow a complex step to be the derivative."""
+        slack = _AGREE * found.error + 1e-9 * abs(found.value) + _AGREE * self.noise
+        return abs(exact - found.value) <= slack
 
     def room(self, position: int, direction: Vector) -> tuple[float, float]:
         """How far the line stays within the bounds."""
@@ -90,18 +115,6 @@ class Reference:
         turned = np.where(leaves - low <= _ROOM_LEFT * sizes, sizes, direction)
         return np.where(high - leaves <= _ROOM_LEFT * sizes, -sizes, turned)
 
-    def _sharpened(self, found: Slope, position: int, direction: Vector) -> Slope:
-        """The complex step instead of the differences, unless these show that it is not the derivative."""
-        assert self.complex_steps is not None
-        exact = self.complex_steps.slope({position: direction})
-        slack = _AGREE * found.error + 1e-9 * abs(found.value) + _AGREE * self.noise
-        if exact is None or not abs(exact[0] - found.value) <= slack:
-            self.complex_steps = None
-            return found
-        if exact[1] >= found.error:
-            return found
-        return replace(found, value=exact[0], error=exact[1], shape=Shape.SMOOTH, from_values=False)
-
 
 def reference_for(
     objective: Objective, active: tuple[bool, ...], bounds: Mapping[int, Bounds], seed: int, complex_step: bool
@@ -117,14 +130,15 @@ def reference_for(
     single = any(map(holds_single, objective.values))
     if single and not _takes_double(objective):
         objective = native
-    plain = Reference(objective, bounds, None, 0.0, False, 0.0, 0.0)
+    plain = Reference(objective, bounds, None, 0.0, False, 0.0, 0.0, Nearby(objective.values, {}, (0.0, 0.0)))
     directions = {i: plain.inwards(i, d) for i, d in directions.items()}
     rooms = [plain.room(i, d) for i, d in directions.items()]
     room = max((low for low, _ in rooms), default=-inf), min((high for _, high in rooms), default=inf)
     noise = noise_of(objective.along(directions), room)
     rounding = noise_of(native.along(directions), room) if single and not objective.native else 0.0
-    steps = _trusted_steps(objective, directions, room, noise) if complex_step and not objective.native else None
-    return Reference(objective, bounds, steps, noise, single, rounding, abs(objective.along({})(0.0)))
+    nearby = Nearby(objective.values, directions, room)
+    steps = _trusted_steps(objective, nearby, noise) if complex_step and not objective.native else None
+    return Reference(objective, bounds, steps, noise, single, rounding, abs(objective.along({})(0.0)), nearby)
 
 
 def _takes_double(objective: Objective) -> bool:
@@ -136,18 +150,24 @@ def _takes_double(objective: Objective) -> bool:
     return True
 
 
-def _trusted_steps(
-    objective: Objective, directions: Mapping[int, Vector], room: tuple[float, float], noise: float
-) -> ComplexSteps | None:
-    """Complex steps, if they agree with finite differences on a line where these tell."""
+def _trusted_steps(objective: Objective, nearby: Nearby, noise: float) -> ComplexSteps | None:
+    """Complex steps, if they agree with finite differences on a line where these tell.
+
+    Where the derivative cancels on that line, they tell if they are exact compared with its terms.
+    """
     if not ComplexSteps.apply_to(objective):
         return None
-    found = slope(objective.along(directions), noise=noise, room=room)
-    if found.shape is not Shape.SMOOTH or found.error > _TELLING * abs(found.value):
+    found = slope(objective.along(nearby.directions), noise=noise, room=nearby.room, careful=False)
+    if found.shape in (Shape.KINK, Shape.UNDEFINED) or not isfinite(found.error):
         return None
     steps = ComplexSteps(objective)
-    exact = steps.slope(directions)
-    return steps if exact is not None and abs(exact[0] - found.value) <= _AGREE * found.error + noise else None
+    exact = steps.slope(nearby.directions)
+    if exact is None or abs(exact[0] - found.value) > _AGREE * found.error + noise:
+        return None
+    if found.shape is Shape.SMOOTH and found.error <= _TELLING * abs(found.value):
+        return steps
+    terms = steps.noise(nearby.directions, nearby) / EPSILON
+    return steps if found.error <= DECIDED_OF_TERMS * terms else None
 
 
 def sizes_of(leaves: Vector) -> Vector:

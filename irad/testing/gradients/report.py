@@ -58,7 +58,8 @@ class ArgumentReport:
         method: where the expected numbers come from.
         verdict: over everything that was compared.
         ratio: the largest difference as a multiple of what is allowed: at most 1 if right.
-        accuracy: what is allowed, relative to the largest derivative: the check does not see smaller errors.
+        accuracy: what is allowed, relative to the largest derivative, or to the sizes of its terms where they cancel:
+            the check does not see smaller errors.
         worst: the float, or the random direction, with the largest difference.
         got: irad's derivative there.
         expected: that of the plain function.

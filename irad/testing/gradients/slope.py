@@ -9,6 +9,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from math import comb, floor, inf, isfinite, log2, nan, sqrt
 from typing import Final
 
@@ -28,7 +29,8 @@ _NEGLIGIBLE: Final = 1e-6  # parts of the largest value: an error that is neglig
 _EXTREME: Final = 1e150  # values beyond it, or below its inverse, are scaled
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 _NOISE_POINTS: Final = 9
-_NOISE_STEPS: Final = (1e-10, 1e-5)  # of values in double precision; of values rounded to single
+NOISE_STEP: Final = 1e-10  # between points whose values are compared, in parts of the numbers
+_NOISE_STEPS: Final = (NOISE_STEP, 1e-5)  # of values in double precision; of values rounded to single
 _NOISE_ORDERS: Final = range(4, 8)
 
 
@@ -61,6 +63,7 @@ class Slope:
         shape: ``ROUGH`` where neither the slope nor those of both sides converge, ``UNDEFINED`` where the value is
             not finite.
         steepest: the largest difference quotient of the first steps, in the sweep where that is least.
+        terms: how large the terms are that add up to the derivative, as its rounding shows; 0 if that was not measured.
         from_values: whether this comes from real function values, and not from a complex step.
     """
 
@@ -70,6 +73,7 @@ class Slope:
     right: float = nan
     shape: Shape = Shape.SMOOTH
     steepest: float = 0.0
+    terms: float = 0.0
     from_values: bool = True
 
     @property
@@ -85,9 +89,8 @@ class Slope:
 
     def times(self, factor: float) -> Slope:
         """That of a function ``factor`` times as large."""
-        numbers = (self.value, self.error, self.left, self.right, self.steepest)
-        value, error, left, right, steepest = (number * factor for number in numbers)
-        return replace(self, value=value, error=error, left=left, right=right, steepest=steepest)
+        names = ("value", "error", "left", "right", "steepest", "terms")
+        return replace(self, **{name: getattr(self, name) * factor for name in names})
 
 
 def slope(
@@ -96,6 +99,7 @@ def slope(
     noise: float = 0.0,
     room: tuple[float, float] = (-inf, inf),
     first_steps: Sequence[float] = FIRST_STEPS,
+    careful: bool = False,
 ) -> Slope:
     """The derivative of ``f`` at 0.
 
@@ -104,11 +108,16 @@ def slope(
         noise: what is wrong with each value; at least rounding is assumed.
         room: the range that ``f`` may be called in; 0 lies in it. At its ends differences are one-sided.
         first_steps: the widest step of each sweep, from wide to narrow.
+        careful: the noise is measured where each sweep starts, too. The square of a difference that cancels at 0 has
+            no noise there, and far more at a distance.
     """
     values = _Values(f, room)
     centre = values(0.0)
     if isfinite(centre) and centre != 0.0 and not 1.0 / _EXTREME < abs(centre) < _EXTREME:
-        return _of_extreme(f, 2.0 ** floor(log2(abs(centre))), noise, room, first_steps)
+        unit = 2.0 ** floor(log2(abs(centre)))  # smaller or larger values are representable, and their squares
+        return slope(
+            lambda t: f(t) / unit, noise=noise / unit, room=room, first_steps=first_steps, careful=careful
+        ).times(unit)
     if not isfinite(centre):
         return Slope(nan, inf, shape=Shape.UNDEFINED)
     if room == (0.0, 0.0):
@@ -118,7 +127,7 @@ def slope(
     gentlest = inf
     for step in sorted(first_steps, reverse=True):
         width = _fitting(step, room)
-        off = max(noise, _EPSILON / 2 * values.largest_at(width))
+        off = max(noise, _EPSILON / 2 * values.largest_at(width), values.noise_at(width) if careful else 0.0)
         central = _extrapolate(partial(_central, values), width, off, power=2)
         left = _extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * off, power=1)
         right = _extrapolate(partial(_one_sided, values, centre), width, 2 * off, power=1)
@@ -129,13 +138,6 @@ def slope(
             break
     central, left, right = (_settled(found) for found in zip(*sweeps, strict=True))
     return replace(_classified(central, left, right, values.largest), steepest=gentlest)
-
-
-def _of_extreme(
-    f: Callable[[float], float], unit: float, noise: float, room: tuple[float, float], first_steps: Sequence[float]
-) -> Slope:
-    """The slope of a function whose values are near the ends of the range, computed with smaller or larger ones."""
-    return slope(lambda t: f(t) / unit, noise=noise / unit, room=room, first_steps=first_steps).times(unit)
 
 
 def _extrapolate(quotient: Callable[[float], float], step: float, noise: float, *, power: int) -> Estimate:
@@ -210,6 +212,12 @@ class _Values:
         quotients = (abs(self(t) - self(0.0)) / width for t in (width, -width))
         return max(filter(isfinite, quotients), default=0.0)
 
+    def noise_at(self, width: float) -> float:
+        """The noise of the values at a distance, measured towards 0: there is room."""
+        return max(
+            noise_of(lambda t: self(width + t), (-width, 0.0)), noise_of(lambda t: self(t - width), (0.0, width))
+        )
+
     def __call__(self, t: float) -> float:
         if not self._room[0] <= t <= self._room[1]:
             return nan
@@ -265,7 +273,8 @@ def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf
         values = [f(sign * j * min(step, max(-room[0], room[1]) / _NOISE_POINTS)) for j in range(_NOISE_POINTS)]
         if not all(map(isfinite, values)):
             return 0.0
-        if len(set(values)) > 2:
+        rises = [b >= a for a, b in pairwise(values) if a != b]
+        if len(set(values)) > 2 or len(set(rises)) > 1:  # two values that alternate are noise, a single step is not
             return max(_noise_in(values), _EPSILON * abs(centre) / 2)
     return _EPSILON * abs(centre) / 2
 
