@@ -36,6 +36,7 @@ _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 # cache (`irad.frontend.disk`) looks at the code itself.
 MARKER: Final = "numba.dynamic.globals.irad"
 _NEVER_CACHED = f"@{MARKER} = weak_odr global i8 0"
+code_libraries.refuse_extension_modules(MARKER)
 
 _INNER, _ADAPTED = ".inner", ".adapted"
 _OWN: Final = (("frame", abi.BOOKKEEPING), ("arena", abi.BOOKKEEPING))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numba import float64, njit, typeof
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+import irad
 from irad.errors import BackendError
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.library import build_library
@@ -154,3 +157,37 @@ def test_specialises_lazily() -> None:
     assert copy(1.5) == 2.25
     assert len(asked) == 2
     assert np.array_equal(copy(np.arange(3)), np.arange(3) ** 2)
+
+
+def energy(x):
+    return (np.sin(x) * x).sum()
+
+
+@pytest.mark.parametrize("is_called_by_a_callee", [False, True])
+def test_extension_modules_with_derivatives_are_refused_as_they_are_compiled(
+    tmp_path: Path, is_called_by_a_callee: bool
+):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numba.pycc is deprecated, and makes use of what Python deprecates
+        pycc = pytest.importorskip("numba.pycc")
+        slope = irad.grad(njit(energy))
+        callee = njit(lambda x: slope(x))
+        module = pycc.CC("shipped")
+        module.output_dir = str(tmp_path)
+        module.export("step", "f8[::1](f8[::1])")(
+            (lambda x: callee(x)) if is_called_by_a_callee else lambda x: slope(x)
+        )
+        with pytest.raises(irad.IradError, match="extension module shipped cannot be made") as caught:
+            module.compile()
+    assert caught.value.location.file == __file__
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_extension_modules_are_made(tmp_path: Path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pycc = pytest.importorskip("numba.pycc")
+        irad.grad(njit(energy))(np.ones(2))
+        module = pycc.CC("plain")
+        module.export("energy", "f8(f8[::1])")(energy)
+        module._compile_object_files(str(tmp_path))

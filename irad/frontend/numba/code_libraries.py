@@ -16,6 +16,7 @@ from numba.core.runtime import rtsys
 
 from irad.backend import equality
 from irad.backend.toolchain import vectors_of_derivatives
+from irad.errors import HERE, BackendError
 from irad.frontend.numba import fixups
 from irad.frontend.numba.raw_target import RawContext, RawLibrary
 from irad.frontend.numba.target import engine, target_context, without_gathers
@@ -99,6 +100,26 @@ def will_link_derivatives(library: CodeLibrary) -> None:
     """Makes a code library, before it is finished, a `DerivativeLibrary`; not where its code is read, not run."""
     if type(library) is codegen.JITCodeLibrary:
         library.__class__ = DerivativeLibrary
+
+
+def refuse_extension_modules(marker: str) -> None:
+    """Has `numba.pycc` refuse code that defines a global variable, whoever of its callees has linked that.
+
+    The hook that Numba leaves empty runs once all is linked. What should replace it: a way to mark code as bound to the
+    process, which Numba asks for here as it does before it caches code.
+    """
+
+    def refuse(library: Any) -> None:
+        if any(variable.name == marker for variable in library._final_module.global_variables):
+            raise BackendError(
+                f"the extension module {library.name} cannot be made: a function in it calls a derivative",
+                "(a) export functions that call none, and take derivatives with irad where they are used or "
+                "(b) compile the function when the program runs, by @irad.jit(cache=True), which keeps it on the disk",
+                "the code of a derivative refers to objects and functions of the process that compiled it",
+                HERE,
+            )
+
+    codegen.AOTCodeLibrary._finalize_specific = refuse
 
 
 def _stays_call(function: llvm.ValueRef) -> bool:
