@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irad.data.recursive.kinds import Vector as VectorKind, kind_of
-from irad.data.recursive.vectors import ARRAY
+from irad.data.recursive.vectors import ARRAY, laid_out_like
 from irad.data.structure import container_of, is_structure, mapped, members, rebuilt
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -81,15 +81,6 @@ def _fill(target: NDArray[Any], source: NDArray[Any], chunks: Iterator[Vector]) 
             _fill(target[name], source[name], chunks)
     else:
         target[...] = ARRAY.refilled(target, next(chunks)) if source.dtype.kind in "fc" else source
-
-
-def laid_out_like(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Zeros in the shape of an array and in a layout that Numba gives the same type."""
-    if array.flags.c_contiguous:
-        return np.zeros(array.shape, dtype)
-    if array.flags.f_contiguous:
-        return np.zeros(array.shape, dtype, order="F")
-    return np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype)[..., ::2]
 
 
 def _promoted(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.data.floats import has_floats, laid_out_like, read_floats, vectors, with_floats
+from irad.data.floats import has_floats, read_floats, vectors, with_floats
+from irad.data.recursive.vectors import laid_out_like
 from irad.data.structure import mapped
 
 

@@ -144,7 +144,11 @@ def test_what_may_be_shared_is_what_may_be_in_python(wrap: Any) -> None:
             case, same = list(sharings())[number], list(sharings())[number]
             found = outcome(compiled, tuple(map(wrap, case)))
             refused += found == "refused"
-            if number != 9:  # outputs that share less than the first input: Python replaces them, compiled code cannot
+            if number == 1 and python is data.accumulate:  # Python adds up what the second structure holds
+                assert found == "refused"
+            elif (
+                number != 9
+            ):  # outputs that share less than the first input: Python replaces them, compiled code cannot
                 assert found == outcome(python, same), (number, python)
     assert refused == 7
 

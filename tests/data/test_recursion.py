@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from numba import float64, int64, njit, optional, typed
+from numba import float64, int64, njit, optional, typed, typeof
 from numba.experimental import jitclass
 
 import irad
@@ -733,3 +733,57 @@ def test_typed_containers() -> None:
     assert arrays["w"].tolist() == [2.0, 2.0]
     assert list(numbers) == [0.0, 0.0]
     assert data.make_zero([typed.List.empty_list(int64), 1.0])[1] == 0.0
+
+
+def test_what_a_function_returns_is_checked_before_anything_is_written() -> None:
+    for returned in (lambda v: None, lambda v: v * 1j, lambda v: "text", lambda v: np.ones(5), lambda v: v[None]):
+        numbers, record = [np.ones(2), 1.0], np.ones(2, [("x", float), ("y", complex)])
+        for x in ({"first": np.ones(1), "rest": numbers}, [np.ones(1), record]):
+            before = copy.deepcopy(x)
+
+            def last(v: Any, returned: Any = returned) -> Any:
+                return v if np.shape(v) == (1,) else returned(v)
+
+            with pytest.raises((irad.SignatureError, TypeError)):
+                data.recursive_map_(last, x, x)
+            assert repr(x) == repr(before)
+    for bad in (None, "text"):
+        with pytest.raises(irad.SignatureError, match=r"returns .* for the vector at"):
+            data.recursive_map(lambda v, bad=bad: bad, [np.ones(2)])
+    x = [1.0, np.float32(2.0), np.ones(2, np.float32)]
+    data.recursive_map_(lambda v: (2 * v).astype(int) if isinstance(v, np.ndarray) else int(2 * v), x, x)
+    assert [type(each) for each in x[:2]] == [float, np.float32]
+    assert (x[0], x[1], x[2].tolist(), x[2].dtype) == (2.0, 4.0, [2.0, 2.0], np.float32)
+    assert data.recursive_map(lambda v: v * 1j, [np.ones(1), 1.0]) == [1j, 1j]
+    with pytest.raises(irad.SignatureError, match="complex128"):
+        data.accumulate([np.ones(1), 1.0], [np.ones(1), 1j])
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        np.arange(12.0).reshape(3, 4)[:, ::2],
+        np.arange(12.0).reshape(3, 4)[:, 1],
+        np.arange(4.0)[::-1],
+        np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2),
+        np.broadcast_to(np.arange(3.0), (2, 3)),
+        np.ones(6, [("a", float), ("b", float)])[::2],
+    ],
+)
+def test_shadows_of_views_have_their_type(view: Any) -> None:
+    for made in (data.make_zero(view), data.copy(view), data.from_vec(data.to_vec(view), view)):
+        assert (made.shape, made.dtype) == (view.shape, view.dtype)
+        assert typeof(made).layout == typeof(view).layout == "A"
+        assert made.flags.writeable
+        assert not np.may_share_memory(made, view)
+
+
+def test_a_shadow_of_a_view_is_accepted() -> None:
+    @njit
+    def squares(x):
+        return (x * x).sum()
+
+    view = np.arange(6.0).reshape(2, 3)[:, ::2]
+    shadow = data.make_zero(view)
+    irad.autodiff(irad.Reverse, squares, irad.Duplicated(view, shadow))
+    np.testing.assert_array_equal(shadow, 2.0 * view)

@@ -81,10 +81,70 @@ def test_views_of_the_same_elements_are_one_thing() -> None:
     data.accumulate(total, data.copy(total))
     assert memory.tolist() == [2.0] * 6
     with pytest.raises(irad.SignatureError, match=r"one object at \['a'\] and \['b'\]; another input holds two"):
-        data.accumulate({"a": memory[:2], "b": memory[:2]}, {"a": np.ones(2), "b": np.ones(2)})
+        data.recursive_map(np.add, {"a": memory[:2], "b": memory[:2]}, {"a": np.ones(2), "b": np.ones(2)})
     records = np.ones(3, [("x", float)])
     data.accumulate([records[1:], records[1:]], data.copy([records[1:], records[1:]]))
     assert records["x"].tolist() == [1.0, 2.0, 2.0]
+
+
+def test_gradients_with_an_array_for_each_path_are_summed() -> None:
+    w, record, inner = np.array([1.0, 2.0]), np.ones(2, [("x", float), ("n", int)]), [1.0, np.ones(1)]
+    x = {"a": w, "b": (w, 3), "c": [inner, inner], "d": record, "e": record, "f": w}
+    own = np.full(2, 5.0)
+    y = {
+        "a": own,
+        "b": (np.array([10.0, 20.0]), 3),
+        "c": [[2.0, np.full(1, 7.0)], [2.0, np.full(1, 9.0)]],
+        "d": np.full(2, 4, record.dtype),
+        "e": np.full(2, 6, record.dtype),
+        "f": own,  # what both hold once counts once
+    }
+    data.accumulate(x, y)
+    assert w.tolist() == [16.0, 27.0]
+    assert inner[0] == 5.0
+    assert inner[1].tolist() == [17.0]
+    assert record["x"].tolist() == [11.0, 11.0]
+    assert record["n"].tolist() == [1, 1]
+    loop: list[Any] = [np.ones(1)]
+    loop.append(loop)
+    unrolled: list[Any] = [np.full(1, 2.0), [np.full(1, 3.0)]]
+    unrolled[1].append(unrolled)
+    data.accumulate(loop, unrolled)
+    assert loop[0].tolist() == [6.0]
+    p = {"a": w.copy()}
+    p["b"] = p["a"]
+    gradient = irad.grad(lambda p: np.sum(p["a"] * p["b"] ** 2))(p)
+    total = data.make_zero(p)
+    data.accumulate(total, gradient)
+    np.testing.assert_allclose(total["a"], 3.0 * w**2, rtol=1e-14)
+    with pytest.raises(irad.SignatureError, match="overwritten before it is read"):
+        data.accumulate({"a": w, "b": w}, {"a": own, "b": w})
+    with pytest.raises(irad.SignatureError, match="shapes"):
+        data.accumulate({"a": w, "b": w}, {"a": own, "b": np.ones(3)})
+
+
+def test_a_tuple_is_what_it_holds() -> None:
+    pair = (1.0, 2.0)
+    assert data.recursive_map(np.add, [pair] * 2, [(1.0, 1.0), (2.0, 2.0)]) == [(2.0, 3.0), (3.0, 4.0)]
+    w = np.ones(1)
+    with pytest.raises(irad.SignatureError, match="another input holds two"):
+        data.recursive_map(np.add, [(w,)] * 2, [(np.ones(1),), (np.ones(1),)])
+
+
+def test_long_chains() -> None:
+    """Deeper than Python's own stack."""
+    chain: Any = np.ones(2)
+    for i in range(5 * sys.getrecursionlimit()):
+        chain = [chain, 1.0] if i % 2 else (chain,)
+    lists = sys.getrecursionlimit() * 5 // 2
+    zero, twice = data.make_zero(chain), data.recursive_map(lambda v: 2 * v, chain)
+    assert data.to_vec(zero).tolist() == [0.0] * (lists + 2)
+    data.accumulate(twice, chain)
+    assert data.dot(twice, chain) == 3.0 * (lists + 2)
+    data.make_zero_(twice)
+    assert data.norm(twice) == 0.0
+    with pytest.raises(irad.SignatureError, match=r"the vector at .*, an array"):
+        data.recursive_map_(lambda v: None, twice, chain)
 
 
 def test_instances_that_lead_back_to_themselves() -> None:

@@ -50,7 +50,7 @@ def recursive_map(
         >>> data.recursive_map(np.add, {"w": np.ones(2), "b": (1.0, "text")}, {"w": np.ones(2), "b": (2.0, "text")})
         {'w': array([2., 2.]), 'b': (3.0, 'text')}
     """
-    return _unpacked(_run(f, inputs, None, outputs, seen, copy_if_inactive, inactive), outputs)
+    return _unpacked(run(f, inputs, None, outputs, seen, copy_if_inactive, inactive), outputs)
 
 
 def recursive_map_into(
@@ -91,7 +91,7 @@ def recursive_map_into(
         >>> made, made[0] is array
         ((array([2., 2.]), 2.0), True)
     """
-    return _unpacked(_run(f, inputs, _given(output, outputs), outputs, seen, False, inactive), outputs)
+    return _unpacked(run(f, inputs, _given(output, outputs), outputs, seen, False, inactive), outputs)
 
 
 def recursive_map_(
@@ -123,7 +123,7 @@ def recursive_map_(
         >>> total
         {'a': array([2., 2.]), 'b': 2.0}
     """
-    _run(f, inputs, _given(output, outputs), outputs, seen, False, inactive, in_place=True)
+    run(f, inputs, _given(output, outputs), outputs, seen, False, inactive, in_place=True)
 
 
 def _given(output: Any, count: int) -> Values:
@@ -142,7 +142,7 @@ def _unpacked(results: Values, count: int) -> Any:
     return results[0] if count == 1 else results
 
 
-def _run(
+def run(
     f: Callable[..., Any],
     inputs: Values,
     outputs: Values | None,
@@ -152,7 +152,9 @@ def _run(
     inactive: Predicate | None,
     *,
     in_place: bool = False,
+    merges: bool = False,
 ) -> Values:
+    """The results of a recursion; see `Recursion` and `survey`."""
     if not inputs:
         raise SignatureError(
             "no structure was passed",
@@ -161,7 +163,7 @@ def _run(
             HERE,
         )
     known = _Known(seen, count)
-    root = survey(inputs, outputs, known.results, inactive)
+    root = survey(inputs, outputs, known.results, inactive, merges=merges)
     if in_place and root.is_rebuilt and root.is_active:
         raise _immutable(root)
     results = Recursion(f, count, copies_inactive=copies_inactive, seen=known.results).run(root)

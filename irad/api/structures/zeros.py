@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Final
 
-from irad.api.structures.maps import Predicate, recursive_map, recursive_map_
+from irad.api.structures.maps import Predicate, recursive_map, recursive_map_, run
 from irad.data.recursive.mapping import Recursion
 from irad.data.recursive.operations import add, copied, zero
 from irad.data.recursive.survey import Memo, survey
@@ -107,7 +107,8 @@ def accumulate(
 
     Args:
         x: a structure that can be overwritten, as in `recursive_map_`; integers and what else is inactive stay.
-        y: a structure like it.
+        y: a structure like it. Where it holds several arrays in place of one of ``x``, as a gradient does that has an
+            array for each path, their sum is added.
         f: of each vector of ``y``: `numpy.conj`, say, or a multiple; the identity by default.
         atomic: whether other threads may add to the same vectors at the same time, with ``atomic=True``.
         inactive: as in `recursive_map`.
@@ -125,9 +126,7 @@ def accumulate(
         >>> total
         {'a': array([11., 11.]), 'b': array([11., 11.]), 'c': 11.0}
     """
-
-    def added(target: Any, increment: Any, out: Any = None) -> Any:
-        return add(target, increment if f is None else f(increment), out=out)
-
+    if f is not None:
+        y = recursive_map(f, y, inactive=inactive)  # all of it, so that nothing is written if f fails
     with _adding if atomic else nullcontext():  # from the first look on: numbers are read there
-        recursive_map_(add if f is None else added, x, x, y, inactive=inactive)
+        run(add, (x, y), (x,), 1, None, False, inactive, in_place=True, merges=True)

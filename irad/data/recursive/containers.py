@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Member, add_family, set_kind
-from irad.data.recursive.vectors import identity_of_array, of_arrays
+from irad.data.recursive.vectors import identity_of_array, of_arrays, zeros_in_place_of
 
 _MISSING: Final = object()
 
@@ -180,7 +180,9 @@ def _field_views(records: Any) -> Iterator[Member]:
 
 def _cleared_records(records: Any) -> Any:
     """Zeros in place of all members: new memory is not touched before it is needed."""
-    made = np.zeros(records.shape, records.dtype).view(type(records) if isinstance(records, np.ndarray) else np.ndarray)
+    made = np.zeros((), records.dtype)
+    if isinstance(records, np.ndarray):
+        made = zeros_in_place_of(records).view(type(records))
     for name in records.dtype.names:
         if records.dtype[name].hasobject:
             made[name] = records[name]

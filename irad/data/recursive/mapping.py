@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from irad.data.recursive.blocks import columns_of, may_be_split, rows_of
 from irad.data.recursive.kinds import Container, Vector
-from irad.data.recursive.operations import is_elementwise, zero
-from irad.data.recursive.survey import Memo, Place, Values
+from irad.data.recursive.operations import is_elementwise, is_scaling, zero
+from irad.data.recursive.survey import Memo, Place, Values, vectors_of
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
 
@@ -45,23 +45,44 @@ class Recursion:
         seen: Memo | None = None,
     ) -> None:
         self._function, self._count = function, count
-        self._takes_out = takes_out(function)
+        self._takes_out, self._is_scaling = takes_out(function), is_scaling(function)
         self._copies_inactive, self._keeps_immutable = copies_inactive, keeps_immutable
         self._seen: Memo = {} if seen is None else seen
         self._copied: dict[int, Any] = {}
+        self._prepared: dict[int, Values] = {}
 
-    def run(self, place: Place) -> Values:
-        """The results at a place; those of what it holds are stored in them."""
+    def run(self, root: Place) -> Values:
+        """The results at the root; those of what it holds are stored in them.
+
+        Raises:
+            SignatureError: what the function returns cannot be stored. Nothing has been written.
+        """
+        self._prepare(root)
+        stack = [self._steps(root)]  # Python's own is too small for long chains
+        while stack:
+            part = next(stack[-1], None)
+            if part is None:
+                stack.pop()
+            else:
+                stack.append(self._steps(part))
+        return _results(root)
+
+    def _prepare(self, root: Place) -> None:
+        """Calls the function where it does not write by itself, so that what it returns is checked first."""
+        for place in vectors_of(root) if root.outputs is not None and not self._keeps_immutable else ():
+            if place.results is None and (place.is_rebuilt or not self._takes_out):
+                self._prepared[id(place)] = self._values(place, place.inputs, place.outputs)
+
+    def _steps(self, place: Place) -> Iterator[Place]:
+        """Gives a place its results; yields those that have to have theirs before."""
         if place.results is not None:
-            return place.results
+            return
         if not (place.is_active or (self._copies_inactive and isinstance(place.kind, Container))):
             self._set(place, self._inactive(place))
-        elif isinstance(place.kind, Container):
-            self._fill(place, place.kind) if place.kind.copied is not None else self._build(place, place.kind)
         elif isinstance(place.kind, Vector):
             self._set(place, self._vector(place, place.kind))
-        assert place.results is not None
-        return place.results
+        elif isinstance(place.kind, Container):
+            yield from (self._fill if place.kind.copied is not None else self._build)(place, place.kind)
 
     def _set(self, place: Place, results: Values) -> None:
         place.results = results
@@ -84,11 +105,17 @@ class Recursion:
             return value
 
     def _vector(self, place: Place, kind: Vector) -> Values:
+        results = self._combined(place, kind, place.inputs)
+        for others in place.merged:
+            results = self._combined(place, kind, (results[0], *others))
+        return results
+
+    def _combined(self, place: Place, kind: Vector, inputs: Values) -> Values:
         outputs = place.outputs
         if outputs is None or (place.is_rebuilt and not (self._keeps_immutable and kind.assign is not None)):
-            return self._values(place, place.inputs)
+            return self._values(place, inputs, outputs)
         if not place.is_rebuilt:
-            self._write(place, kind, place.inputs, outputs)
+            self._write(place, kind, inputs, outputs)
         return outputs
 
     def _write(self, place: Place, kind: Vector, inputs: Values, outputs: Values) -> None:
@@ -96,15 +123,17 @@ class Recursion:
             self._function(*inputs, out=outputs[0] if self._count == 1 else outputs)
             return
         assert kind.assign is not None
-        for target, source in zip(outputs, self._values(place, inputs), strict=True):
+        for target, source in zip(outputs, self._values(place, inputs, outputs), strict=True):
             kind.assign(target, source)
 
-    def _values(self, place: Place, inputs: Values) -> Values:
+    def _values(self, place: Place, inputs: Values, outputs: Values | None) -> Values:
+        if (prepared := self._prepared.pop(id(place), None)) is not None:
+            return prepared
         found = self._function(*inputs)
-        if self._count == 1:
-            return (_as_vector(found, inputs[0]),)
-        if isinstance(found, tuple) and len(found) == self._count:
-            return tuple(_as_vector(each, inputs[0]) for each in found)
+        each = (found,) if self._count == 1 else found
+        if isinstance(each, tuple) and len(each) == self._count:
+            targets = (None,) * self._count if outputs is None or self._is_scaling else outputs
+            return tuple([_as_vector(place, one, inputs[0], target) for one, target in zip(each, targets, strict=True)])
         raise SignatureError(
             f"the function returns {with_article(type(found).__name__)} for the vectors at {place.name}",
             f"return a tuple of {self._count}, one for each result",
@@ -112,7 +141,7 @@ class Recursion:
             HERE,
         )
 
-    def _fill(self, place: Place, kind: Container) -> None:
+    def _fill(self, place: Place, kind: Container) -> Iterator[Place]:
         assert kind.copied is not None
         if self._keeps(place):
             assert place.outputs is not None
@@ -122,29 +151,33 @@ class Recursion:
             results = tuple(map(kind.copied, like))
         self._set(place, results)
         if kind.is_memory:
-            self._overwrite(place, results)
+            self._overwrite(place, place.inputs, results)
+            for others in place.merged:
+                self._overwrite(place, (results[0], *others), results)
             return
         assert kind.store is not None
         for part in place.parts:
             if not part.place.is_active and not self._copies_inactive:
                 continue
             held = part.outputs if results is place.outputs else None
-            for number, (result, found) in enumerate(zip(results, self.run(part.place), strict=True)):
+            if part.place.results is None:
+                yield part.place
+            for number, (result, found) in enumerate(zip(results, _results(part.place), strict=True)):
                 if held is None or (found is not held[number] and kind.is_mutable(result)):
                     kind.store(result, part.key, found)
 
     def _keeps(self, place: Place) -> bool:
         return place.outputs is not None and (self._keeps_immutable or not place.is_rebuilt)
 
-    def _overwrite(self, place: Place, results: Values) -> None:
+    def _overwrite(self, place: Place, inputs: Values, results: Values) -> None:
         """Writes to the fields of records, to all of some records before any of the next."""
         is_new = results is not place.outputs
-        in_blocks = is_elementwise(self._function) and (is_new or may_be_split(place.inputs, results))
+        in_blocks = is_elementwise(self._function) and (is_new or may_be_split(inputs, results))
         active, inactive = columns_of(place, split=in_blocks)
         if is_new and self._function is zero:  # what is new is zero
             active = []
-        count = len(place.inputs)
-        for arrays in rows_of((*place.inputs, *results), whole=not in_blocks):
+        count = len(inputs)
+        for arrays in rows_of((*inputs, *results), whole=not in_blocks):
             for leaf, column in active:
                 views = tuple(map(column, arrays))
                 assert isinstance(leaf.kind, Vector)
@@ -153,9 +186,12 @@ class Recursion:
                 for result in arrays[count:]:
                     column(result)[...] = column(arrays[0])
 
-    def _build(self, place: Place, kind: Container) -> None:
+    def _build(self, place: Place, kind: Container) -> Iterator[Place]:
         assert kind.built is not None
-        found = [self.run(part.place) for part in place.parts]
+        for part in place.parts:
+            if part.place.results is None:
+                yield part.place
+        found = [_results(part.place) for part in place.parts]
         if place.results is not None:  # made while its parts were, since one of them holds it
             return
         if self._keeps(place):
@@ -167,12 +203,47 @@ class Recursion:
         self._set(place, made)
 
 
-def _as_vector(found: Any, like: Any) -> Any:
-    """NumPy's functions return its own numbers where they are given those of Python, or arrays without axes."""
+def _results(place: Place) -> Values:
+    assert place.results is not None
+    return place.results
+
+
+def _as_vector(place: Place, found: Any, like: Any, target: Any) -> Any:
+    """What a function returned for a vector, as one; NumPy's functions may return its own numbers for those of Python.
+
+    Args:
+        place: where the vector is.
+        found: what was returned.
+        like: the vector.
+        target: what is to hold the result, or its predecessor there; None where all is new.
+    """
+    if found is None:
+        raise _unfit(place, "None", like)
+    if not isinstance(like, np.ndarray | float | complex | np.number):
+        return found
+    numbers = np.asanyarray(found)
+    if numbers.dtype.kind not in "biufc" or numbers.shape != np.shape(like):
+        raise _unfit(place, f"{with_article(type(found).__name__)} of shape {numbers.shape}", like)
+    if target is not None and not np.can_cast(numbers.dtype, np.asarray(target).dtype, "same_kind"):
+        raise _unfit(place, f"numbers of {numbers.dtype}", target)
     if isinstance(like, np.ndarray):
-        return np.asanyarray(found)
-    is_numpys = isinstance(found, np.generic) and not isinstance(like, np.generic)
-    return found.item() if is_numpys and isinstance(like, float | complex) else found
+        return numbers
+    number = found[()] if isinstance(found, np.ndarray) else found
+    if target is not None and not isinstance(number, type(target)):
+        return type(target)(number)  # an integer would be inactive from then on
+    is_numpys = isinstance(number, np.generic) and not isinstance(like, np.generic)
+    return number.item() if is_numpys else number
+
+
+def _unfit(place: Place, found: str, like: Any) -> SignatureError:
+    is_array = isinstance(like, np.ndarray)
+    wanted = f"an array of {like.dtype} with shape {like.shape}" if is_array else with_article(type(like).__name__)
+    return SignatureError(
+        f"the function returns {found} for the vector at {place.name}, {wanted}",
+        "return a vector like the one that is passed",
+        "the result takes its place; nothing has been written",
+        HERE,
+    )
 
 
 def takes_out(function: Callable[..., Any]) -> bool:

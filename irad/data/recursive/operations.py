@@ -76,6 +76,11 @@ def is_elementwise(function: Callable[..., Any]) -> bool:
     return isinstance(of, np.ufunc) or of in _OPERATIONS
 
 
+def is_scaling(function: Callable[..., Any]) -> bool:
+    """Whether a function multiplies by a number, which makes complex numbers of floats if it is complex."""
+    return isinstance(function, partial) and function.func in (scaled, axpy, divided)
+
+
 def _kind(value: Any) -> Vector:
     kind = kind_of(value)
     assert isinstance(kind, Vector)

@@ -6,6 +6,7 @@ outputs may hold no object twice that it does not, since such an object would ha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,6 +40,7 @@ class Place:
         is_active: whether it is or holds a vector.
         is_rebuilt: whether its outputs cannot be kept: they, or what they hold, cannot be overwritten.
         results: what takes its place, once that is known.
+        merged: where the other inputs hold several objects in place of one of the first, the further ones.
     """
 
     kind: Kind
@@ -51,6 +53,7 @@ class Place:
     is_active: bool = False
     is_rebuilt: bool = False
     results: Values | None = None
+    merged: list[Values] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -68,10 +71,11 @@ class Part:
 
 
 def _written(way: Way) -> str:
-    if way is None:
-        return ""
-    holder, kind, key = way
-    return _written(holder) + kind.way(key)
+    words = []
+    while way is not None:
+        way, kind, key = way
+        words.append(kind.way(key))
+    return "".join(reversed(words))
 
 
 def survey(
@@ -79,6 +83,8 @@ def survey(
     outputs: Values | None = None,
     seen: Memo | None = None,
     inactive: Callable[[Any], bool] | None = None,
+    *,
+    merges: bool = False,
 ) -> Place:
     """The place of the whole; those of what it holds follow as parts, one object being one place.
 
@@ -87,12 +93,15 @@ def survey(
         outputs: structures like that, which are to be overwritten.
         seen: by the keys of objects the tuple of what takes their place; they are not looked into.
         inactive: says of an object whether it is inactive, although it may hold vectors.
+        merges: whether other inputs may hold several objects where the first holds one.
 
     Raises:
         SignatureError: the structures differ, or have objects in common where the first input has not.
     """
-    surveyor = _Surveyor(seen if seen is not None else {}, inactive)
+    surveyor = _Surveyor(seen if seen is not None else {}, inactive, merges=merges)
     root = surveyor.place(inputs, outputs, None)
+    surveyor.look_into_all()
+    surveyor.merge_all()
     surveyor.check_reads()
     _propagate(surveyor.containers)
     return root
@@ -112,9 +121,17 @@ def vectors_of(root: Place) -> Iterator[Place]:
         stack.extend(part.place for part in reversed(place.parts))
 
 
+class _ByValue(tuple[Any, ...]):
+    """The identity of something that is told by all its counterparts."""
+
+    __slots__ = ()
+
+
 class _Surveyor:
-    def __init__(self, seen: Memo, inactive: Callable[[Any], bool] | None) -> None:
-        self._seen, self._inactive = seen, inactive
+    def __init__(self, seen: Memo, inactive: Callable[[Any], bool] | None, *, merges: bool) -> None:
+        self._seen, self._inactive, self._merges = seen, inactive, merges
+        self._open: list[tuple[Place, Iterator[tuple[Any, Values, Values | None]]]] = []  # Python's stack is too small
+        self._unmerged: list[tuple[Place, Values]] = []
         self._known: dict[Any, Place] = {}
         self._owners: dict[Any, Place] = {}  # by the identity of an output, the place that overwrites it
         self.containers: list[Place] = []
@@ -126,9 +143,19 @@ class _Surveyor:
             return Place(INACTIVE, inputs, outputs, way, (), is_fresh)
         identity = kind.identity(first) if _has_identity(kind, way) else None
         if (known := self._known.get(identity)) is not None:
-            _check_repeated(known, inputs, way)
-            return known
-        place = Place(kind, inputs, outputs, way, _keys(identity, first, is_fresh=is_fresh), is_fresh)
+            if _is_repeated(known, inputs):
+                return known
+            if _has_value_only(kind, first):  # where a tuple is does not matter: it is what it holds
+                identity = _ByValue([identity, *map(id, inputs)])
+                if (known := self._known.get(identity)) is not None:
+                    return known
+            elif self._merges:
+                self._unmerged.append((known, inputs))
+                return known
+            else:
+                raise _repeated(known, way)
+        keys = () if isinstance(identity, _ByValue) else _keys(identity, first, is_fresh=is_fresh)
+        place = Place(kind, inputs, outputs, way, keys, is_fresh)
         if identity is not None:
             self._known[identity] = place
             if (found := next(filter(None, map(self._seen.get, place.keys)), None)) is not None:
@@ -141,23 +168,46 @@ class _Surveyor:
             self._own(place, kind)
         if isinstance(kind, Container):
             self.containers.append(place)
-            self._look_into(place, kind)
+            self._open.append((place, _members(place, kind, inputs, outputs)))
         else:
             place.is_active = True
             place.is_rebuilt = outputs is not None and not all(map(kind.may_assign, outputs))
         return place
 
-    def _look_into(self, place: Place, kind: Container) -> None:
-        columns = [dict(kind.members(value)) for value in (*place.inputs, *(place.outputs or ()))]
-        keys, count = columns[0].keys(), len(place.inputs)
-        is_fresh = place.is_fresh or kind.makes_members
-        if any(column.keys() != keys for column in columns[1:]):
-            raise _unlike(place, "do not hold the same members")
-        for key in keys:
-            members = tuple([column[key] for column in columns])
-            given = None if place.outputs is None else members[count:]
-            part = self.place(members[:count], given, (place.way, kind, key), is_fresh=is_fresh)
-            place.parts.append(Part(key, part, given))
+    def look_into_all(self) -> None:
+        """Finds what containers hold, in reading order."""
+        while self._open:
+            place, members = self._open[-1]
+            assert isinstance(place.kind, Container)
+            is_fresh = place.is_fresh or place.kind.makes_members
+            for key, inputs, outputs in members:
+                part = self.place(inputs, outputs, (place.way, place.kind, key), is_fresh=is_fresh)
+                place.parts.append(Part(key, part, outputs))
+                if self._open[-1][0] is not place:  # what that holds comes before the next member
+                    break
+            else:
+                self._open.pop()
+
+    def merge_all(self) -> None:
+        """Gives places the further objects that other inputs hold there."""
+        done: dict[Any, Values] = {}  # keeps objects alive whose ids it holds
+        while self._unmerged:
+            place, inputs = self._unmerged.pop()
+            kind, others = place.kind, inputs[1:]
+            if isinstance(kind, Inactive):
+                continue
+            if not isinstance(kind, Vector) or kind.assign is not None:
+                key = (id(place), *map(id, others))
+                if key in done or _is_repeated(place, inputs):
+                    continue
+                done[key] = inputs
+            for other in others:
+                _check_alike(place, other)
+            if isinstance(kind, Vector) or kind.is_memory:
+                place.merged.append(others)
+                continue
+            members = {key: each for key, each, _ in _members(place, kind, inputs, None)}
+            self._unmerged += [(part.place, members[part.key]) for part in reversed(place.parts)]
 
     def check_reads(self) -> None:
         """What is read at one place must not be overwritten at another, where the function is called before."""
@@ -170,12 +220,10 @@ class _Surveyor:
             for value in place.inputs if place.results is None else ():
                 owner = self._owners.get(kind.identity(value), place)
                 if owner is not place:
-                    raise SignatureError(
-                        f"an output holds at {owner.name} what an input holds at {place.name}",
-                        "pass a copy of the input, made by irad.data.copy",
-                        "it would be overwritten before it is read",
-                        HERE,
-                    )
+                    raise _overwritten(owner, place)
+            for value in itertools.chain.from_iterable(place.merged):  # it is read after the first has been added
+                if (owner := self._owners.get(kind.identity(value))) is not None:
+                    raise _overwritten(owner, place)
 
     def _own(self, place: Place, kind: Vector | Container) -> None:
         for output in place.outputs or ():
@@ -219,15 +267,46 @@ def _take(found: Values, place: Place) -> None:
     place.is_rebuilt = not all(map(is_kept, found, place.outputs or found))
 
 
-def _check_repeated(known: Place, inputs: Values, way: Way) -> None:
+def _is_repeated(known: Place, inputs: Values) -> bool:
+    """Whether all inputs hold what they held where the object was met before."""
     assert not isinstance(known.kind, Inactive)
-    if not all(map(partial(is_same, known.kind), known.inputs, inputs)):
-        raise SignatureError(
-            f"the first input holds one object at {known.name} and {_written(way)}; another input holds two",
-            "pass inputs that share what the first one shares, such as copies made by irad.data.copy",
-            "each object becomes one object of the result, which has one value",
-            HERE,
-        )
+    return all(map(partial(is_same, known.kind), known.inputs, inputs))
+
+
+def _has_value_only(kind: Kind, value: Any) -> bool:
+    """Whether it does not matter which of several equal objects a container is: a tuple, which nobody can change."""
+    return isinstance(kind, Container) and kind.identity is id and not kind.is_mutable(value)
+
+
+def _repeated(known: Place, way: Way) -> SignatureError:
+    return SignatureError(
+        f"the first input holds one object at {known.name} and {_written(way)}; another input holds two",
+        "pass inputs that share what the first one shares, such as copies made by irad.data.copy",
+        "each object becomes one object of the result, which has one value",
+        HERE,
+    )
+
+
+def _overwritten(owner: Place, place: Place) -> SignatureError:
+    return SignatureError(
+        f"an output holds at {owner.name} what an input holds at {place.name}",
+        "pass a copy of the input, made by irad.data.copy",
+        "it would be overwritten before it is read",
+        HERE,
+    )
+
+
+def _members(
+    place: Place, kind: Container, inputs: Values, outputs: Values | None
+) -> Iterator[tuple[Any, Values, Values | None]]:
+    """Of each member the key, what inputs hold there, and what outputs hold there."""
+    columns = [dict(kind.members(value)) for value in (*inputs, *(outputs or ()))]
+    keys, count = columns[0].keys(), len(inputs)
+    if any(column.keys() != keys for column in columns[1:]):
+        raise _unlike(place, "do not hold the same members")
+    for key in keys:
+        members = tuple([column[key] for column in columns])
+        yield key, members[:count], None if outputs is None else members[count:]
 
 
 def _check_alike(place: Place, other: Any) -> None:

@@ -33,16 +33,33 @@ def _refilled_number(value: Any, doubles: NDArray[np.float64]) -> Any:
 
 
 def _refilled_array(value: NDArray[Any], doubles: NDArray[np.float64]) -> NDArray[Any]:
-    result = np.empty_like(value)
+    result = _zeros(value)
     result[...] = _elements(value, doubles)
     return result
 
 
+def laid_out_like(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Zeros in the shape of an array and in a layout that Numba gives the same type."""
+    if array.flags.c_contiguous:
+        return np.zeros(array.shape, dtype)
+    if array.flags.f_contiguous:
+        return np.zeros(array.shape, dtype, order="F")
+    return np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype)[..., ::2]
+
+
+def zeros_in_place_of(array: NDArray[Any]) -> NDArray[Any]:
+    """Zeros with the strides of an array, as a shadow has to have them; apart where elements of the array overlap."""
+    spans = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
+    length = sum(map(abs, spans)) + array.itemsize
+    if array.flags.forc or length < array.nbytes:
+        return laid_out_like(array, array.dtype)
+    memory = np.zeros(length, np.uint8)  # of which only those pages are there that are written to
+    return np.ndarray(array.shape, array.dtype, memory.data, -sum(span for span in spans if span < 0), array.strides)
+
+
 def _zeros(like: NDArray[Any]) -> NDArray[Any]:
     """Memory of zeros is not touched before it is needed, unlike that of `numpy.zeros_like`."""
-    if type(like) is np.ndarray and (like.flags.c_contiguous or like.flags.f_contiguous):
-        return np.zeros(like.shape, like.dtype, order="C" if like.flags.c_contiguous else "F")
-    return np.zeros_like(like)
+    return zeros_in_place_of(like) if type(like) is np.ndarray else np.zeros_like(like)
 
 
 def _inner(x: Any, y: Any) -> Any:
