@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from irad.frontend.operands import floats, real
+
 
 def of_elements(f, x, *parameters):
     """``f`` of a number, or of each element of an array."""
@@ -18,19 +20,21 @@ def of_elements(f, x, *parameters):
 
 @overload(of_elements)
 def _of_elements(f, x, *parameters):
-    return _each if isinstance(x, types.Array) else _one
+    name = f.dispatcher.py_func.__name__  # a literal in what follows, for messages
 
+    def one(f, x, *parameters):
+        number = real(name, x)
+        return type(number)(f(number, *parameters))
 
-def _one(f, x, *parameters):
-    return type(x)(f(x, *parameters))
+    def each(f, x, *parameters):
+        given = floats(name, x)
+        y = np.empty(given.shape, given.dtype)
+        before, after = given.ravel(), y.ravel()
+        for i in range(before.size):
+            after[i] = f(before[i], *parameters)
+        return y
 
-
-def _each(f, x, *parameters):
-    y = np.empty(x.shape, x.dtype)
-    before, after = np.ascontiguousarray(x).ravel(), y.ravel()
-    for i in range(before.size):
-        after[i] = f(before[i], *parameters)
-    return y
+    return each if isinstance(x, types.Array) else one
 
 
 def elementwise(f: Callable[..., Any]) -> Any:

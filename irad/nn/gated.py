@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
+from irad.frontend.operands import floats
 from irad.nn.activations import sigmoid
 from irad.nn.array import Array
 from irad.nn.shapes import around, with_size
@@ -19,17 +20,18 @@ def bias_act(f: Callable[..., float], x: Array, b: Array) -> Array:
     Args:
         f: an activation, such as `irad.nn.relu`, or a compiled function of a number.
         x: (batch, channels, …).
-        b: (channels,), of the same type.
+        b: (channels,).
 
     Examples:
         >>> import irad, numpy as np
         >>> irad.nn.bias_act(irad.nn.relu, np.zeros((1, 2)), np.array([-1.0, 1.0]))
         array([[0., 1.]])
     """
+    x, b = floats("bias_act", x, b)
     before, channels, after = around(x.shape, 1)
     if b.size != channels:
         _refuse_biases(b.size, channels)
-    y, source = np.empty(x.shape, x.dtype), np.ascontiguousarray(x).reshape(before, channels, after)
+    y, source = np.empty(x.shape, x.dtype), x.reshape(before, channels, after)
     each = y.reshape(before, channels, after)
     for i in range(before):
         for c in range(channels):
@@ -43,7 +45,7 @@ def glu(x: Array, axis: int = -1) -> Array:
     """The first half of an array along an axis, times the `sigmoid` of the second half.
 
     Args:
-        x: float32 or float64, any number of axes.
+        x: any number of axes.
         axis: the axis that is halved; its size is even.
 
     Examples:
@@ -51,11 +53,12 @@ def glu(x: Array, axis: int = -1) -> Array:
         >>> irad.nn.glu(np.array([4.0, 6.0, 0.0, 0.0]))
         array([2., 3.])
     """
+    x = floats("glu", x)
     before, along, after = around(x.shape, axis)
     if along % 2:
         _refuse_halves(along)
     half = along // 2
-    y, source = np.empty(with_size(x.shape, axis, half), x.dtype), np.ascontiguousarray(x).reshape(before, along, after)
+    y, source = np.empty(with_size(x.shape, axis, half), x.dtype), x.reshape(before, along, after)
     each = y.reshape(before, half, after)
     for i in range(before):
         for j in range(half):

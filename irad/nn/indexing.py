@@ -13,6 +13,7 @@ from numba import njit, types
 from numba.extending import overload
 
 import irad
+from irad.frontend.operands import floats, require
 from irad.nn.array import Array
 from irad.nn.shapes import with_size
 from irad.rules import AugmentedReturn, is_active
@@ -42,10 +43,12 @@ def gather(src: Array, idx: Array) -> Array:
         array([[3., 1.],
                [3., 3.]])
     """
+    src = floats("gather", src)
+    require("gather", "iu", idx)
     indices = np.ascontiguousarray(idx).ravel()
     out = np.zeros(idx.shape + src.shape[1:], src.dtype)
     width = _width(src.shape)
-    _add_from(out.reshape(indices.size, width), np.ascontiguousarray(src).reshape(src.shape[0], width), indices)
+    _add_from(out.reshape(indices.size, width), src.reshape(src.shape[0], width), indices)
     return out
 
 
@@ -58,7 +61,7 @@ def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
             each has the same part in the derivative.
         dst: the rows to begin with, (n, …), which stay as they are; or n, for rows of zeros (of ones for products, of
             infinities for ``"max"`` and ``"min"``). The mean is added to it.
-        src: (m, …), of the same type.
+        src: (m, …).
         idx: m integers from 0 to n − 1.
 
     Returns:
@@ -72,9 +75,11 @@ def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
         >>> irad.nn.scatter("+", 3, np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]))
         array([5., 0., 2.])
     """
+    dst, src = _rows_of(dst, src)
+    require("scatter", "iu", idx)
     operation = _operation_of(op)
     width, indices = _width(src.shape), np.ascontiguousarray(idx).ravel()
-    rows = np.ascontiguousarray(src).reshape(src.shape[0], width)
+    rows = src.reshape(src.shape[0], width)
     if operation > _MEAN:
         start = _start(operation, dst, src)
         _check_rows(src.shape[0], width, indices.size, _width(start.shape))
@@ -106,6 +111,18 @@ def _check_rows(rows, width, indices, width_into):
         raise ValueError(f"scatter: {rows} rows of {width} with {indices} indices, into rows of {width_into}")
 
 
+def _rows_of(dst, src):
+    """Both in one type, where the destination is not a number of rows."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_rows_of)
+def _compiled_rows_of(dst, src):
+    if isinstance(dst, types.Integer):
+        return lambda dst, src: (dst, floats("scatter", src))
+    return lambda dst, src: floats("scatter", dst, src)
+
+
 def _start(operation, dst, src):
     raise NotImplementedError("for compiled code")
 
@@ -113,7 +130,7 @@ def _start(operation, dst, src):
 @overload(_start)
 def _compiled_start(operation, dst, src):
     if isinstance(dst, types.Array):
-        return lambda operation, dst, src: np.ascontiguousarray(dst)
+        return lambda operation, dst, src: dst
     return lambda operation, dst, src: np.full(with_size(src.shape, 0, dst), src.dtype.type(_NEUTRAL[operation]))
 
 

@@ -17,6 +17,8 @@ from numba import njit, types
 from numba.extending import overload, register_jitable
 
 import irad
+from irad.errors import HERE, SignatureError
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.vector_math import sum_of
 from irad.rules import AugmentedReturn, is_active
@@ -29,8 +31,8 @@ def layernorm(
     """Mean zero and variance one over the last axes of an array, then times a weight and plus a bias.
 
     Args:
-        x: float32 or float64, any number of axes.
-        weight: has the shape of the last axes of ``x``, and its type; or None.
+        x: any number of axes.
+        weight: has the shape of the last axes of ``x``; or None.
         bias: likewise.
         axes: how many of the last axes are taken together.
         eps: is added to the variance.
@@ -41,6 +43,7 @@ def layernorm(
         array([[-1.,  1.],
                [ 0.,  0.]])
     """
+    x, weight, bias = floats("layernorm", x, weight, bias)
     if axes < 1 or axes > x.ndim:
         _refuse_axes(axes, x.ndim)
     rows, inner = 1, 1
@@ -49,7 +52,7 @@ def layernorm(
             rows *= size
         else:
             inner *= size
-    each = np.ascontiguousarray(x).reshape(1, rows, inner)
+    each = x.reshape(1, rows, inner)
     return _normalise(each, _each(weight, x, inner, 1, 1.0), _each(bias, x, inner, 1, 0.0), eps)[0].reshape(x.shape)
 
 
@@ -62,7 +65,7 @@ def groupnorm(
     Args:
         x: (batch, channels, …).
         groups: how many groups the channels form.
-        weight: (channels,), of the same type; or None.
+        weight: (channels,); or None.
         bias: likewise.
         eps: is added to the variance.
 
@@ -71,10 +74,11 @@ def groupnorm(
         >>> irad.nn.groupnorm(np.array([[1.0, 3.0, 7.0, 5.0]]), 2).round(3)
         array([[-1.,  1.,  1., -1.]])
     """
+    x, weight, bias = floats("groupnorm", x, weight, bias)
     channels, space = x.shape[1], _space(x.shape)
     if groups < 1 or channels % groups:
         _refuse_groups(channels, groups)
-    each = np.ascontiguousarray(x).reshape(1, x.shape[0] * groups, channels // groups * space)
+    each = x.reshape(1, x.shape[0] * groups, channels // groups * space)
     weights, biases = _each(weight, x, channels, space, 1.0), _each(bias, x, channels, space, 0.0)
     return _normalise(each, weights, biases, eps)[0].reshape(x.shape)
 
@@ -85,7 +89,7 @@ def instancenorm(x: Array, weight: Array | None = None, bias: Array | None = Non
 
     Args:
         x: (batch, channels, …).
-        weight: (channels,), of the same type; or None.
+        weight: (channels,); or None.
         bias: likewise.
         eps: is added to the variance.
 
@@ -116,7 +120,7 @@ def batchnorm(
         running_mean: (channels,): takes the place of the mean unless in training, and moves towards it in training;
             such moves carry no derivative. None for neither.
         running_var: likewise, of the variance; moves towards the unbiased one.
-        weight: (channels,), of the type of ``x``; or None.
+        weight: (channels,); or None.
         bias: likewise.
         training: whether mean and variance are those of ``x``, as they are without running ones.
         momentum: how far the running ones move: 1 for all the way.
@@ -131,25 +135,26 @@ def batchnorm(
         >>> irad.nn.batchnorm(np.array([[2.0], [4.0]]), mean, var, training=True).round(3).tolist(), mean, var
         ([[-1.0], [1.0]], array([0.3]), array([1.1]))
     """
+    x, weight, bias, means, variances = floats("batchnorm", x, weight, bias, running_mean, running_var)
     channels, space = x.shape[1], _space(x.shape)
     if _uses_own(training, running_mean):
         if x.shape[0] * space < 2:
             _refuse_few(x.shape[0] * space)
         return _in_training(x, space, running_mean, running_var, weight, bias, momentum, eps)
-    mean, variance = _each(running_mean, x, channels, 1, 0.0), _each(running_var, x, channels, 1, 1.0)
+    mean, variance = _each(means, x, channels, 1, 0.0), _each(variances, x, channels, 1, 1.0)
     factor = _each(weight, x, channels, 1, 1.0) / np.sqrt(variance + x.dtype.type(eps))
     shift = _each(bias, x, channels, 1, 0.0) - mean * factor
-    return _scaled(np.ascontiguousarray(x).reshape(x.shape[0], channels, space), factor, shift).reshape(x.shape)
+    return _scaled(x.reshape(x.shape[0], channels, space), factor, shift).reshape(x.shape)
 
 
 @njit
 def _in_training(x, space, running_mean, running_var, weight, bias, momentum, eps):
     batch, channels = x.shape[0], x.shape[1]
     if space == 1:  # the elements of a channel become neighbours
-        columns = np.ascontiguousarray(np.ascontiguousarray(x).reshape(batch, channels).T)
+        columns = np.ascontiguousarray(x.reshape(batch, channels).T)
         each = columns.reshape(1, channels, batch)
     else:
-        each = np.ascontiguousarray(x).reshape(batch, channels, space)
+        each = x.reshape(batch, channels, space)
     inner = each.shape[2]
     weights, biases = _each(weight, x, channels, inner, 1.0), _each(bias, x, channels, inner, 0.0)
     y, mean, variance = _normalise(each, weights, biases, eps)
@@ -190,6 +195,12 @@ def _move(running, found, momentum, factor):
 def _compiled_move(running, found, momentum, factor):
     if isinstance(running, types.NoneType | types.Omitted):
         return lambda running, found, momentum, factor: None
+    if not isinstance(running.dtype, types.Float):
+        raise SignatureError(
+            f"batchnorm: running statistics of {running.dtype}, which cannot hold what is written to them",
+            "pass arrays of float32 or float64",
+            location=HERE,
+        )
 
     def move(running, found, momentum, factor):
         if running.size != found.size:
@@ -213,7 +224,7 @@ def _compiled_each(values, x, count, repeats, default):
     def compiled(values, x, count, repeats, default):
         if values.size != count:
             _refuse_size(values.size, count)
-        flat = np.ascontiguousarray(values).reshape(values.size)
+        flat = values.reshape(values.size)
         if repeats == 1:
             return flat
         out = np.empty(count * repeats, values.dtype)

@@ -11,6 +11,7 @@ from numba import njit, types
 from numba.extending import overload
 
 import irad
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.public import Setting, shape_like, with_three
@@ -21,7 +22,8 @@ from irad.rules import AugmentedReturn, is_active
 def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 0) -> Array:
     """The largest element of each window.
 
-    Where several elements are the largest, they have equal parts in the derivative.
+    Where several elements are the largest, they have equal parts in the derivative. A window without an element of the
+    image is an error.
 
     Args:
         x: (batch, channels, …) with one, two or three axes of space.
@@ -34,9 +36,12 @@ def maxpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting = 
         >>> irad.nn.maxpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
         array([[[3., 5.]]])
     """
+    x = floats("maxpool", x)
     axes = x.shape[2:]
     windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes))
-    y = _maxima(with_three(x), windows)
+    each = with_three(x)
+    _check_windows(each.shape[2:], windows)
+    y = _maxima(each, windows)
     return y.reshape(shape_like(x.shape, x.shape[0], x.shape[1], y.shape[2:]))
 
 
@@ -55,6 +60,7 @@ def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting =
         >>> irad.nn.meanpool(np.array([[[1.0, 3.0, 2.0, 5.0]]]), 2)
         array([[[2. , 3.5]]])
     """
+    x = floats("meanpool", x)
     axes = x.shape[2:]
     windows = (triple(k, axes), _steps(k, stride, axes), paddings(pad, axes))
     each = with_three(x)
@@ -82,6 +88,7 @@ def lpnormpool(x: Array, p: float, k: Setting, stride: Setting | None = None, pa
     """
     if not p > 0.0:
         raise ValueError("lpnormpool: p must be positive")
+    x = floats("lpnormpool", x)
     axes = x.shape[2:]
     sizes = triple(k, axes)
     means = meanpool(_powers(x, p, x.dtype.type(1.0)), k, stride, pad)
@@ -110,6 +117,23 @@ def _powers(x, p, factor):
         if size != 0.0:
             after[i] = size**p
     return y
+
+
+@njit
+def _check_windows(sizes, windows):
+    """Whether there is an element of the image in each window: in the first and in the last along each axis."""
+    counts = sizes_of_output(sizes, windows[0], windows[1], windows[2], (1, 1, 1))
+    for d in range(3):
+        last = (counts[d] - 1) * windows[1][d] - windows[2][2 * d]
+        if windows[0][d] <= windows[2][2 * d] or last >= sizes[d]:
+            _refuse_window(windows[0][d], windows[2][2 * d], windows[2][2 * d + 1], sizes[d])
+
+
+@njit
+def _refuse_window(window, before, after, size):
+    raise ValueError(
+        f"maxpool: a window of {window} lies wholly in the padding of {before} before and {after} after {size} elements"
+    )
 
 
 @njit

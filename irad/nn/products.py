@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.blas import gemm
 from irad.rules import AugmentedReturn, is_active
@@ -17,7 +18,7 @@ def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool
 
     Args:
         a: matrices of shape (batch, m, k); one matrix for all products if batch is 1.
-        b: matrices of shape (batch, k, n), of the same type; likewise.
+        b: matrices of shape (batch, k, n); likewise.
         transpose_a: whether the matrices of ``a`` are transposed: (batch, k, m).
         transpose_b: whether those of ``b`` are.
 
@@ -30,7 +31,8 @@ def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool
         >>> irad.nn.batched_mul(a, b, transpose_b=True).shape
         (4, 2, 5)
     """
-    return _mul(np.ascontiguousarray(a), np.ascontiguousarray(b), transpose_a, transpose_b)
+    a, b = floats("batched_mul", a, b)
+    return _mul(a, b, transpose_a, transpose_b)
 
 
 @njit

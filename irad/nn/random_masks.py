@@ -7,6 +7,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 import irad
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.rules import AugmentedReturn, in_lanes, is_active
 
@@ -19,7 +20,7 @@ def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False
     them the same again. There is no derivative with respect to ``p``, on which the expected value does not depend.
 
     Args:
-        x: float32 or float64, any number of axes.
+        x: any number of axes.
         p: from 0 to 1.
         training: otherwise the elements stay as they are.
         per_channel: whether the channels of (batch, channels, …) are dropped as a whole.
@@ -31,10 +32,11 @@ def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError("dropout: p must be from 0 to 1")
+    x = floats("dropout", x)
     if not training or p == 0.0:
         return x.copy()
     count, repeats = _size(x.shape, per_channel)
-    return _dropped(np.ascontiguousarray(x).reshape(count, repeats), irad.stop_gradient(p)).reshape(x.shape)
+    return _dropped(x.reshape(count, repeats), irad.stop_gradient(p)).reshape(x.shape)
 
 
 @register_jitable

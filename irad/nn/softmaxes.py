@@ -3,7 +3,9 @@
 The kernels see (before, along, after). With nothing after the axis its elements are neighbours, and each row is one
 vector; otherwise the loops run over what comes after the axis, which then are neighbours.
 
-Rows that are minus infinity throughout (fully masked) have softmax zero, logsumexp minus infinity, derivatives zero.
+Infinities are those of SciPy and PyTorch: masked elements, minus infinity, have softmax zero. A row of nothing else, or
+one with plus infinity, has softmax NaN; its logsumexp is that infinity, the derivative of which is NaN for infinite
+elements and zero for the others.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.shapes import add_to, around, as_rows, from_rows, with_size
 from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
@@ -23,7 +26,7 @@ def softmax(x: Array, axis: int = -1) -> Array:
     """``exp`` x, divided by its sum along an axis.
 
     Args:
-        x: float32 or float64, any number of axes.
+        x: any number of axes.
         axis: the axis along which the result adds up to one.
 
     Examples:
@@ -32,7 +35,8 @@ def softmax(x: Array, axis: int = -1) -> Array:
         array([[0.25, 0.75],
                [0.5 , 0.5 ]])
     """
-    return _softmax(np.ascontiguousarray(x).reshape(around(x.shape, axis))).reshape(x.shape)
+    x = floats("softmax", x)
+    return _softmax(x.reshape(around(x.shape, axis))).reshape(x.shape)
 
 
 @njit
@@ -40,7 +44,7 @@ def logsoftmax(x: Array, axis: int = -1) -> Array:
     """The logarithm of `softmax`, computed without it.
 
     Args:
-        x: float32 or float64, any number of axes.
+        x: any number of axes.
         axis: the axis along which the exponentials of the result add up to one.
 
     Examples:
@@ -48,7 +52,8 @@ def logsoftmax(x: Array, axis: int = -1) -> Array:
         >>> irad.nn.logsoftmax(np.array([0.0, 1000.0]))
         array([-1000.,     0.])
     """
-    return _logsoftmax(np.ascontiguousarray(x).reshape(around(x.shape, axis))).reshape(x.shape)
+    x = floats("logsoftmax", x)
+    return _logsoftmax(x.reshape(around(x.shape, axis))).reshape(x.shape)
 
 
 @njit
@@ -56,7 +61,7 @@ def logsumexp(x: Array, axis: int = -1) -> Array:
     """The logarithm of the sum of exp x along an axis, which stays with size one.
 
     Args:
-        x: float32 or float64, any number of axes.
+        x: any number of axes.
         axis: the axis of the sum.
 
     Examples:
@@ -64,7 +69,19 @@ def logsumexp(x: Array, axis: int = -1) -> Array:
         >>> irad.nn.logsumexp(np.array([[1000.0, 1000.0]]), axis=1).round(6)
         array([[1000.693147]])
     """
-    return _logsumexp(np.ascontiguousarray(x).reshape(around(x.shape, axis))).reshape(with_size(x.shape, axis, 1))
+    x = floats("logsumexp", x)
+    return _logsumexp(x.reshape(around(x.shape, axis))).reshape(with_size(x.shape, axis, 1))
+
+
+@njit(error_model="numpy")
+def _log_of_sum(x, top, total):
+    """The logarithm of the sum of exp x, by what `_row_exponentials` returns."""
+    if top != np.inf:
+        return top + np.log(total)
+    for j in range(x.size):  # the largest may be infinite although there is a NaN
+        if x[j] != x[j]:
+            return x[j]
+    return top
 
 
 @njit(error_model="numpy")
@@ -92,7 +109,7 @@ def _put_softmax(y, x):
     out = y.reshape(rows.shape) if x.shape[2] == 1 else np.empty_like(rows)
     for i in range(rows.shape[0]):
         _, total = _row_exponentials(out[i], rows[i])
-        factor = x.dtype.type(1.0) / total if total != 0.0 else x.dtype.type(0.0)
+        factor = x.dtype.type(1.0) / total
         for j in range(rows.shape[1]):
             out[i, j] *= factor
     if x.shape[2] != 1:
@@ -105,7 +122,7 @@ def _logsumexp(x):
     work, y = np.empty(rows.shape[1], x.dtype), np.empty(rows.shape[0], x.dtype)
     for i in range(rows.shape[0]):
         top, total = _row_exponentials(work, rows[i])
-        y[i] = top + np.log(total)
+        y[i] = _log_of_sum(rows[i], top, total)
     return y.reshape(x.shape[0], 1, x.shape[2])
 
 
@@ -115,10 +132,34 @@ def _logsoftmax(x):
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
         top, total = _row_exponentials(y[i], rows[i])
-        shift = top + np.log(total) if total != 0.0 else top  # a row of minus infinities stays one
+        shift = _log_of_sum(rows[i], top, total)
         for j in range(rows.shape[1]):
             y[i, j] = rows[i, j] - shift
     return from_rows(y, x.shape)
+
+
+@njit(error_model="numpy")
+def _slopes(x):
+    """The derivative of logsumexp: softmax, but zero beside infinity."""
+    y = _softmax(x)
+    for i in range(x.shape[0] if x.shape[1] else 0):
+        for k in range(x.shape[2]):
+            if y[i, 0, k] != y[i, 0, k] and _is_infinite(x[i, :, k]):
+                for j in range(x.shape[1]):
+                    if x[i, j, k] < np.inf:
+                        y[i, j, k] = 0.0
+    return y
+
+
+@njit
+def _is_infinite(x):
+    """Whether the sum of a row is plus infinity."""
+    found = False
+    for j in range(x.size):
+        if x[j] != x[j]:
+            return False
+        found = found or x[j] == np.inf
+    return found
 
 
 @njit(error_model="numpy")
@@ -233,10 +274,10 @@ def _logsumexp_augmented(config, x):
 @irad.rules.reverse(_logsumexp)
 def _logsumexp_reverse(config, cotangent, tape, x):
     if is_active(x) and is_active(cotangent):
-        _add_scaled(x.shadow, _softmax(tape), cotangent)
+        _add_scaled(x.shadow, _slopes(tape), cotangent)
     return (None,)
 
 
 @irad.rules.forward(_logsumexp)
 def _logsumexp_forward(config, x):
-    return _logsumexp(x.value), _sum_of_products(_softmax(x.value), x.tangent)
+    return _logsumexp(x.value), _sum_of_products(_slopes(x.value), x.tangent)

@@ -89,7 +89,14 @@ def test_settings_and_windows_in_the_padding():
     x = np.arange(6.0).reshape(1, 1, 6)
     assert nn.maxpool(x, 2).tolist() == [[[1.0, 3.0, 5.0]]]
     assert nn.maxpool(x, (2,), stride=3).tolist() == [[[1.0, 4.0]]]
-    assert nn.maxpool(x, 2, pad=(2, 0))[0, 0, 0] == -np.inf
+    assert nn.maxpool(x, 2, pad=1)[0, 0].tolist() == [0.0, 2.0, 4.0, 5.0]
+    for pad, stride in (((2, 0), 2), ((0, 2), 2), ((0, 3), 1)):
+        with pytest.raises(ValueError, match="a window of 2 lies wholly in the padding"):
+            nn.maxpool(x, 2, stride, pad)
+    for pad in (-1, (-1, 0), (0, -1)):
+        for pool in (nn.maxpool, nn.meanpool):
+            with pytest.raises(ValueError, match=r"padding of .* is negative"):
+                pool(x, 2, 2, pad)
     assert np.isnan(nn.maxpool(np.array([[[np.nan, 1.0, 2.0, 1.0]]]), 2)).tolist() == [[[True, False]]]
     with pytest.raises(ValueError, match="does not fit"):
         nn.meanpool(x, 7)

@@ -59,24 +59,63 @@ def test_single_precision(name: str):
     np.testing.assert_allclose(found, reference(x, 1), rtol=2e-5, atol=2e-6)
 
 
-def test_fully_masked_rows():
-    x = np.array([[-np.inf, -np.inf], [-np.inf, 1.0], [-1e300, 1e300]])
-    np.testing.assert_array_equal(nn.softmax(x, 1), [[0.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    np.testing.assert_array_equal(nn.logsumexp(x, 1), [[-np.inf], [1.0], [1e300]])
-    np.testing.assert_array_equal(nn.logsoftmax(x, 1)[0], [-np.inf, -np.inf])
+@njit
+def _all_of(rows):
+    return nn.softmax(rows, 1), nn.logsoftmax(rows, 1), nn.logsumexp(rows, 1)
 
-    @njit
-    def last_rows(x):  # what is not finite or not zero in one of the three is so in the sum
-        total = 0.0
-        y, logarithms, of_sums = nn.softmax(x, 1), nn.logsoftmax(x, 1), nn.logsumexp(x, 1)
-        for i in range(1, 3):
-            for j in range(2):
-                total += y[i, j] + 0.3 * logarithms[i, j] + 0.7 * of_sums[i, 0]
-        return total
 
-    gradient = irad.grad(last_rows)(x)
-    assert np.isfinite(gradient).all()
-    np.testing.assert_array_equal(gradient[0], 0.0)
+@njit
+def _first_column(number, rows):
+    if number == 0:
+        return nn.softmax(rows, 1)[:, 0].copy()
+    if number == 1:
+        return nn.logsoftmax(rows, 1)[:, 0].copy()
+    return nn.logsumexp(rows, 1)[:, 0].copy()
+
+
+@njit
+def _sum_of_column(number, rows):
+    return _first_column(number, rows).sum()
+
+
+INFINITE = np.array(
+    [
+        [-np.inf, -np.inf],
+        [-np.inf, 1.0],
+        [-1e30, 1e30],
+        [np.inf, 0.0],
+        [np.inf, -np.inf],
+        [np.inf, np.inf],
+        [np.nan, np.inf],
+        [-np.nan, np.inf],
+        [np.nan, 1.0],
+    ]
+)
+
+
+def test_infinite_rows():
+    """As SciPy and PyTorch have them."""
+    with np.errstate(all="ignore"):
+        wanted = [reference(INFINITE, axis=1) for _, reference in FUNCTIONS.values()]
+    for type_ in (np.float64, np.float32):
+        for found, expected in zip(_all_of(INFINITE.astype(type_)), wanted, strict=True):
+            np.testing.assert_array_equal(found, expected.astype(type_))
+        for found, expected in zip(_all_of(INFINITE[1:3].T.astype(type_).T), wanted, strict=True):
+            np.testing.assert_array_equal(found, expected[1:3].astype(type_))
+
+
+def test_derivatives_of_infinite_rows():
+    """Forward and reverse; that of logsumexp is exp(x - logsumexp), as in PyTorch."""
+    weights = np.array([1.0, 0.0])
+    with np.errstate(all="ignore"):
+        softmax = special.softmax(INFINITE, axis=1)
+        slopes = np.exp(INFINITE - special.logsumexp(INFINITE, axis=1, keepdims=True))
+    for number, wanted in enumerate((softmax * (weights - softmax[:, :1]), weights - softmax, slopes)):
+        np.testing.assert_allclose(irad.grad(_sum_of_column, argnums=1)(number, INFINITE), wanted, rtol=1e-13)
+        for direction in np.eye(2):
+            tangent = np.tile(direction, (len(INFINITE), 1))
+            pushed = irad.jvp(_first_column, (number, INFINITE), (None, tangent))[1]
+            np.testing.assert_allclose(pushed, (wanted * direction).sum(1), rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

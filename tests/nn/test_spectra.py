@@ -23,9 +23,14 @@ def test_windows():
     np.testing.assert_allclose(nn.hann_window(7, False), np.hanning(7), atol=1e-15)
     np.testing.assert_allclose(nn.hamming_window(6, False), np.hamming(6), atol=1e-15)
     np.testing.assert_allclose(nn.hamming_window(6), np.hamming(7)[:6], atol=1e-15)
-    assert nn.hann_window(1, False).tolist() == [0.0]
-    with pytest.raises(ValueError, match="at least one element"):
-        nn.hann_window(0)
+    for periodic in (True, False):
+        for window in (nn.hann_window, nn.hamming_window):
+            assert window(1, periodic).tolist() == [1.0]
+            assert window(0, periodic).tolist() == []
+    assert nn.hann_window(2).tolist() == [0.0, 1.0]
+    assert nn.hann_window(2, False).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="a window of -1 elements"):
+        nn.hann_window(-1)
 
 
 @needs_transforms

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from irad.errors import HERE, SignatureError
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.attention.tiles import attend
 
@@ -28,8 +30,8 @@ def dot_product_attention(
 
     Args:
         q: queries, (batch, heads, queries, size).
-        k: keys, (batch, heads, keys, size), of the same type.
-        v: values, (batch, heads, keys, any size), of the same type.
+        k: keys, (batch, heads, keys, size).
+        v: values, (batch, heads, keys, any size).
         bias: is added to the scores; (batch, heads, queries, keys), where each of the first three may be 1; or None.
         mask: booleans of such a shape: whether the query sees the key; or None.
         causal: whether query i sees keys 0 to i only.
@@ -44,12 +46,14 @@ def dot_product_attention(
         >>> irad.nn.dot_product_attention(q, k, np.array([[[[1.0], [3.0]]]]), causal=True).ravel()
         array([1., 2.])
     """
+    q, k, v, bias = floats("dot_product_attention", q, k, v, bias)
     _check(q.shape, k.shape, v.shape)
-    scaled = _times(np.ascontiguousarray(q), _factor(scale, q.shape[3]))
+    scaled = _times(q, _factor(scale, q.shape[3]))
+    _check_mask(mask)
     added, kept = _or_none(bias, q.dtype.type(0.0)), _or_none(mask, True)
     _check_scores(added.shape, added.size, q.shape, k.shape)
     _check_scores(kept.shape, kept.size, q.shape, k.shape)
-    return attend(scaled, np.ascontiguousarray(k), np.ascontiguousarray(v), added, kept, causal)[0]
+    return attend(scaled, k, v, added, kept, causal)[0]
 
 
 @njit
@@ -60,6 +64,22 @@ def _check(q, k, v):
         raise ValueError("dot_product_attention: queries and keys differ in their last axis")
     if k[2] != v[2]:
         raise ValueError("dot_product_attention: there are not as many keys as values")
+
+
+def _check_mask(mask):
+    """Refuses a mask of numbers, which others add to the scores."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_check_mask)
+def _compiled_check_mask(mask):
+    if isinstance(mask, types.Array) and not isinstance(mask.dtype, types.Boolean):
+        raise SignatureError(
+            f"dot_product_attention: a mask of {mask.dtype}, where booleans are needed",
+            "(a) pass numbers that are to be added to the scores as bias= or (b) pass a mask such as mask != 0",
+            location=HERE,
+        )
+    return lambda mask: None
 
 
 @njit

@@ -30,25 +30,32 @@ def sizes_of_output(sizes, taps, stride, pad, dilation):
         ValueError: a setting makes no sense, or the filter is larger than the padded input.
     """
     return (
-        _size(sizes[0], taps[0], stride[0], pad[0] + pad[1], dilation[0]),
-        _size(sizes[1], taps[1], stride[1], pad[2] + pad[3], dilation[1]),
-        _size(sizes[2], taps[2], stride[2], pad[4] + pad[5], dilation[2]),
+        _size(sizes[0], taps[0], stride[0], pad[0], pad[1], dilation[0]),
+        _size(sizes[1], taps[1], stride[1], pad[2], pad[3], dilation[1]),
+        _size(sizes[2], taps[2], stride[2], pad[4], pad[5], dilation[2]),
     )
 
 
 @njit
-def _size(size, taps, stride, pad, dilation):
+def _size(size, taps, stride, before, after, dilation):
     if stride < 1 or dilation < 1 or taps < 1:
         _refuse_setting(stride, dilation, taps)
-    room = size + pad - (taps - 1) * dilation - 1
+    if before < 0 or after < 0:
+        _refuse_padding(before, after)
+    room = size + before + after - (taps - 1) * dilation - 1
     if room < 0:
-        _refuse_span((taps - 1) * dilation + 1, size, pad)
+        _refuse_span((taps - 1) * dilation + 1, size, before + after)
     return room // stride + 1
 
 
 @njit
 def _refuse_setting(stride, dilation, taps):
     raise ValueError(f"stride {stride}, dilation {dilation} and size {taps} of a window must be positive")
+
+
+@njit
+def _refuse_padding(before, after):
+    raise ValueError(f"padding of {before} before and {after} after an axis is negative")
 
 
 @njit

@@ -9,6 +9,7 @@ from numba import njit
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import register_jitable
 
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.convolution.bilinear import add_conv, add_data, add_filter
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
@@ -92,7 +93,7 @@ def conv(
 
     Args:
         x: (batch, channels, …) with one, two or three axes of space.
-        w: (filters, channels / groups, …), of the same type.
+        w: (filters, channels / groups, …).
         stride: distance between outputs: an integer, or one for each axis of space.
         pad: zeros around the image: an integer, one for each axis, or two for each axis, before and after it.
         dilation: distance between the elements of a filter: an integer, or one for each axis.
@@ -111,6 +112,7 @@ def conv(
         >>> irad.nn.conv(x, w, stride=2, pad=(1, 0), flipped=True)
         array([[[-1., -1.]]])
     """
+    x, w = floats("conv", x, w)
     _check_channels(x.shape[1], w.shape, groups)
     axes = w.shape[2:]
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
@@ -151,6 +153,7 @@ def conv_data(
         >>> irad.nn.conv_data(np.array([[[1.0, 10.0]]]), np.array([[[2.0, 3.0]]]), (1, 1, 4), stride=2, flipped=True)
         array([[[ 2.,  3., 20., 30.]]])
     """
+    y, w = floats("conv_data", y, w)
     _check_channels(shape[1], w.shape, groups)
     axes = w.shape[2:]
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
@@ -194,6 +197,7 @@ def conv_filter(
         >>> irad.nn.conv_filter(x, y, (1, 1, 2), flipped=True)
         array([[[21., 32.]]])
     """
+    x, y = floats("conv_filter", x, y)
     _check_channels(x.shape[1], shape, groups)
     axes = shape[2:]
     settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.convolution.columns import gather_columns, scatter_columns
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
@@ -36,6 +37,7 @@ def unfold(
         array([[[1., 2., 3.],
                 [2., 3., 4.]]])
     """
+    x = floats("unfold", x)
     axes = x.shape[2:]
     settings = (triple(k, axes), triple(stride, axes), paddings(pad, axes), triple(dilation, axes), flipped)
     out = sizes_of_output(three(x.shape), settings[0], settings[1], settings[2], settings[3])
@@ -73,6 +75,7 @@ def fold(
         >>> irad.nn.fold(np.array([[[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]]), (1, 1, 4), 2)
         array([[[1., 4., 6., 4.]]])
     """
+    y = floats("fold", y)
     axes = shape[2:]
     settings = (triple(k, axes), triple(stride, axes), paddings(pad, axes), triple(dilation, axes), flipped)
     sizes = three(shape)
@@ -81,7 +84,7 @@ def fold(
     if y.shape != (shape[0], rows, windows):
         _refuse_windows(y.shape[0], y.shape[1], y.shape[2], shape[0], rows, windows)
     x = np.zeros((shape[0], shape[1], sizes[0], sizes[1], sizes[2]), y.dtype)
-    _add_images(x, np.ascontiguousarray(y), settings)
+    _add_images(x, y, settings)
     return x.reshape(shape)
 
 
@@ -102,6 +105,7 @@ def pixel_shuffle(x: Array, r: int) -> Array:
         array([[[[0., 1.],
                  [2., 3.]]]])
     """
+    x = floats("pixel_shuffle", x)
     if r < 1:
         _refuse_factor(r)
     cells = r ** (x.ndim - 2)
@@ -109,7 +113,7 @@ def pixel_shuffle(x: Array, r: int) -> Array:
         _refuse_channels(x.shape[1], cells)
     sizes = three(x.shape)
     shape = shape_like(x.shape, x.shape[0], x.shape[1] // cells, (sizes[0] * r, sizes[1] * r, sizes[2] * r))
-    return fold(np.ascontiguousarray(x).reshape(x.shape[0], x.shape[1], _count(sizes)), shape, r, r)
+    return fold(x.reshape(x.shape[0], x.shape[1], _count(sizes)), shape, r, r)
 
 
 @njit
@@ -128,6 +132,7 @@ def pixel_unshuffle(x: Array, r: int) -> Array:
         >>> irad.nn.pixel_unshuffle(np.arange(4.0).reshape(1, 1, 2, 2), 2).ravel()
         array([0., 1., 2., 3.])
     """
+    x = floats("pixel_unshuffle", x)
     if r < 1:
         _refuse_factor(r)
     for d in range(2, x.ndim):

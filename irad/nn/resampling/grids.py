@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.convolution.public import shape_like, with_three
 from irad.nn.resampling.sampling import add_samples
@@ -42,6 +43,7 @@ def grid_sample(
         >>> irad.nn.grid_sample(x, np.array([[[[0.0, -1.0], [0.0, 0.0], [1.0, 1.0]]]]))
         array([[[[1.5, 2.5, 4. ]]]])
     """
+    x, grid = floats("grid_sample", x, grid)
     space = x.ndim - 2
     if space < 2 or grid.shape[-1] != space:
         _refuse_points(x.ndim, grid.shape[-1])
@@ -51,7 +53,7 @@ def grid_sample(
     each, count = with_three(x), 1
     for d in range(1, grid.ndim - 1):
         count *= grid.shape[d]
-    given = np.ascontiguousarray(grid).reshape(x.shape[0], count, space)
+    given = grid.reshape(x.shape[0], count, space)
     points = _places(given, each.shape[2:], is_nearest, beyond, align_corners)
     y = np.zeros((x.shape[0], x.shape[1], count), x.dtype)
     add_samples(y, each, points, space == 2)
@@ -84,6 +86,7 @@ def imrotate(
                [0.   , 0.   , 0.207],
                [0.   , 0.   , 0.   ]])
     """
+    x = floats("imrotate", x)
     if x.ndim != 4:
         _refuse_images(x.ndim)
     center = (float(x.shape[2] // 2), float(x.shape[3] // 2)) if rotation_center is None else rotation_center

@@ -7,6 +7,7 @@ from numba import njit, types
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.resampling.along import CIRCULAR, CONSTANT, REFLECT, REPEAT, SYMMETRIC, add_along
 from irad.nn.shapes import around, with_size
@@ -28,7 +29,7 @@ def pad_zeros(x: Array, pad: int | tuple[int, ...]) -> Array:
         >>> irad.nn.pad_zeros(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([0., 1., 2., 3., 0., 0.])
     """
-    return _pad(x, pad, CONSTANT, 0.0)
+    return _pad(floats("pad_zeros", x), pad, CONSTANT, 0.0)
 
 
 @njit
@@ -46,7 +47,7 @@ def pad_constant(x: Array, pad: int | tuple[int, ...], constant: float = 0.0) ->
         array([[8., 1., 2.],
                [8., 8., 8.]])
     """
-    return _pad(x, pad, CONSTANT, constant)
+    return _pad(floats("pad_constant", x), pad, CONSTANT, constant)
 
 
 @njit
@@ -62,7 +63,7 @@ def pad_repeat(x: Array, pad: int | tuple[int, ...]) -> Array:
         >>> irad.nn.pad_repeat(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([1., 1., 2., 3., 3., 3.])
     """
-    return _pad(x, pad, REPEAT, 0.0)
+    return _pad(floats("pad_repeat", x), pad, REPEAT, 0.0)
 
 
 @njit
@@ -78,7 +79,7 @@ def pad_reflect(x: Array, pad: int | tuple[int, ...]) -> Array:
         >>> irad.nn.pad_reflect(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([2., 1., 2., 3., 2., 1.])
     """
-    return _pad(x, pad, REFLECT, 0.0)
+    return _pad(floats("pad_reflect", x), pad, REFLECT, 0.0)
 
 
 @njit
@@ -94,7 +95,7 @@ def pad_symmetric(x: Array, pad: int | tuple[int, ...]) -> Array:
         >>> irad.nn.pad_symmetric(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([1., 1., 2., 3., 3., 2.])
     """
-    return _pad(x, pad, SYMMETRIC, 0.0)
+    return _pad(floats("pad_symmetric", x), pad, SYMMETRIC, 0.0)
 
 
 @njit
@@ -110,7 +111,7 @@ def pad_circular(x: Array, pad: int | tuple[int, ...]) -> Array:
         >>> irad.nn.pad_circular(np.array([1.0, 2.0, 3.0]), (1, 2))
         array([3., 1., 2., 3., 1., 2.])
     """
-    return _pad(x, pad, CIRCULAR, 0.0)
+    return _pad(floats("pad_circular", x), pad, CIRCULAR, 0.0)
 
 
 def _margin(pad, side, axis, shape):
@@ -139,7 +140,7 @@ def _compiled_margin(pad, side, axis, shape):
 
 @njit
 def _pad(x, pad, kind, constant):
-    y = np.ascontiguousarray(x).copy()
+    y = x.copy()
     for d in range(x.ndim):
         before, after = _margin(pad, 0, d, x.shape), _margin(pad, 1, d, x.shape)
         if before != 0 or after != 0:

@@ -7,6 +7,7 @@ from numba import njit, types
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
+from irad.frontend.operands import floats
 from irad.nn.array import Array
 from irad.nn.resampling.along import LINEAR, LINEAR_CORNERS, NEAREST, add_along
 from irad.nn.shapes import around, with_size
@@ -30,7 +31,7 @@ def upsample_nearest(
         >>> irad.nn.upsample_nearest(np.array([[[1.0, 2.0]]]), 2)
         array([[[1., 1., 2., 2.]]])
     """
-    return _upsample(x, scale, size, NEAREST)
+    return _upsample(floats("upsample_nearest", x), scale, size, NEAREST)
 
 
 @njit
@@ -60,7 +61,7 @@ def upsample_linear(
         >>> irad.nn.upsample_linear(x, 2, align_corners=False)
         array([[[0. , 0.5, 1.5, 2. ]]])
     """
-    return _upsample(x, scale, size, LINEAR_CORNERS if align_corners else LINEAR)
+    return _upsample(floats("upsample_linear", x), scale, size, LINEAR_CORNERS if align_corners else LINEAR)
 
 
 @njit
@@ -181,7 +182,7 @@ def _check_setting(word: str, value: types.Type, number: type[types.Type], axes:
 
 @njit
 def _upsample(x, scale, size, kind):
-    y, sizes = np.ascontiguousarray(x).copy(), _new_sizes(scale, size, x.shape)
+    y, sizes = x.copy(), _new_sizes(scale, size, x.shape)
     for d in range(2, x.ndim):
         new = sizes[d - 2]
         if new < 1 or x.shape[d] < 1:

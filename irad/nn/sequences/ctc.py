@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.operands import floats, require
 from irad.nn.array import Array
 from irad.nn.softmaxes import logsoftmax
 from irad.rules import AugmentedReturn, is_active
@@ -44,6 +45,8 @@ def ctc_loss(
         >>> irad.nn.ctc_loss(np.zeros((1, 2, 3)), np.array([[0]])).round(6)  # of 9 pairs: a a, a blank, blank a
         array([1.098612])
     """
+    x = floats("ctc_loss", x)
+    require("ctc_loss", "iu", labels, lengths, label_lengths)
     samples, time, classes = x.shape
     ends = np.full(samples, time) if lengths is None else lengths.astype(np.int64)
     counts = np.full(samples, labels.shape[1]) if label_lengths is None else label_lengths.astype(np.int64)

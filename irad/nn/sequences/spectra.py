@@ -9,6 +9,7 @@ from numba import njit
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
+from irad.frontend.operands import floats, inexact
 from irad.nn.array import Array
 from irad.nn.resampling.folding import fold, unfold
 from irad.nn.resampling.padding import pad_reflect
@@ -26,11 +27,11 @@ def stft(
     """The spectra of short overlapping parts of signals. It needs rocket-fft: ``pip install irad[fft]``.
 
     Args:
-        x: signals along the last axis, (…, time), float32 or float64.
+        x: signals along the last axis, (…, time).
         n_fft: the length of a part.
         hop_length: from one part to the next; a quarter of ``n_fft`` unless given.
         window: what parts are multiplied by, of ``n_fft`` elements, or fewer with zeros on both sides; nothing unless
-            given. It has the type of ``x``.
+            given.
         center: whether signals go on beyond their ends as if reflected there, so that part k has time k · hop_length in
             its middle.
         normalized: whether spectra are divided by the square root of ``n_fft``.
@@ -45,10 +46,11 @@ def stft(
                [0., 0.],
                [0., 0.]])
     """
+    x, window = floats("stft", x, window)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
     full = np.ones(n_fft, x.dtype) if window is None else _of_length(window, n_fft)
-    signals = np.ascontiguousarray(x).reshape(_count(x.shape), 1, x.shape[-1])
+    signals = x.reshape(_count(x.shape), 1, x.shape[-1])
     if center:
         signals = pad_reflect(signals, (n_fft // 2, n_fft // 2))
     spectra = _rfft(_weighted(unfold(signals, n_fft, hop), full, _scale(n_fft, normalized)))
@@ -71,7 +73,7 @@ def istft(
         y: (…, n_fft // 2 + 1, parts), complex.
         n_fft: as of `stft`.
         hop_length: likewise.
-        window: likewise; its type is that of the result.
+        window: likewise.
         center: likewise.
         normalized: likewise.
         original_length: that of the signals; unless given, as much as the parts cover.
@@ -88,6 +90,7 @@ def istft(
         >>> irad.nn.istft(y, 4)  # doctest: +SKIP
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
+    y = inexact("istft", y)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
     bins, parts = y.shape[-2], y.shape[-1]
@@ -97,8 +100,8 @@ def istft(
     length = covered - 2 * start if original_length is None else original_length
     if parts < 1 or length < 0 or start + length > covered:
         _refuse_duration(length, covered - start, parts)
-    full = np.ones(n_fft, y.real.dtype) if window is None else _of_length(window, n_fft)
-    frames = _irfft(np.ascontiguousarray(y).reshape(_count(y.shape[:-1]), bins, parts), n_fft)
+    frames, window = floats("istft", _irfft(y.reshape(_count(y.shape[:-1]), bins, parts), n_fft), window)
+    full = np.ones(n_fft, frames.dtype) if window is None else _of_length(window, n_fft)
     weighted = _weighted(frames, full, 1.0 / _scale(n_fft, normalized))
     sums = fold(weighted, (weighted.shape[0], 1, covered), n_fft, hop)
     squares = _weighted(np.ones((1, n_fft, parts), full.dtype), full * full, 1.0)

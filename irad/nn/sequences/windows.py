@@ -15,7 +15,7 @@ def hamming_window(size: int, periodic: bool = True, alpha: float = 0.54, beta: 
     """``alpha`` − beta · cos(2πk / n).
 
     Args:
-        size: the number of elements.
+        size: the number of elements; a single one is 1.
         periodic: whether n is that number, as it should be for spectra; otherwise n is one less, the window symmetric.
         alpha: the mean of the window.
         beta: its amplitude.
@@ -25,9 +25,11 @@ def hamming_window(size: int, periodic: bool = True, alpha: float = 0.54, beta: 
         >>> irad.nn.hamming_window(4).round(2)
         array([0.08, 0.54, 1.  , 0.54])
     """
-    if size < 1:
-        raise ValueError("a window must have at least one element")
-    window, steps = np.empty(size), size if periodic else max(size - 1, 1)
+    if size < 0:
+        raise ValueError(f"a window of {size} elements")
+    if size < 2:  # as in SciPy and PyTorch: a cosine has nothing to begin and end with
+        return np.ones(size)
+    window, steps = np.empty(size), size if periodic else size - 1
     for k in range(size):
         window[k] = alpha - beta * math.cos(2.0 * math.pi * k / steps)
     return window

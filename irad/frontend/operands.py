@@ -1,0 +1,157 @@
+"""The arrays that functions of irad's libraries compute with, in one type of number, found as NumPy finds it.
+
+For compiled code. What is differentiated is the conversion, so a derivative has the type of the array that was passed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from numba.np.numpy_support import as_dtype
+
+from irad.errors import HERE, SignatureError
+
+
+def floats(name: str, *arrays: Any) -> Any:
+    """Contiguous arrays of the type of float that NumPy finds for all of them; integers and booleans give float64.
+
+    Args:
+        name: of the function that is called, a literal, for messages.
+        arrays: None stays None.
+
+    Returns:
+        An array for one array, otherwise a tuple.
+    """
+    raise NotImplementedError("for compiled code")
+
+
+def inexact(name: str, *arrays: Any) -> Any:
+    """As `floats`; numbers may be complex."""
+    raise NotImplementedError("for compiled code")
+
+
+def numbers(name: str, *arrays: Any) -> Any:
+    """As `inexact`; integers and booleans stay what they are where all arrays hold such."""
+    raise NotImplementedError("for compiled code")
+
+
+def real(name: str, x: Any) -> Any:
+    """A number as a float: integers and booleans as float64, floats as they are."""
+    raise NotImplementedError("for compiled code")
+
+
+def require(name: str, kinds: str, *arrays: Any) -> Any:
+    """Refuses arrays by name that are of none of some kinds of numbers, letters of NumPy such as ``"iu"``; literals."""
+    raise NotImplementedError("for compiled code")
+
+
+def _is_none(given: types.Type) -> bool:
+    return isinstance(given, types.NoneType | types.Omitted)
+
+
+def _dtype(name: str, given: types.Type, kinds: str) -> np.dtype[Any]:
+    """Of an array.
+
+    Raises:
+        SignatureError: it is no array, or one of other kinds of numbers.
+    """
+    if not isinstance(given, types.Array):
+        raise SignatureError(
+            f"{name}: {given} where an array is needed", "pass an array of NumPy: np.asarray(…)", location=HERE
+        )
+    dtype = as_dtype(given.dtype) if isinstance(given.dtype, types.Number | types.Boolean) else None
+    if dtype is None or dtype.kind not in kinds or dtype == np.float16:
+        raise SignatureError(
+            f"{name}: an array of {given.dtype}, which it does not take",
+            f"pass an array of {_words(kinds)}: x.astype(…)",
+            location=HERE,
+        )
+    return dtype
+
+
+def _words(kinds: str) -> str:
+    if "f" not in kinds:
+        return "integers"
+    return "float32 or float64" + (", or complex numbers" if "c" in kinds else "")
+
+
+def _common(name: str, arrays: tuple[types.Type, ...], kinds: str, *, is_inexact: bool) -> type[np.generic]:
+    found = np.result_type(*[_dtype(name, each, kinds) for each in arrays if not _is_none(each)])
+    return np.float64 if is_inexact and found.kind in "biu" else found.type
+
+
+def _converted(array: Any, to: Any) -> Any:
+    """The array as contiguous memory of a type of number; itself where it is that already."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_converted)
+def _compiled_converted(array, to):  # type: ignore[no-untyped-def]
+    if _is_none(array):
+        return lambda array, to: None
+    if array.dtype == to.instance_type:
+        return lambda array, to: np.ascontiguousarray(array)
+    return lambda array, to: np.ascontiguousarray(array).astype(to)
+
+
+_CONVERTERS: Final = (
+    lambda to: lambda name, *arrays: _converted(arrays[0], to),
+    lambda to: lambda name, *arrays: (_converted(arrays[0], to), _converted(arrays[1], to)),
+    lambda to: lambda name, *arrays: (_converted(arrays[0], to), _converted(arrays[1], to), _converted(arrays[2], to)),
+    lambda to: (
+        lambda name, *arrays: (
+            _converted(arrays[0], to),
+            _converted(arrays[1], to),
+            _converted(arrays[2], to),
+            _converted(arrays[3], to),
+        )
+    ),
+    lambda to: (
+        lambda name, *arrays: (
+            _converted(arrays[0], to),
+            _converted(arrays[1], to),
+            _converted(arrays[2], to),
+            _converted(arrays[3], to),
+            _converted(arrays[4], to),
+        )
+    ),
+)
+"""By the number of arrays, since compiled code makes no tuple of several types in a loop."""
+
+
+def _promoting(function: Any, kinds: str, *, is_inexact: bool) -> None:
+    @overload(function, prefer_literal=True)
+    def compiled(name, *arrays):  # type: ignore[no-untyped-def]
+        if not isinstance(name, types.StringLiteral):
+            return None
+        to = _common(name.literal_value, arrays, kinds, is_inexact=is_inexact)
+        return _CONVERTERS[len(arrays) - 1](to)
+
+
+_promoting(floats, "biuf", is_inexact=True)
+_promoting(inexact, "biufc", is_inexact=True)
+_promoting(numbers, "biufc", is_inexact=False)
+
+
+@overload(real, prefer_literal=True)
+def _compiled_real(name, x):  # type: ignore[no-untyped-def]
+    if isinstance(types.unliteral(x), types.Float) and x.bitwidth > 16:
+        return lambda name, x: x
+    if not isinstance(types.unliteral(x), types.Integer | types.Boolean):
+        raise SignatureError(
+            f"{name.literal_value}: {x} where a number or an array is needed",
+            "pass a float, or an array of float32 or float64",
+            location=HERE,
+        )
+    return lambda name, x: np.float64(x)
+
+
+@overload(require, prefer_literal=True)
+def _compiled_require(name, kinds, *arrays):  # type: ignore[no-untyped-def]
+    for each in arrays:
+        if not _is_none(each):
+            _dtype(name.literal_value, each, kinds.literal_value)
+    return lambda name, kinds, *arrays: None
