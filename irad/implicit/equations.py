@@ -14,18 +14,19 @@ from irad.implicit.theorem import implicit
 
 @public
 def solves(
-    residual: Callable[..., Any], tolerance: float = 1e-6, matrix_free: bool = False
+    residual: Callable[..., Any], tolerance: float = 1e-6, matrix_free: bool = False, atol: float = 0.0
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorates a solver of ``residual(x, …) = 0``: its derivative is that of the solution.
 
     Args:
         residual: takes ``x`` and the arguments of the equation, and returns what has the structure of ``x``.
-        tolerance: what the largest part of the residual may be where a derivative is taken.
+        tolerance: how large each part of the residual may be where a derivative is taken, relative to the terms that
+            it is the sum of: to the sum of ``abs(derivative * unknown)`` over the unknowns.
         matrix_free: solves the linear system of the derivative by GMRES, with products of the residual's derivative and
             a vector, in place of its Jacobian: for many unknowns.
 
     Returns:
-        A decorator of functions ``solver(guess, …) -> x``, compiled or not, whose arguments behind the guess are those
+        A decorator of functions ``solver(guess, …) -> x``, compiled or not, whose arguments after the guess are those
         of the residual. ``x`` is a float, an array of floats, or a structure of these like one that was passed in, in
         new memory; the residual may return its parts as a tuple. What it makes can be called from Python and compiled
         code. The guess has no derivative: a solution does not depend on where the search began.
@@ -33,7 +34,8 @@ def solves(
     Raises:
         SignatureError: ``residual`` or the solver is not a function that Numba compiles.
 
-    A derivative raises ValueError if what the solver returned does not solve the equation, and LinAlgError
+    A derivative raises ValueError if what the solver returned does not solve the equation or the residual has more or
+    fewer values than there are unknowns, and LinAlgError
     (ZeroDivisionError for numbers, ValueError with ``matrix_free``) where the residual's derivative with respect
     to ``x`` cannot be inverted.
 
@@ -56,13 +58,13 @@ def solves(
         >>> round(irad.grad(root, argnums=1)(0.0, 4.0), 9)
         0.25
     """
-    checked = primal_of(residual)
-    chosen = systems.matrix_free(checked) if matrix_free else systems.dense(checked)
-    return lambda solver: _solution(primal_of(solver), checked, chosen, float(tolerance))
+    checked, tolerances = primal_of(residual), (float(tolerance), float(atol))
+    chosen = systems.matrix_free(checked, tolerances) if matrix_free else systems.dense(checked, tolerances)
+    return lambda solver: _solution(primal_of(solver), checked, chosen)
 
 
-def _solution(solver: Any, residual: Any, chosen: tuple[Any, Any], tolerance: float) -> Any:
-    core = implicit(solver, residual, chosen, tolerance)
+def _solution(solver: Any, residual: Any, chosen: tuple[Any, Any]) -> Any:
+    core = implicit(solver, residual, chosen)
 
     @jit(error_model="python")  # takes dictionaries and other structures from Python
     def solution(guess, *args):  # type: ignore[no-untyped-def]

@@ -15,7 +15,16 @@ from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
-from irad.implicit.unknowns import shaped, size_of, started, vector
+from irad.implicit.unknowns import (
+    epsilon_of,
+    is_within,
+    larger,
+    relative_size,
+    shaped,
+    size_of,
+    started,
+    vector,
+)
 
 
 @public
@@ -23,8 +32,9 @@ def newton(
     func: Callable[..., Any],
     x0: Any,
     args: Any = (),
-    tol: float = 1e-10,
-    maxiter: int = 50,
+    rtol: float = 1e-10,
+    atol: float = 0.0,
+    maxiter: int = 100,
     matrix_free: bool = False,
 ) -> Any:
     """The solution of ``func(x, *args) = 0`` by Newton's method with a line search, with its derivative.
@@ -33,12 +43,15 @@ def newton(
     solution: its cost does not depend on the number of steps. The one with respect to ``x0`` is zero.
 
     Args:
-        func: returns what has the structure of ``x``; irad differentiates it by ``x``.
+        func: returns what has the structure of ``x``; irad differentiates it with respect to ``x``.
         x0: where to begin: a number, an array of any shape, or a structure of these: a tuple, a dictionary, an object
             with fields. ``func`` may return its parts as a tuple, in their order. In compiled code a dictionary has to
             be one that Python passed in.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        tol: of the largest part of ``func``.
+        rtol: the search ends when the last step changes each unknown by no more than this share of its size, or when
+            ``func`` is zero but for the rounding of its terms. So the units of unknowns and equations do not matter.
+        atol: the same, absolute; the sum of both counts. For unknowns that are zero but for rounding of terms that
+            ``func`` cancels, such as the 1 in ``exp(x) - 1 - a``.
         maxiter: the most steps.
         matrix_free: takes steps and derivatives by GMRES, with products of the derivative and a vector in place of the
             Jacobian: for many unknowns; a literal in compiled code.
@@ -48,9 +61,11 @@ def newton(
 
     Raises:
         SignatureError: ``func`` is not a function that Numba compiles.
-        ValueError: there is no solution within ``maxiter`` steps.
+        ValueError: there is no solution within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more or
+            fewer values than there are unknowns.
 
-    Where the derivative of ``func`` by ``x`` cannot be inverted, LinAlgError is raised (ZeroDivisionError for numbers).
+    Where the derivative of ``func`` with respect to ``x`` cannot be inverted, LinAlgError is raised (ZeroDivisionError
+    for numbers).
 
     Examples:
         >>> import irad
@@ -66,46 +81,76 @@ def newton(
         >>> round(irad.grad(anomaly)(0.0), 9)
         2.0
     """
-    return _newton(primal_of(func), matrix_free)(packed((x0, float(tol), int(maxiter))), passed_along(args))
+    return _newton(primal_of(func), matrix_free)(
+        packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args)
+    )
 
 
 def _newton(residual: Any, matrix_free: bool) -> Any:
     def make() -> Any:
         if matrix_free:
-            steps = _newton_steps(residual, systems.steps_by_gmres(residual))
-            return implicit(steps, residual, systems.matrix_free(residual))
-        chosen = systems.dense(residual)
-        return implicit(_newton_steps(residual, chosen[0]), residual, chosen)
+            steps = newton_steps(residual, systems.steps_by_gmres(residual))
+            return implicit(_raising(steps), residual, systems.matrix_free(residual))
+        steps = newton_steps(residual, systems.dense_steps(residual))
+        return implicit(_raising(steps), residual, systems.dense(residual))
 
     return remembered(residual, (newton, matrix_free), make)
 
 
-def _newton_steps(residual: Any, solved: Any) -> Any:
+def _raising(steps: Any) -> Any:
     @njit
-    def steps(settings, *args):  # type: ignore[no-untyped-def]
-        x0, tolerance, limit = settings
-        x = started(x0)
+    def solver(settings, *args):  # type: ignore[no-untyped-def]
+        x0, rtol, atol, limit = settings
+        x, is_found = steps(started(x0), rtol, atol, limit, args)
+        if is_found:
+            return x
+        raise ValueError("irad.implicit.newton found no solution within maxiter steps")
+
+    return solver
+
+
+_SHORTEST = 1e-6  # share of Newton's step at which the search along it gives up
+_ROUNDING = 4.0  # in units of the relative error of a float
+
+
+def newton_steps(residual: Any, stepping: Any) -> Any:
+    """Newton's method with a line search: ``(x, rtol, atol, limit, args) -> (x, whether it is a solution)``.
+
+    Every decision is about ratios: of an equation's value and the size of its terms, or of a step and its unknown.
+    """
+
+    @njit
+    def steps(x, rtol, atol, limit, args):  # type: ignore[no-untyped-def]
         value = vector(residual(x, *args), x)
+        if not np.isfinite(size_of(value)):
+            raise ValueError("an equation of irad.implicit is not finite where the search begins")
+        rounding = _ROUNDING * epsilon_of(x)
+        tolerance, seen = max(rtol, rounding), larger(vector(x, x), vector(x, x))
         for _ in range(limit):
-            size = size_of(value)
-            if size <= tolerance:
-                return x
-            step, length = solved(settings, x, args, value), 1.0
+            if size_of(value) == 0.0:
+                return x, True
+            step, sizes = stepping(x, x, args, value)
+            wrong, length = relative_size(value, sizes), 1.0
             trial = shaped(vector(x, x) - step, x)
             value = vector(residual(trial, *args), x)
-            while not size_of(value) < size and length > 1e-6:
+            while not relative_size(value, sizes) < wrong and length > _SHORTEST:
                 length *= 0.5
                 trial = shaped(vector(x, x) - length * step, x)
                 value = vector(residual(trial, *args), x)
-            x = trial
-        if size_of(value) <= tolerance:
-            return x
-        raise ValueError("irad.implicit.newton found no solution within maxiter steps")
+            is_stuck = not relative_size(value, sizes) < wrong
+            is_small = wrong >= 0.0 and is_within(step, vector(x, x), tolerance, atol)
+            if is_small or wrong <= rounding:
+                return x if is_stuck else trial, True
+            # no step is better: what is left is rounding, of an equation's terms or of where the search has been
+            if is_stuck and (wrong <= tolerance or is_within(step, seen, rounding, atol)):
+                return x, True
+            x, seen = trial, larger(seen, vector(trial, trial))
+        return x, size_of(value) == 0.0
 
     return steps
 
 
-offer(newton, _newton, "(x0, tol, maxiter), passed_along(args)", literals=("matrix_free",))
+offer(newton, _newton, "(x0, rtol, atol, maxiter), passed_along(args)", literals=("matrix_free",))
 
 
 @public
@@ -114,21 +159,21 @@ def brentq(
     a: float,
     b: float,
     args: Any = (),
-    xtol: float = 2e-12,
+    xtol: float = 0.0,
     rtol: float = 8.881784197001252e-16,
-    maxiter: int = 100,
+    maxiter: int = 500,
 ) -> float:
     """A root of a function of a number in an interval by Brent's method, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code.
 
     Args:
-        f: takes a number, and ``args`` behind it, and returns a number.
+        f: takes a number, and ``args`` after it, and returns a number.
         a: an end of the interval, at which ``f`` has another sign than at the other end.
         b: the other end.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        xtol: of the root.
-        rtol: the same relative to the root.
+        xtol: how far the root may be from where ``f`` changes its sign; 0: as ``rtol`` says, whatever the units.
+        rtol: the same relative to the root. A root at zero counts as found within 1e-32 of the interval's length.
         maxiter: the most steps.
 
     Returns:
@@ -138,7 +183,7 @@ def brentq(
         SignatureError: ``f`` is not a function that Numba compiles.
         ValueError: ``f`` has the same sign at both ends, or there is no root within ``maxiter`` steps.
 
-    A derivative raises ZeroDivisionError where that of ``f`` by ``x`` is zero.
+    A derivative raises ZeroDivisionError where that of ``f`` with respect to ``x`` is zero.
 
     Source:
         Brent: Algorithms for minimization without derivatives, Prentice-Hall 1973, chapter 4.
@@ -171,6 +216,7 @@ def _brent_steps(f: Any) -> Any:
         if not (min(at_a, at_b) <= 0.0 <= max(at_a, at_b)):
             raise ValueError("irad.implicit.brentq is given an interval at whose ends f has the same sign")
         c, at_c, step, before = a, at_a, b - a, b - a
+        absolute = max(absolute, 1e-32 * abs(b - a))
         for _ in range(limit):
             if (at_b > 0.0) == (at_c > 0.0) and at_b != 0.0:
                 c, at_c, step, before = a, at_a, b - a, b - a

@@ -17,7 +17,7 @@ from irad.api.grad import grad
 from irad.api.jacobians.jacobian import jacobian
 from irad.implicit.iterations import METHODS
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, declare_transpose, krylov_of
-from irad.implicit.unknowns import shaped, vector
+from irad.implicit.unknowns import is_within, larger, shaped, size_of, vector
 
 
 def flat(residual: Any) -> Any:
@@ -61,7 +61,7 @@ def solved(slope: Any, right: Any, is_transposed: Any) -> Any:
 @register_jitable
 def _quotient(right, slope):  # type: ignore[no-untyped-def]
     if slope == 0.0:
-        raise ZeroDivisionError("the derivative of an equation by its unknown is zero")
+        raise ZeroDivisionError("the derivative of an equation with respect to its unknown is zero")
     return right / slope
 
 
@@ -74,22 +74,77 @@ def _solved_typed(slope: Any, right: Any, is_transposed: Any) -> Any:
     return lambda slope, right, is_transposed: np.linalg.solve(slope, right)
 
 
-def dense(residual: Any) -> tuple[Any, Any]:
+def terms(slope: Any, v: Any, step: Any) -> Any:
+    """For each equation the sum of the sizes of its terms, to first order, over what a step passes."""
+    raise NotImplementedError
+
+
+@overload(terms, strict=False)
+def _terms_typed(slope: Any, v: Any, step: Any) -> Any:
+    if not isinstance(slope, types.Array):
+        return lambda slope, v, step: abs(slope) * (abs(v) + abs(step))
+    return lambda slope, v, step: np.abs(slope) @ (np.abs(v) + np.abs(step))
+
+
+def _checking(residual: Any, sizes: Any, tolerances: tuple[float, float] | None) -> Any:
+    """The check of a solution before its derivative is taken; without tolerances the solver has seen to it.
+
+    Args:
+        residual: the equation.
+        sizes: ``(x, args, slope)`` to the size of each equation's terms.
+        tolerances: relative and absolute.
+    """
+    if tolerances is None:
+        return register_jitable(lambda x, args, slope: None)
+    relative, absolute = tolerances
+
+    @register_jitable
+    def check(x, args, slope):  # type: ignore[no-untyped-def]
+        value = vector(residual(x, *args), x)
+        if not is_within(value, larger(value, value) + sizes(x, args, slope), relative, absolute):
+            raise ValueError(
+                "a solver of irad.implicit returned what does not solve its equation to the tolerance of "
+                "irad.implicit.solves: search longer, pass tolerance=, or atol= where unknowns are zero"
+            )
+
+    return check
+
+
+def dense(residual: Any, tolerances: tuple[float, float] | None = None) -> tuple[Any, Any]:
     """The solutions of the linear systems with the residual's Jacobian as a matrix, and with its transpose."""
     slope = slope_of(residual)
+    sizes = register_jitable(lambda x, args, matrix: terms(matrix, vector(x, x), 0.0 * vector(x, x)))
+    check = _checking(residual, sizes, tolerances)
 
     @register_jitable
     def plain(guess, x, args, right):  # type: ignore[no-untyped-def]
-        return solved(slope(x, args), right, False)
+        matrix = slope(x, args)
+        check(x, args, matrix)
+        return solved(matrix, right, False)
 
     @register_jitable
     def transposed(guess, x, args, right):  # type: ignore[no-untyped-def]
-        return solved(slope(x, args), right, True)
+        matrix = slope(x, args)
+        check(x, args, matrix)
+        return solved(matrix, right, True)
 
     return plain, transposed
 
 
-def matrix_free(residual: Any) -> tuple[Any, Any]:
+def dense_steps(residual: Any) -> Any:
+    """For a solver: ``(settings, x, args, value)`` to the step to subtract, and the size of each equation's terms."""
+    slope = slope_of(residual)
+
+    @register_jitable
+    def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
+        matrix = slope(x, args)
+        step = solved(matrix, value, False)
+        return step, terms(matrix, vector(x, x), step)
+
+    return stepping
+
+
+def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) -> tuple[Any, Any]:
     """The same by GMRES, with directional derivatives of the residual in place of a matrix; of numbers by division."""
 
     def products() -> tuple[Any, Any]:
@@ -98,18 +153,64 @@ def matrix_free(residual: Any) -> tuple[Any, Any]:
         declare_transpose(pulled, pushed)
         return pushed, pulled
 
+    largest = _largest_term(residual)
+    sizes = register_jitable(lambda x, args, nothing: largest(x, args, 0.0 * vector(x, x)))
+    check = _checking(residual, sizes, tolerances)
+
+    def checked(solve: Any) -> Any:
+        @register_jitable
+        def solution(guess, x, args, right):  # type: ignore[no-untyped-def]
+            check(x, args, None)
+            return solve(guess, x, args, right)
+
+        return solution
+
     plain = _by_gmres(residual, lambda: krylov_of(products()[0], "gmres"))
-    return plain, _by_gmres(residual, lambda: krylov_of(products()[1], "gmres"))
+    return checked(plain), checked(_by_gmres(residual, lambda: krylov_of(products()[1], "gmres")))
 
 
 def steps_by_gmres(residual: Any) -> Any:
-    """The solution with the residual's derivative, for a solver's own steps: it has no rule."""
+    """As `dense_steps`, by GMRES: the largest of the terms stands for those of each equation."""
 
     def make() -> Any:
         solve = METHODS["gmres"](_pushed(residual))
         return register_jitable(lambda settings, given: solve(settings, *given))
 
-    return _by_gmres(residual, make)
+    solve, largest = _by_gmres(residual, make), _largest_term(residual)
+
+    @register_jitable
+    def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
+        step = solve(settings, x, args, value)
+        return step, largest(x, args, step) + 0.0 * value
+
+    return stepping
+
+
+def _largest_term(residual: Any) -> Any:
+    """``(x, args, step)`` to the size of the largest terms, in an array for vectors, without a matrix.
+
+    The product with what has the unknown's sizes, but scattered signs, in which terms do not cancel as they may in the
+    product with the unknown.
+    """
+    slope = slope_of(residual)
+
+    def largest(x: Any, args: Any, step: Any) -> Any:
+        raise NotImplementedError
+
+    @overload(largest, strict=False)
+    def largest_typed(x: Any, args: Any, step: Any) -> Any:
+        if isinstance(x, types.Float):
+            return lambda x, args, step: terms(slope(x, args), x, step)
+        pushed = _pushed(residual)
+
+        def largest(x, args, step):  # type: ignore[no-untyped-def]
+            reach = np.abs(vector(x, x)) + np.abs(step)
+            product = pushed(reach * np.cos(np.arange(reach.size) ** 2), x, args)
+            return np.full(reach.size, size_of(product))
+
+        return largest
+
+    return largest
 
 
 def _by_gmres(residual: Any, make: Callable[[], Any]) -> Any:

@@ -10,16 +10,16 @@ from typing import Any
 
 from numba import njit
 from numba.core import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 
 from irad.api.checkpointing.values import copied
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, push, zero_cotangents
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.contract import zero_shadow
-from irad.implicit.unknowns import check_unknowns, shaped, size_of, vector
+from irad.implicit.unknowns import check_unknowns, shaped, vector
 
 
-def implicit(solver: Any, residual: Any, systems: tuple[Any, Any], tolerance: float | None = None) -> Any:
+def implicit(solver: Any, residual: Any, systems: tuple[Any, Any]) -> Any:
     """The compiled ``(guess, args) -> solver(guess, *args)`` with a rule.
 
     Args:
@@ -27,7 +27,6 @@ def implicit(solver: Any, residual: Any, systems: tuple[Any, Any], tolerance: fl
         residual: compiled, of ``x`` and the arguments; its value has the structure of ``x``.
         systems: the solutions of the linear system with the residual's derivative with respect to ``x``, and with its
             transpose: compiled functions ``(guess, x, args, right) -> solution`` of numbers or vectors.
-        tolerance: what the largest part of the residual may be; None: the solver has seen to it.
     """
 
     @njit
@@ -36,28 +35,14 @@ def implicit(solver: Any, residual: Any, systems: tuple[Any, Any], tolerance: fl
         check_unknowns(x)
         return x
 
-    check = _checking(residual, tolerance)
-    augmented, back = _reverse_of(core, residual, systems[1], check)
-    forward = _forward_of(core, residual, systems[0], check)
+    augmented, back = _reverse_of(core, residual, systems[1])
+    forward = _forward_of(core, residual, systems[0])
     return attach(core, augmented_primal=augmented, reverse=back, forward=forward)
 
 
-def _checking(residual: Any, tolerance: float | None) -> Any:
-    if tolerance is None:
-        return register_jitable(lambda x, args: None)
-
-    @register_jitable
-    def check(x, args):  # type: ignore[no-untyped-def]
-        if not size_of(vector(residual(x, *args), x)) <= tolerance:
-            raise ValueError("a solver of irad.implicit returned what does not solve its equation")
-
-    return check
-
-
-def _reverse_of(core: Any, residual: Any, transposed: Any, check: Any) -> Any:
+def _reverse_of(core: Any, residual: Any, transposed: Any) -> Any:
     def augmented(config, guess, args):  # type: ignore[no-untyped-def]
         x = core(guess.value, args.value)
-        check(x, args.value)
         shadow = zero_shadow(x) if config.needs_shadow else None
         return AugmentedReturn(x, shadow, (copied(x), kept_arguments(config, 1, args), kept_guess(config, guess)))
 
@@ -96,10 +81,9 @@ def _kept_guess_typed(config: Any, guess: Any) -> Any:
     return lambda config, guess: copied(guess.value)
 
 
-def _forward_of(core: Any, residual: Any, plain: Any, check: Any) -> Any:
+def _forward_of(core: Any, residual: Any, plain: Any) -> Any:
     def forward(config, guess, args):  # type: ignore[no-untyped-def]
         x = core(guess.value, args.value)
-        check(x, args.value)
         if is_active(args):
             change = push(config, residual, (x,), (None,), args)[1]
             return x, shaped(plain(guess.value, x, args.value, -vector(change, x)), x)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from numba import njit
 from numba.core import types
 from numba.core.types import Type
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 
 from irad.api.checkpointing.values import Leaf, copied, leaves_of, structured
+from irad.api.custom.declarations import inactive
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
@@ -44,6 +46,26 @@ def size_of(found: Any) -> Any:
     raise NotImplementedError
 
 
+def relative_size(found: Any, scales: Any) -> Any:
+    """The largest part of a number or a vector relative to a scale for each part; NaN where a scale is not finite."""
+    raise NotImplementedError
+
+
+def is_within(change: Any, found: Any, rtol: Any, atol: Any) -> Any:
+    """Whether each part of a change is small beside that of a number or a vector."""
+    raise NotImplementedError
+
+
+def larger(one: Any, other: Any) -> Any:
+    """The larger absolute value of each part of two numbers or vectors."""
+    raise NotImplementedError
+
+
+def epsilon_of(x: Any) -> Any:
+    """The rounding of the coarsest floats in an unknown."""
+    raise NotImplementedError
+
+
 def listed(found: Any) -> Any:
     """A number or a vector as a vector."""
     raise NotImplementedError
@@ -62,6 +84,17 @@ def check_unknowns(x: Any) -> None:
 def is_plain(kind: Type) -> bool:
     """Whether an unknown is a number or a vector as it is."""
     return isinstance(kind, types.Float) or (isinstance(kind, types.Array) and kind.ndim == 1)
+
+
+@inactive
+@njit
+def check_count(count, wanted):  # type: ignore[no-untyped-def]
+    """Refuses what has more or fewer parts than the unknown."""
+    if count != wanted:
+        raise ValueError(
+            "the function of an equation returns " + str(count) + " values for " + str(wanted) + " unknowns: "
+            "return one for each unknown"
+        )
 
 
 def _dtype(leaf: Leaf) -> Type:
@@ -84,13 +117,19 @@ def _check_unknowns_typed(x: Any) -> Any:
     return lambda x: None
 
 
-def _given(value: Any, leaf: Leaf) -> bool:
+def _given(value: Any, leaf: Leaf, like: Any) -> bool:
     """Whether the leaf of a value is there: parts of a cotangent may be None."""
+    part = value
     for step in leaf.path:
-        if value == types.none:
+        if part == types.none:
             return False
-        value = value[step]
-    return bool(value != types.none)
+        if not isinstance(part, types.BaseTuple) or step >= len(part):
+            _check_kind(types.none, leaf.type, value, like)
+        part = part[step]
+    if part == types.none:
+        return False
+    _check_kind(part, leaf.type, value, like)
+    return True
 
 
 def made_in_compiled_code(what: str) -> SignatureError:
@@ -105,20 +144,53 @@ def made_in_compiled_code(what: str) -> SignatureError:
 
 @overload(vector, strict=False)
 def _vector_typed(value: Any, like: Any) -> Any:
-    if is_plain(like):
-        return lambda value, like: value
     if isinstance(value, MADE):
         raise made_in_compiled_code("the function of an equation returns")
+    if is_plain(like):
+        return _plain_vector(value, like)
     leaves = leaves_of(like, "like")
     sizes = [f"{leaf.text}.size" if isinstance(leaf.type, types.Array) else "1" for leaf in leaves]
     lines = [f"found, at = zeros({' + '.join(sizes)}), 0"]
     for leaf, size in zip(leaves, sizes, strict=True):
         part = leaf.of("value")
-        if _given(value, leaf):
+        if _given(value, leaf, like):
             is_array = isinstance(leaf.type, types.Array)
+            lines.append(f"check_count({part}.size, {size})" if is_array else "")
             lines.append(f"found[at : at + {size}] = flattened({part})" if is_array else f"found[at] = {part}")
         lines.append(f"at += {size}")
-    return _written("vector(value, like)", [*lines, "return found"], {"zeros": np.zeros, "flattened": flattened})
+    scope = {"zeros": np.zeros, "flattened": flattened, "check_count": check_count}
+    return _written("vector(value, like)", [*lines, "return found"], scope)
+
+
+def _plain_vector(value: Type, like: Type) -> Any:
+    """The same for an unknown that is a number or a vector."""
+    if value == types.none:  # a cotangent that is not there
+        return lambda value, like: value
+    _check_kind(value, like, value, like)
+    if not isinstance(like, types.Array):
+        return (lambda value, like: value) if isinstance(value, types.Float) else lambda value, like: float(value)
+    is_float = isinstance(value.dtype, types.Float)
+
+    def vector(value, like):  # type: ignore[no-untyped-def]
+        check_count(value.size, like.size)
+        return value if is_float else value.astype(np.float64)
+
+    return vector
+
+
+def _check_kind(part: Type, wanted: Type, value: Type, like: Type) -> None:
+    """Refuses a part of a value that is an array where the unknown is a number, or the reverse, or no real numbers."""
+    is_array = isinstance(wanted, types.Array)
+    item = part.dtype if isinstance(part, types.Array) else part
+    is_real = isinstance(item, types.Float | types.Integer | types.Boolean)
+    if is_real and isinstance(part, types.Array) == is_array and (not is_array or part.ndim == wanted.ndim):
+        return
+    raise SignatureError(
+        f"the function of an equation returns {described(value)} for {described(like)}",
+        "return real numbers with the structure of the unknown, one for each",
+        "an equation is solved with as many values as unknowns",
+        SourceLocation.here(),
+    )
 
 
 def flattened(array: Any) -> Any:
@@ -136,7 +208,7 @@ def _flattened_typed(array: Any) -> Any:
 @overload(shaped, strict=False)
 def _shaped_typed(found: Any, like: Any) -> Any:
     if is_plain(like):
-        return lambda found, like: found
+        return _plain_shaped(found, like)
     scope: dict[str, Any] = {}
     lines, items = ["at = 0"], []
     for number, leaf in enumerate(leaves_of(like, "like")):
@@ -151,6 +223,15 @@ def _shaped_typed(found: Any, like: Any) -> Any:
     return _written("shaped(found, like)", [*lines, f"return {made}"], scope)
 
 
+def _plain_shaped(found: Type, like: Type) -> Any:
+    """The same for an unknown that is a number or a vector: in its precision."""
+    if isinstance(found, types.Array):
+        dtype = as_dtype(like.dtype).type
+        return (lambda found, like: found) if found.dtype == like.dtype else lambda found, like: found.astype(dtype)
+    dtype = as_dtype(like).type
+    return (lambda found, like: found) if found == like else lambda found, like: dtype(found)
+
+
 @overload(started, strict=False)
 def _started_typed(value: Any) -> Any:
     leaves = leaves_of(value, "value")
@@ -163,6 +244,8 @@ def _started_typed(value: Any) -> Any:
         )
     if isinstance(value, types.Integer | types.Boolean):
         return lambda value: float(value)
+    if isinstance(value, types.Array) and value.ndim == 0:
+        return lambda value: float(value[()])
     if isinstance(value, types.Array) and not isinstance(value.dtype, types.Float):
         return lambda value: value.astype(np.float64)
     if isinstance(value, types.BaseTuple):
@@ -177,6 +260,53 @@ def _size_of_typed(found: Any) -> Any:
     if not isinstance(found, types.Array):
         return lambda found: abs(found)
     return lambda found: np.abs(found).max() if found.size > 0 else 0.0
+
+
+@overload(relative_size, strict=False)
+def _relative_size_typed(found: Any, scales: Any) -> Any:
+    if not isinstance(found, types.Array):
+        return lambda found, scales: _ratio(found, scales)
+
+    def largest(found, scales):  # type: ignore[no-untyped-def]
+        most = 0.0
+        for i in range(found.size):
+            ratio = _ratio(found[i], scales[i])
+            if not ratio <= most:
+                most = ratio
+            if np.isnan(most):
+                break
+        return most
+
+    return largest
+
+
+@register_jitable
+def _ratio(part, scale):  # type: ignore[no-untyped-def]
+    if not np.isfinite(scale):
+        return np.nan
+    if part == 0.0:
+        return 0.0
+    return abs(part) / scale if scale > 0.0 else np.inf
+
+
+@overload(is_within, strict=False)
+def _is_within_typed(change: Any, found: Any, rtol: Any, atol: Any) -> Any:
+    if not isinstance(found, types.Array):
+        return lambda change, found, rtol, atol: abs(change) <= atol + rtol * abs(found)
+    return lambda change, found, rtol, atol: np.all(np.abs(change) <= atol + rtol * np.abs(found))
+
+
+@overload(larger, strict=False)
+def _larger_typed(one: Any, other: Any) -> Any:
+    if not isinstance(one, types.Array):
+        return lambda one, other: max(abs(one), abs(other))
+    return lambda one, other: np.maximum(np.abs(one), np.abs(other))
+
+
+@overload(epsilon_of, strict=False)
+def _epsilon_of_typed(x: Any) -> Any:
+    epsilon = max(float(np.finfo(as_dtype(_dtype(leaf))).eps) for leaf in leaves_of(x))
+    return lambda x: epsilon
 
 
 @overload(listed, strict=False)

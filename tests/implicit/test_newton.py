@@ -79,11 +79,11 @@ def settled(x, a):
 
 @njit
 def free(a):
-    return (newton(settled, np.zeros(6), (a,), 1e-12, 50, True) ** 2).sum()
+    return (newton(settled, np.zeros(6), (a,), 1e-12, matrix_free=True) ** 2).sum()
 
 
 def settled_slope(a, weights_of):
-    x = newton(settled, np.zeros(6), (a,), tol=1e-13)
+    x = newton(settled, np.zeros(6), (a,), rtol=1e-13)
     matrix = np.diag(3.0 * x**2 + 3.0) - np.eye(6, k=1) - np.eye(6, k=-1)
     return np.linalg.solve(matrix.T, weights_of(x))
 

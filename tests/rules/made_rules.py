@@ -102,9 +102,9 @@ MADE: dict[str, dict[str, Made]] = {
     },
     "irad.implicit.theorem.implicit": {
         "a number": lambda: (_brentq(cube), irad.Const((0.0, 10.0, 2e-14, 1e-15, 100)), (8.0,)),
-        "a vector": lambda: (_newton(pair, False), irad.Const((np.ones(2), 1e-13, 50)), (TWO, 3.0)),
+        "a vector": lambda: (_newton(pair, False), irad.Const((np.ones(2), 1e-13, 0.0, 50)), (TWO, 3.0)),
         "a dictionary": lambda: (
-            _newton(named, False), irad.Const(packed(({"low": 1.0, "high": 1.0}, 1e-13, 50))), (2.0,)
+            _newton(named, False), irad.Const(packed(({"low": 1.0, "high": 1.0}, 1e-13, 0.0, 50))), (2.0,)
         ),
         "a fixed point": lambda: (
             _fixed_point(contraction, False), irad.Const((np.zeros(2), 1e-13, 200, 5)), (np.array([0.5, 0.2]), 0.7)
