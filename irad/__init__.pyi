@@ -96,6 +96,7 @@ from irad.errors import (
     KernelBoundsError as KernelBoundsError,
     KernelError as KernelError,
     NonFiniteError as NonFiniteError,
+    NonFiniteWarning as NonFiniteWarning,
     NoRuleError as NoRuleError,
     ParseError as ParseError,
     PlanError as PlanError,

@@ -169,7 +169,7 @@ def derive(
         places,
         tape,
         is_recursive,
-        not module.strong_zeros,
+        not (module.strong_zeros or request.no_zero_wins),
     )
 
 

@@ -298,6 +298,13 @@ class TieWarning(UserWarning):
     """Debug mode: a branch, a minimum or a kink was decided by active values that are equal."""
 
 
+class NonFiniteWarning(UserWarning):
+    """A zero cotangent won over an infinite slope, and is zero only because the slope of something else is zero there.
+
+    If the function is smooth at that point, its derivative may be another number: of ``sqrt(s)**2`` at zero it is one.
+    """
+
+
 class ChangedBufferWarning(UserWarning):
     """Debug mode: an argument was changed between `irad.vjp` and its pullback, which belongs to the old contents."""
 

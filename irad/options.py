@@ -6,16 +6,17 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from irad.errors import IradError, SourceLocation, without_source
 
 PlanName: TypeAlias = Literal["default", "save_all"]
-ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
+ZeroTimesInfinity: TypeAlias = Literal["cotangent", "zero", "nan"]
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
+_WHICH_WINS: Final[dict[str, ZeroTimesInfinity]] = {"cotangent": "cotangent", "zero": "zero", "nan": "nan"}
 _FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math", "speculative", "cache")
 
 
@@ -34,8 +35,10 @@ class Options:
         boundscheck: an index out of bounds raises `BoundsError`, in the function and in all that it calls; parallel
             loops run serially. Without it, as in Numba, nothing is checked: such an access reads and writes memory
             that belongs to something else, and so does its derivative.
-        zero_times_infinity: what an infinite cotangent gives where a partial derivative is zero: ``"nan"``, as
-            arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
+        zero_times_infinity: what the product of a cotangent and a partial derivative is where one of them is zero and
+            the other infinite or NaN. ``"cotangent"``: zero where the cotangent is zero, so that what does not
+            contribute to the result spoils no gradient; NaN where the partial derivative is. ``"zero"``: zero in both
+            cases (NaN stays NaN). ``"nan"``: NaN in both cases, as in arithmetic, and as in JAX and PyTorch.
         vector_math: loops with `exp`, `sin`, … become vectors where the C library has them for vectors, whose
             results differ from those of the others in the last places, and so do values from those of the plain
             function. Without it, and with ``strict``, ``debug`` or ``plan="save_all"``, such loops stay scalar, and
@@ -67,7 +70,7 @@ class Options:
     max_tape_bytes: int | None = None
     measure_tape: bool = False
     boundscheck: bool = False
-    zero_times_infinity: ZeroTimesInfinity = "nan"
+    zero_times_infinity: ZeroTimesInfinity = "cotangent"
     vector_math: bool = True
     speculative: bool = True
     cache: bool = False
@@ -91,8 +94,8 @@ class Options:
         if self.zero_times_infinity not in get_args(ZeroTimesInfinity):
             raise IradError(
                 f"unknown zero_times_infinity {self.zero_times_infinity!r}",
-                '(a) zero_times_infinity="nan" or (b) zero_times_infinity="zero"',
-                "it decides what an infinite cotangent gives where a partial derivative is zero",
+                '(a) zero_times_infinity="cotangent" or (b) "zero" or (c) "nan"',
+                "it decides which zeros win over an infinity: cotangents, all, or none",
                 SourceLocation.here(),
             )
         limit = self.max_tape_bytes
@@ -125,7 +128,7 @@ class Options:
     def speculates(self) -> bool:
         """Whether a gradient may be computed a second time."""
         is_counted = self.tape_limit is not None
-        return self.speculative and self._is_free and not is_counted and self.zero_times_infinity == "nan"
+        return self.speculative and self._is_free and not is_counted and self.zero_times_infinity == "cotangent"
 
     @property
     def _is_free(self) -> bool:
@@ -153,11 +156,11 @@ class Options:
                 "(a) IRAD_PLAN=default or (b) IRAD_PLAN=save_all",
                 "irad reads this environment variable when a derivative is created without options",
             )
-        zero_times_infinity = variables.get("IRAD_ZERO_TIMES_INFINITY", "").strip().lower() or "nan"
+        zero_times_infinity = variables.get("IRAD_ZERO_TIMES_INFINITY", "").strip().lower() or "cotangent"
         if zero_times_infinity not in get_args(ZeroTimesInfinity):
             raise IradError(
-                f"IRAD_ZERO_TIMES_INFINITY={zero_times_infinity} is neither nan nor zero",
-                "(a) IRAD_ZERO_TIMES_INFINITY=nan or (b) IRAD_ZERO_TIMES_INFINITY=zero",
+                f"IRAD_ZERO_TIMES_INFINITY={zero_times_infinity} is not one of cotangent, zero and nan",
+                "(a) IRAD_ZERO_TIMES_INFINITY=cotangent or (b) =zero or (c) =nan",
                 "irad reads this environment variable when a derivative is created without options",
             )
         _check_errors_setting(variables)
@@ -171,7 +174,7 @@ class Options:
             speculative=_read_flag(variables, "IRAD_SPECULATIVE", default=True),
             cache=_read_flag(variables, "IRAD_CACHE"),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
-            zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
+            zero_times_infinity=_WHICH_WINS[zero_times_infinity],
         )
 
 

@@ -48,12 +48,12 @@ def generate(
         last: stop pairs after this pass: reports look at sweeps before the plan is carried out.
     """
     program = Program(module, registry, request, verifies, observe, is_read=last is not None)
-    module.opaque_guards = request.is_primal
+    module.opaque_guards, module.shows_zeros = request.is_primal, request.shows_zeros
     run_stage(PassStage.PROGRAM, program, program)
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     variant = _wanted(program)
     unit = analyse(program, variant)
-    module.strong_zeros = not may_speculate(unit)
+    module.strong_zeros = not (request.no_zero_wins or may_speculate(unit))
     made = program.derive(variant, None if request.callee is not None else _entry_shadows(unit))
     for function in made.functions.values():
         function.prefix = ()

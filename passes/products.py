@@ -43,7 +43,9 @@ def scaled_again(build: Builder, derivative: Value, factor: Value, *, zero_wins:
 
 
 def product_or_zero(build: Builder, derivative: Value, factor: Value) -> Value:
-    """Derivative times partial, zero where either is."""
+    """Derivative times partial, zero where either is, unless arithmetic is to decide."""
+    if not build.module.strong_zeros:
+        return build.fmul(derivative, factor)
     nothing = zero_of(derivative.type)
     if isinstance(factor, ConstantFloat):
         return build.fmul(derivative, factor) if math.isfinite(factor.value) and factor.value else nothing

@@ -138,6 +138,8 @@ class Program:
             options: tuple[object, ...] = request.mode.name, request.plan, request.strict, self.registry.fingerprint()
             options += (request.watches, request.meters) if request.watches or request.meters else ()
             options += ("zero wins",) if request.zero_wins else ()
+            options += ("no zero wins",) if request.no_zero_wins else ()
+            options += ("shows zeros",) if request.shows_zeros else ()
             options += ("checks bounds",) if request.checks_bounds else ()
             key = repr((str(variant.function_type), variant, options))
             name = f"irad.pointers.{hashlib.sha256(key.encode()).hexdigest()[:16]}"

@@ -71,10 +71,14 @@ class Request:
         meters: the bytes of the tape are counted (`irad.passes.instrument.meter`).
         is_primal: the derivative is going to be differentiated itself, as a part of another program.
         zero_wins: a zero partial derivative makes zero of an infinite cotangent.
+        no_zero_wins: nor does a zero cotangent make zero of an infinite partial derivative: arithmetic decides.
+        shows_zeros: a cotangent that is zero because a partial derivative is, of something that varies, does not win
+            over an infinity: it is made as small as a number can be, so that where such zeros matter the result is
+            infinite or NaN. The derivative is of use for nothing else.
         vector_math: whoever makes code of the derivative may use other functions for vectors than for numbers.
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
-        speculates: how many axes each array has that a derivative goes to, if the caller looks for NaN in all results
-            and, where there is one, asks again without this; None: zeros have to be strong.
+        speculates: the caller looks for NaN in all results and, where there is one, asks again without this; otherwise
+            zeros have to be strong.
         axes: of a kernel, along how many axes it is launched; along the others there is one thread of one block.
     """
 
@@ -99,7 +103,9 @@ class Request:
     meters: bool = False
     checks_bounds: bool = False
     zero_wins: bool = False
+    no_zero_wins: bool = False
+    shows_zeros: bool = False
     vector_math: bool = False
     is_primal: bool = False
-    speculates: tuple[int, ...] | None = None
+    speculates: bool = False
     axes: int = 3

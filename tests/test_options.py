@@ -24,8 +24,9 @@ def test_environment_of_debug_mode_and_limit():
 
 def test_environment_of_zero_times_infinity():
     assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": "zero"}) == Options(zero_times_infinity="zero")
-    for value in ("", "nan", "NaN"):
-        assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": value}).zero_times_infinity == "nan"
+    assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": "NaN"}) == Options(zero_times_infinity="nan")
+    for value in ("", "cotangent"):
+        assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": value}) == Options()
 
 
 def test_environment_of_the_cache():

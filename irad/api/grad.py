@@ -257,4 +257,11 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     body = f"irad_call({', '.join(['{arguments}', *targets])})"
     wrapper = make_wrapper(kind, function, leading, body, call)
     certain = partial(_build, kind, primal, replace(task, speculates=False), rebuild) if task.speculates else None
-    return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain)
+
+    def shows_zeros(watched: bool) -> DerivativeDispatcher:
+        # times infinity and once more times zero, as r² of r = √x² has it, such a zero is the right one
+        options = replace(task.options, debug=watched, cache=False, zero_times_infinity="zero")
+        return _build(kind, primal, replace(task, speculates=False, shows_zeros=True, options=options), rebuild)
+
+    more = {"certain": certain, "shows_zeros": shows_zeros}
+    return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task, **more)

@@ -67,6 +67,7 @@ class WatchedCall:
                 watched,
                 derivative.tape,
                 self.limit,
+                not derivation.task.shows_zeros,
             )
         )
         self.call: Value = _I64(0)

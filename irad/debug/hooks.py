@@ -32,6 +32,7 @@ class CallInfo:
         watched: the places of the program.
         tape: those of its tape.
         limit: of the bytes of the tape.
+        warns: whether ties are told.
     """
 
     function: str
@@ -41,6 +42,7 @@ class CallInfo:
     watched: Watched | None
     tape: tuple[TapePlace, ...] = ()
     limit: int | None = None
+    warns: bool = True
 
 
 class _Measured(threading.local):
@@ -97,7 +99,8 @@ def finish_augmented(number: int, call: int, *outputs: object) -> None:
 
 
 def _conclude(info: CallInfo, record: Record, outputs: tuple[object, ...], earlier: Record | None) -> None:
-    warn_of_ties(record.of_kind(MarkKind.TIE))
+    if info.warns:
+        warn_of_ties(record.of_kind(MarkKind.TIE))
     given = [
         (name, value)
         for name, value in zip(info.outputs, outputs, strict=True)

@@ -15,7 +15,7 @@ from itertools import takewhile
 from irad.debug.events import MOST_EVENTS, Event, Record, Watched, event_of_mark
 from irad.debug.nonfinite import Found, nonfinite
 from irad.driver import MarkKind
-from irad.errors import NonFiniteError, TieWarning
+from irad.errors import NonFiniteError, NonFiniteWarning, TieWarning
 
 _SWEEPS = {MarkKind.VALUE: "value", MarkKind.DERIVATIVE: "derivative", MarkKind.TANGENT: "derivative"}
 _IN_VALUE = "keep the operand in the domain of the operation: use an `if`, np.maximum or np.where before it"
@@ -231,3 +231,18 @@ def warn_of_ties(events: Iterable[Event]) -> None:
         ]
         file, line = (location.file, location.line) if location is not None else ("<unknown>", 0)
         warnings.warn_explicit("\n".join(lines), TieWarning, file, line, registry={})
+
+
+def warn_of_zero(function: str, found: NonFiniteError) -> None:
+    """Warns that a zero won over an infinity in a derivative of a function, which was found where no zero wins."""
+    location = found.location
+    lines = [
+        f"in a derivative of {function}, zero times infinity was taken as zero: {found.operation or found.result}",
+        *([f"  at  {location}"] if location is not None else []),
+        *(f"  in  {line}" for line in (found.detail or "").splitlines()),
+        "  why the zero is the slope of what is computed from it; the product may have a limit, as 1 in sqrt(s)**2",
+        "  do  avoid that point (sqrt(s + eps)), write it without the root, or ask for NaN in such places with",
+        '      irad.Options(zero_times_infinity="nan")',
+    ]
+    file, line = (location.file, location.line) if location is not None else ("<unknown>", 0)
+    warnings.warn_explicit("\n".join(lines), NonFiniteWarning, file, line, registry={})

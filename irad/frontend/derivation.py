@@ -24,7 +24,7 @@ from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
-from irad.frontend.calls.checkable import checked_axes, is_generator
+from irad.frontend.calls.checkable import is_checkable, is_generator
 from irad.frontend.calls.signature import check_arguments, check_representable, check_return
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
@@ -421,9 +421,11 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         meters=task.options.tape_limit is not None and not task.is_forward,  # where there is no tape, none is too large
         checks_bounds=task.options.boundscheck,
         zero_wins=task.options.zero_times_infinity == "zero",
+        no_zero_wins=task.options.zero_times_infinity == "nan",
+        shows_zeros=task.shows_zeros,
         vector_math=task.options.has_vector_math,
         is_primal=task.is_primal,
-        speculates=None if _has_rules(program) else checked_axes(arguments, task),
+        speculates=not _has_rules(program) and is_checkable(arguments, task),
     )
 
 

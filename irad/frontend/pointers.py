@@ -107,6 +107,8 @@ class _Table:
             self.request.plan,
             strict=self.request.strict,
             zero_wins=self.request.zero_wins,
+            no_zero_wins=self.request.no_zero_wins,
+            shows_zeros=self.request.shows_zeros,
             vector_math=self.request.vector_math,
             callee=callee,
             ruled=memory_of(program.ruled),

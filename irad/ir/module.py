@@ -126,6 +126,7 @@ class Module:
         trailer: summary or use-list lines kept verbatim.
         opaque_guards: guards of products are calls, whose derivative is known (`irad.ruleset.guards`).
         strong_zeros: products have guards.
+        shows_zeros: products that are zero of their factors' accord do not look like zeros (`irad.ruleset.guards`).
     """
 
     source_name: str | None = None
@@ -143,6 +144,7 @@ class Module:
     trailer: list[str] = field(default_factory=list, repr=False)
     opaque_guards: bool = field(default=False, repr=False)
     strong_zeros: bool = field(default=True, repr=False)
+    shows_zeros: bool = field(default=False, repr=False)
     _free_number: int = field(default=0, repr=False)
     _shared_nodes: dict[str, str] = field(default_factory=dict, repr=False)
 

@@ -139,6 +139,7 @@ def _request(
         plan=options.plan,
         strict=options.strict,
         zero_wins=options.zero_times_infinity == "zero",
+        no_zero_wins=options.zero_times_infinity == "nan",
         watches=options.debug,
         meters=options.measure_tape and not mode.is_forward,
         axes=axes,

@@ -170,6 +170,7 @@ class _Work:
             plan=self.options.plan,
             strict=self.options.strict,
             zero_wins=self.options.zero_times_infinity == "zero",
+            no_zero_wins=self.options.zero_times_infinity == "nan",
             unneeded=frozenset(unneeded),
         )
 

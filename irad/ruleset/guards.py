@@ -18,6 +18,7 @@ from irad.ir.types import FloatType, Type, function_type
 from irad.ir.values import ConstantFloat, Value, const_float, zero
 
 GUARDS: Final = {types.DOUBLE: "irad.strong_zero_f64", types.FLOAT: "irad.strong_zero_f32"}
+LEAST: Final = 2.0**-149
 _RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
 
 
@@ -45,6 +46,19 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
     if isinstance(guarded, Select) and isinstance(type_, FloatType):
         guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
     return guarded
+
+
+def shown(build: Builder, derivative: Value, product: Value) -> Value:
+    """A product that is zero although the derivative is not, as the least positive number of single precision.
+
+    Sums do not cancel such numbers, and conversions keep them. For `Module.shows_zeros`.
+    """
+    type_ = product.type
+    if not build.module.shows_zeros or not isinstance(type_, FloatType):
+        return product
+    nothing = zero_of(type_)
+    is_hidden = build.and_(build.fcmp("oeq", product, nothing), build.fcmp("une", derivative, nothing))
+    return build.select(is_hidden, const_float(type_, LEAST), product)
 
 
 def guarded_by(inst: Instruction) -> Value | None:

@@ -34,7 +34,7 @@ from irad.passes import products
 from irad.passes.analysis.refusals import unsupported
 from irad.passes.parallel.windows import window_of
 from irad.passes.reverse.sweep import Sweep
-from irad.ruleset.guards import zero_of
+from irad.ruleset.guards import shown, zero_of
 
 
 def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
@@ -68,9 +68,10 @@ def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
             raise unsupported(inst)
 
 
-def scaled(sweep: Sweep, cotangent: Value, factor: Value) -> Value:
-    """Cotangent times partial."""
-    return products.scaled(sweep.build, cotangent, factor, zero_wins=sweep.zero_wins)
+def scaled(sweep: Sweep, cotangent: Value, factor: Value, *, varies: bool = True) -> Value:
+    """Cotangent times partial; whether the partial depends on what is differentiated."""
+    product = products.scaled(sweep.build, cotangent, factor, zero_wins=sweep.zero_wins)
+    return shown(sweep.build, cotangent, product) if varies else product
 
 
 def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
@@ -83,8 +84,8 @@ def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
             if kept != 1:
                 sweep.accumulate(b, cotangent if inst.opcode == "fadd" else build.fneg(cotangent))
         case "fmul":
-            _accumulate_lazily(sweep, a, lambda: scaled(sweep, cotangent, sweep.factor(b)))
-            _accumulate_lazily(sweep, b, lambda: scaled(sweep, cotangent, sweep.factor(a)))
+            _accumulate_lazily(sweep, a, lambda: scaled(sweep, cotangent, sweep.factor(b), varies=sweep.is_active(b)))
+            _accumulate_lazily(sweep, b, lambda: scaled(sweep, cotangent, sweep.factor(a), varies=sweep.is_active(a)))
         case "fdiv":
             if not (sweep.is_active(a) or sweep.is_active(b)):
                 return

@@ -13,7 +13,7 @@ from irad.rules.blas.bilinear import GEMM, GEMM_SHAPES, GEMV, gemv_shapes
 from irad.rules.blas.level1 import inner_product_tangent
 from irad.rules.dense.adjoint import Shapes, VectorShape
 from irad.rules.dense.elements import Scalar, choose, element_of
-from irad.rules.dense.kernel import I8, NONE, ONE
+from irad.rules.dense.kernel import I8, NONE, ONE, TRUE
 from irad.rules.dense.library import NumbaLibrary
 from irad.rules.dense.tangent import Differential, Interface, Tangent, emit_tangent
 from irad.rules.lapack.pseudo_inverse import (
@@ -37,7 +37,8 @@ def _dot(r: Tangent) -> None:
 def _norm(r: Tangent) -> None:
     """The real part of Σ conj(x) x' / ‖x‖, 0 at the origin."""
     total, x, norm = r.k.real.variable(), r.vector("x"), r.vector("result")[NONE]
-    with r.k.when(norm.is_nonzero()), r.active_vector("x") as tangent, r.k.loop(x.size) as i:
+    is_smooth = norm.is_nonzero() if r.k.build.module.strong_zeros else TRUE
+    with r.k.when(is_smooth), r.active_vector("x") as tangent, r.k.loop(x.size) as i:
         total.accumulate(r.scaled(tangent[i], (x[i] / norm).conj()).real)
     r.vector_tangent("result")[NONE] = total.value
 

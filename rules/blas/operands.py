@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -14,7 +14,7 @@ from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, TrackedVa
 from irad.rules.dense.elements import ElementType, Parts, Scalar, product_or_zero
 from irad.rules.dense.kernel import I1, I64, INLINED, NONE, Kernel
 from irad.rules.dense.matrix import Matrix, Vector
-from irad.ruleset.guards import partial_zero
+from irad.ruleset.guards import partial_zero, shown
 from irad.ruleset.interface import AugmentedContext, ReverseContext
 
 
@@ -126,7 +126,15 @@ def _scale(_: Kernel, a: Matrix, factor: Scalar) -> None:
     a.fill(lambda i, j: product_or_zero(factor, a[i, j]))
 
 
-def add_scaled(scale: Scalar, x: Vector, y: Vector, *, sign: Scalar | None = None, zero_wins: bool = False) -> None:
+def add_scaled(
+    scale: Scalar,
+    x: Vector,
+    y: Vector,
+    *,
+    sign: Scalar | None = None,
+    zero_wins: bool = False,
+    varies: bool = False,
+) -> None:
     """`y += scale * x`; nothing at all where ``scale`` is zero.
 
     Args:
@@ -134,22 +142,29 @@ def add_scaled(scale: Scalar, x: Vector, y: Vector, *, sign: Scalar | None = Non
         x, y: the vectors.
         sign: of the imaginary parts of complex x: −1 takes the conjugate.
         zero_wins: a zero of ``x`` adds nothing where ``scale`` is infinite.
+        varies: ``x`` depends on what is differentiated.
     """
     k = x.k
     signs: tuple[Scalar, ...] = ()
     if k.element.is_complex:
         scale, signs = scale.as_complex(), (k.number(1.0) if sign is None else sign,)
-    name = "add_scaled_zero_wins" if zero_wins else "add_scaled"
-    k.outline(name, partial(_add_scaled, zero_wins), x, y, scale, *signs, attributes=INLINED)
+    name = "add_scaled" + "_zero_wins" * zero_wins + "_varies" * varies
+    k.outline(name, partial(_add_scaled, zero_wins, varies), x, y, scale, *signs, attributes=INLINED)
 
 
-def _add_scaled(zero_wins: bool, k: Kernel, x: Vector, y: Vector, scale: Scalar, *signs: Scalar) -> None:
+def _add_scaled(zero_wins: bool, varies: bool, k: Kernel, x: Vector, y: Vector, scale: Scalar, *signs: Scalar) -> None:
     multiply = partial(_product_or_zero, k) if zero_wins else k.build.fmul
+    if varies:
+        multiply = partial(_shown, k.build, multiply)
     with k.loop(k.build.select(scale.counts(), x.size, NONE)) as i:
         item = x[i]
         for sign in signs:
             item = Scalar(k.build, (item.parts[0], (sign * item.imag).parts[0]))
         y[i] = y[i] + scale.product(item, multiply)
+
+
+def _shown(build: Builder, multiply: Callable[[Value, Value], Value], scale: Value, x: Value) -> Value:
+    return shown(build, scale, multiply(scale, x))
 
 
 def _product_or_zero(k: Kernel, scale: Value, x: Value) -> Value:

@@ -19,6 +19,7 @@ array (`A @ A`): each contributes to the one shadow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -69,7 +70,7 @@ def _dot_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
         return
     k = _kernel(context, call)
     cotangent, length = take(context, k, result), context.value(count)
-    for operand, other in ((x, saved[1]), (y, saved[0])):
+    for operand, other, beside in ((x, saved[1], y), (y, saved[0], x)):
         if not context.is_active(operand):
             continue
         scale, sign = cotangent, None
@@ -78,7 +79,14 @@ def _dot_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
             scale = choose(conjugates, cotangent.conj(), cotangent) if operand is x else cotangent
             sign = choose(conjugates, k.number(1.0), k.number(-1.0))
         vector, shadow = (Vector(k, data, length, ONE) for data in (context.value(other), context.shadow(operand)))
-        add_scaled(scale, vector, shadow, sign=sign, zero_wins=context.zero_wins)
+        add_scaled(
+            scale,
+            vector,
+            shadow,
+            sign=sign,
+            zero_wins=context.zero_wins,
+            varies=k.build.module.shows_zeros and context.is_active(beside),
+        )
 
 
 # ------------------------------------------------------------------------------------------------ norm
@@ -104,9 +112,20 @@ def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
         return
     norm = Scalar(k.build, (context.value(saved[1]),))
     # At the origin the subgradient 0 is taken; a zero cotangent stays zero whatever the norm.
-    scale = choose(norm.is_zero(), 0.0, quotient_or_zero(cotangent, norm))
+    scale = quotient_or_zero(cotangent, norm) if k.build.module.strong_zeros else cotangent / norm
+    if k.build.module.strong_zeros:
+        at_origin = 0.0 if context.zero_wins else _zero_at_origin(cotangent)
+        scale = choose(norm.is_zero(), at_origin, scale)
     length, apart = context.value(count), distance(k.build, context.value(step))
     add_scaled(scale, *(Vector(k, data, length, apart) for data in (context.value(saved[0]), context.shadow(x))))
+
+
+def _zero_at_origin(cotangent: Scalar) -> Scalar | float:
+    """The factor of the subgradient: 0, or NaN where that is to be seen (`irad.ruleset.guards.shown`)."""
+    if not cotangent.build.module.shows_zeros:
+        return 0.0
+    is_shown = cotangent.build.and_(cotangent.is_nonzero(), cotangent.lifted(1e-30) > cotangent.magnitude())
+    return choose(is_shown, cotangent.lifted(math.nan), 0.0)
 
 
 # ------------------------------------------------------------------------------------------------ matrix times vector

@@ -89,6 +89,7 @@ class Task:
         is_batched: tangents are given and returned in tuples, with one for each of the mode's lanes.
         is_primal: the call is a part of a function that is differentiated itself.
         speculates: zeros need not be strong: where a derivative is NaN, the caller asks again, without this.
+        shows_zeros: the result is infinite or NaN where a zero that won over an infinity may have to be another number.
     """
 
     roles: tuple[tuple[int, Role], ...]
@@ -105,6 +106,7 @@ class Task:
     is_batched: bool = False
     is_primal: bool = False
     speculates: bool = False
+    shows_zeros: bool = False
 
     @property
     def is_forward(self) -> bool:

@@ -12,14 +12,12 @@ from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 
 
-def checked_axes(arguments: Sequence[Argument], task: Task) -> tuple[int, ...] | None:
-    """How many axes each array has that a derivative goes to; None where not all can be looked through, or need be."""
+def is_checkable(arguments: Sequence[Argument], task: Task) -> bool:
+    """Whether all that a derivative goes to can be looked through, where a caller is going to."""
     if not task.speculates or any(is_generator(leaf) for argument in arguments for leaf in argument.leaves):
-        return None
-    active = [leaf for a in arguments if task.role_of(a.position) is not Role.CONST for leaf in a.leaves]
-    if not all(map(_is_checkable, active)):
-        return None
-    return tuple(leaf.type.ndim for leaf in active if leaf.kind is LeafKind.ARRAY)
+        return False
+    active = (leaf for a in arguments if task.role_of(a.position) is not Role.CONST for leaf in a.leaves)
+    return all(map(_is_checkable, active))
 
 
 def is_generator(leaf: Content) -> bool:

@@ -18,6 +18,8 @@ from numba.core.base import BaseContext
 from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
+from irad.debug.nonfinite import nonfinite
+from irad.debug.verdict import warn_of_zero
 from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Role, Task
@@ -28,7 +30,7 @@ from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
-from irad.frontend.calls.retry import FoundNaN
+from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import untypable
@@ -85,6 +87,7 @@ class DerivativeDispatcher(StructureDispatcher):
         is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
             that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
         certain: makes the same derivative with strong zeros, where ``task`` speculates: compiled code calls that.
+        shows_zeros: makes the same derivative with `Task.shows_zeros`; see `irad.frontend.calls.retry.zero_that_won`.
     """
 
     names_primal = True
@@ -101,11 +104,12 @@ class DerivativeDispatcher(StructureDispatcher):
         *,
         is_pointed_to: bool = False,
         certain: Callable[[], DerivativeDispatcher] | None = None,
+        shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
     ) -> None:
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
         self._irad_rebuild, self.irad_called = rebuild, called
         self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
-        self._irad_make_certain = certain
+        self._irad_make_certain, self._irad_shows_zeros = certain, shows_zeros
         nogil = bool(primal.targetoptions.get("nogil"))
         options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
         has_lanes = task is not None and task.mode.width > 1
@@ -141,8 +145,18 @@ class DerivativeDispatcher(StructureDispatcher):
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
+        return self._irad_without_speculation(args, kwargs)
+
+    def _irad_without_speculation(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call once more, with strong zeros; warns if these may hide another number."""
+        assert self.task is not None
+        into = bool(self.task.destinations)
+        found = zero_that_won(self._irad_shows_zeros, args, kwargs, into=into) if self._irad_shows_zeros else None
         self._irad_end_speculation()
-        return self(*args, **kwargs)
+        result = self(*args, **kwargs)
+        if found is not None and nonfinite((result, args[:1] if into else ())) is None:
+            warn_of_zero(self.primal.py_func.__qualname__, found)
+        return result
 
     def _irad_end_speculation(self) -> None:
         """From now on it is what compiled code has called all along: a result was NaN."""

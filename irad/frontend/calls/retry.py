@@ -5,12 +5,15 @@ See `irad.passes.analysis.speculation`. Compiled code says so by an exception, w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils
 
+from irad.debug.nonfinite import nonfinite
+from irad.errors import NonFiniteError
 from irad.frontend.calls.sweeps import Lane, Sweeps
 from irad.frontend.memory.shadows import any_of
 from irad.frontend.values import layouts, tree
@@ -20,6 +23,27 @@ _BIT = ir.IntType(1)
 
 class FoundNaN(Exception):
     """A result of a speculative derivative is NaN."""
+
+
+def zero_that_won(
+    shows_zeros: Callable[[bool], Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any], *, into: bool
+) -> NonFiniteError | None:
+    """What a derivative has to say of a zero that may have to be another number; None if there is none.
+
+    Args:
+        shows_zeros: makes the derivative with `Task.shows_zeros`, and in debug mode if it is passed true.
+        args: of a call.
+        kwargs: of a call.
+        into: whether the first argument takes a derivative.
+    """
+    result = shows_zeros(False)(*args, **kwargs)
+    if nonfinite((result, args[:1] if into else ())) is None:
+        return None
+    try:
+        shows_zeros(True)(*args, **kwargs)
+    except NonFiniteError as error:
+        return error
+    return None
 
 
 def check_for_nan(sweeps: Sweeps) -> None:

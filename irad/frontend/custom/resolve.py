@@ -153,7 +153,7 @@ def _options(request: Request) -> Options:
         strict=request.strict,
         debug=request.watches,
         boundscheck=request.checks_bounds,
-        zero_times_infinity="zero" if request.zero_wins else "nan",
+        zero_times_infinity="zero" if request.zero_wins else "nan" if request.no_zero_wins else "cotangent",
         vector_math=request.vector_math,
     )
 

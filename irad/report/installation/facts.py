@@ -210,7 +210,8 @@ def _size(folder: Path, pattern: str) -> str:
 
 def _options() -> Fact:
     options = Options.from_environment()
-    more = " zero_times_infinity=zero" if options.zero_times_infinity == "zero" else ""
+    which = options.zero_times_infinity
+    more = f" zero_times_infinity={which}" if which != "cotangent" else ""
     return Fact("irad", "options", f"plan={options.plan} strict={options.strict} verify={options.verify}{more}")
 
 

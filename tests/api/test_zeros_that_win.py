@@ -1,0 +1,199 @@
+"""Zero cotangents that win over an infinity: which are told, and the option that gives NaN in their place."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+
+AS_IN_ARITHMETIC: Final = irad.Options(zero_times_infinity="nan")
+POINTS: Final = np.array([0.0, 1.0, 2.0])
+
+
+def told(f: Callable[..., Any], *args: Any) -> tuple[Any, list[str]]:
+    """What a call returns, and the warnings of zeros that won."""
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        result = f(*args)
+    return result, [str(each.message) for each in caught if each.category is irad.NonFiniteWarning]
+
+
+@njit
+def root_squared(s):
+    return math.sqrt(s) ** 2
+
+
+@njit
+def norm_squared(x):
+    return np.linalg.norm(x) ** 2
+
+
+@njit
+def variance(x):
+    return np.std(x) ** 2
+
+
+@njit
+def roots_squared(x):
+    return (np.sqrt(x) ** 2).sum()
+
+
+@njit
+def power_of_root(x):
+    return (x**0.5) ** 4
+
+
+@njit
+def product_of_roots(x):
+    """The third number is that of a branch that is not taken, in the same call."""
+    total = 0.0
+    for i in range(x.size):
+        total += math.sqrt(x[i]) * math.sqrt(2.0 * x[i])
+    return total + np.where(x > 0, np.log(x), 0.0).sum()
+
+
+@njit
+def product_of_vectors(x):
+    return np.dot(np.sqrt(x), np.sqrt(x))
+
+
+SMOOTH: Final = (
+    (root_squared, 0.0, [0.0]),
+    (roots_squared, POINTS, [0.0, 1.0, 1.0]),
+    (power_of_root, 0.0, [0.0]),
+    (product_of_roots, POINTS, [0.0, math.sqrt(2.0) + 1.0, math.sqrt(2.0) + 0.5]),
+)
+
+
+@pytest.mark.parametrize(("f", "x", "expected"), SMOOTH, ids=lambda each: getattr(each, "__name__", ""))
+def test_a_zero_that_is_the_slope_of_what_is_computed(f, x, expected):
+    """The warning comes once, names the line and the operation, and leaves the numbers as they are."""
+    derivative = irad.grad(f)
+    found, messages = told(derivative, x)
+    np.testing.assert_allclose(np.atleast_1d(found), expected)
+    assert len(messages) == 1
+    assert f"in a derivative of {f.py_func.__name__}, zero times infinity was taken as zero: " in messages[0]
+    assert f"{__file__}:" in messages[0]
+    assert "= inf, in the derivative of" in messages[0]
+    assert told(derivative, x)[1] == []
+    assert np.isnan(irad.grad(f, options=AS_IN_ARITHMETIC)(x)).any()
+
+
+@njit
+def chosen(x):
+    return np.where(x > 0, x * np.log(x), 0.0).sum() + (x * x).sum()
+
+
+@njit(error_model="numpy")
+def branched(x):
+    total = 0.0
+    for i in range(x.size):
+        if x[i] > 0:
+            total += x[i] * np.log(x[i])
+    return total
+
+
+@njit
+def masked(x):
+    return ((x > 0) * np.sqrt(x)).sum()
+
+
+@njit
+def weighted(x):
+    return (np.array([0.0, 1.0, 2.0]) * np.sqrt(x)).sum()
+
+
+@njit
+def sliced(x):
+    return np.sqrt(x)[1:].sum() + x.sum()
+
+
+@njit
+def clipped(x):
+    return np.minimum(1.0, np.maximum(0.0, np.sqrt(x) - 0.5)).sum()
+
+
+@njit(error_model="numpy")
+def distances(x):
+    total = 0.0
+    for i in range(x.size):
+        for j in range(x.size):
+            r = math.sqrt((x[i] - x[j]) ** 2)
+            total += r * r
+    return total
+
+
+@njit(error_model="numpy")
+def reciprocal_distances(x):
+    total = 0.0
+    for i in range(x.size):
+        for j in range(x.size):
+            r = math.sqrt((x[i] - x[j]) ** 2)
+            total += 1 / r if r > 0 else 0.0
+    return total
+
+
+HARMLESS: Final = (
+    (chosen, [0.0, 3.0, 5.0 + math.log(2.0)]),
+    (branched, [0.0, 1.0, 1.0 + math.log(2.0)]),
+    (masked, [0.0, 0.5, 0.5 / math.sqrt(2.0)]),
+    (weighted, [0.0, 0.5, 1.0 / math.sqrt(2.0)]),
+    (sliced, [1.0, 1.5, 1.0 + 0.5 / math.sqrt(2.0)]),
+    (clipped, [0.0, 0.5, 0.5 / math.sqrt(2.0)]),
+    (distances, [-12.0, 0.0, 12.0]),
+    (reciprocal_distances, [2.5, 0.0, -2.5]),
+)
+
+
+@pytest.mark.parametrize(("f", "expected"), HARMLESS, ids=lambda each: getattr(each, "__name__", ""))
+def test_what_does_not_contribute_is_not_told(f, expected):
+    """Branches not taken, masks, constant weights; and roots whose argument has slope zero, where zero is right."""
+    found, messages = told(irad.grad(f), POINTS)
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+    assert messages == []
+
+
+def test_into_an_array():
+    """The run that looks for such zeros leaves nothing in it."""
+    out = np.full(3, 7.0)
+    value, messages = told(irad.value_and_grad_into(roots_squared), out, POINTS)
+    assert value == pytest.approx(3.0)
+    np.testing.assert_allclose(out, [0.0, 1.0, 1.0])
+    assert len(messages) == 1
+
+
+def test_a_result_that_stays_nan_is_not_told():
+    _, messages = told(irad.grad(roots_squared), np.array([0.0, np.nan, 1.0]))
+    assert messages == []
+
+
+def test_the_warning_can_be_an_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", irad.NonFiniteWarning)
+        with pytest.raises(irad.NonFiniteWarning, match="zero times infinity"):
+            irad.grad(njit(lambda s: math.sqrt(s) ** 2))(0.0)
+
+
+@pytest.mark.parametrize(("f", "x"), [(root_squared, 0.0), (norm_squared, np.zeros(2)), (variance, np.ones(3))])
+def test_nan_in_place_of_zeros(f, x):
+    """In both orders and modes; far from the point nothing changes."""
+    away = x + 0.7 * np.arange(1.0, 1.0 + np.size(x)) if np.ndim(x) else 0.7
+    for derivative in (irad.grad, irad.hessian):
+        assert np.isnan(derivative(f, options=AS_IN_ARITHMETIC)(x)).all()
+        np.testing.assert_array_equal(derivative(f, options=AS_IN_ARITHMETIC)(away), derivative(f)(away))
+    direction = np.ones_like(x) if np.ndim(x) else 1.0
+    assert np.isnan(irad.jvp(f, (x,), (direction,), options=AS_IN_ARITHMETIC)[1])
+
+
+def test_nan_for_branches_that_are_not_taken():
+    """As arithmetic has it, and JAX and PyTorch."""
+    found = irad.grad(chosen, options=AS_IN_ARITHMETIC)(POINTS)
+    assert np.isnan(found[0])
+    np.testing.assert_allclose(found[1:], [3.0, 5.0 + math.log(2.0)])
