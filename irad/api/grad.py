@@ -21,7 +21,7 @@ from irad.frontend.calls.annotations import Returns, Role, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
-from irad.options import Options
+from irad.options import Options, ZeroTimesInfinity
 
 
 @overload
@@ -258,10 +258,19 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     wrapper = make_wrapper(kind, function, leading, body, call)
     certain = partial(_build, kind, primal, replace(task, speculates=False), rebuild) if task.speculates else None
 
-    def shows_zeros(watched: bool) -> DerivativeDispatcher:
-        # times infinity and once more times zero, as r² of r = √x² has it, such a zero is the right one
-        options = replace(task.options, debug=watched, cache=False, zero_times_infinity="zero")
-        return _build(kind, primal, replace(task, speculates=False, shows_zeros=True, options=options), rebuild)
+    # zero times infinity times zero is the right zero for a gradient: r² has it where r = sqrt(x²) is zero
+    shows_zeros = partial(_showing_zeros, kind, primal, task, rebuild, "zero")
+    dispatcher = InspectableDerivative(
+        wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain, shows_zeros=shows_zeros
+    )
+    # … but its slope is lost
+    dispatcher.shows_all_zeros = partial(_showing_zeros, kind, primal, task, rebuild, "cotangent")
+    return dispatcher
 
-    more = {"certain": certain, "shows_zeros": shows_zeros}
-    return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task, **more)
+
+def _showing_zeros(
+    kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...], which_wins: ZeroTimesInfinity, watched: bool
+) -> DerivativeDispatcher:
+    """A gradient with `Task.shows_zeros`."""
+    options = replace(task.options, debug=watched, cache=False, zero_times_infinity=which_wins)
+    return _build(kind, primal, replace(task, speculates=False, shows_zeros=True, options=options), rebuild)

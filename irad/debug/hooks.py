@@ -33,6 +33,7 @@ class CallInfo:
         tape: those of its tape.
         limit: of the bytes of the tape.
         warns: whether ties are told.
+        repeats: whether another run does the same and changes nothing.
     """
 
     function: str
@@ -43,12 +44,14 @@ class CallInfo:
     tape: tuple[TapePlace, ...] = ()
     limit: int | None = None
     warns: bool = True
+    repeats: bool = False
 
 
 class _Measured(threading.local):
-    """What the last metered call of a thread took."""
+    """What the last metered call of a thread took, and whether its last watched call could be repeated."""
 
     found: Measurement | None = None
+    repeats: bool = False
 
 
 _infos: Final[list[CallInfo]] = []
@@ -59,6 +62,11 @@ def describe(info: CallInfo) -> int:
     """A number by which generated code names a call."""
     _infos.append(info)
     return len(_infos) - 1
+
+
+def last_repeats() -> bool:
+    """Whether the watched call that this thread made last does the same in another run, and changes nothing."""
+    return _measured.repeats
 
 
 @keeping
@@ -99,6 +107,7 @@ def finish_augmented(number: int, call: int, *outputs: object) -> None:
 
 
 def _conclude(info: CallInfo, record: Record, outputs: tuple[object, ...], earlier: Record | None) -> None:
+    _measured.repeats = info.repeats
     if info.warns:
         warn_of_ties(record.of_kind(MarkKind.TIE))
     given = [

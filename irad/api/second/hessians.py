@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from irad.api.forward import directional
@@ -59,8 +60,11 @@ def hessian(
     """
     wanted = selected(f, argnums, argnames)
     gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
-    found = derivative_matrix("hessian", gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options)
-    return wanted.bound(found)
+
+    def make(gradient: Any, options: Options | None) -> Any:
+        return derivative_matrix("hessian", gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options)
+
+    return wanted.bound(_telling(make(gradient, options), gradient, make, options))
 
 
 @public
@@ -147,10 +151,28 @@ def hvp_and_grad(
 def _second(kind: str, wanted: Selection, has_aux: bool, options: Options | None, returns: Returns) -> Any:
     options = options_or_default(options)
     gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
-    of_gradient = selected(gradient, wanted.argnums)
     rebuild = (_second, (kind, selected(wanted.primal, wanted.argnums), has_aux, options, returns))
-    found = directional(
-        kind, of_gradient, options, rebuild, returns=returns, has_aux=has_aux, kept=of_gradient.positions
-    )
+
+    def make(gradient: Any, options: Options) -> Any:
+        of_gradient = selected(gradient, wanted.argnums)
+        kept = of_gradient.positions
+        return directional(kind, of_gradient, options, rebuild, returns=returns, has_aux=has_aux, kept=kept)
+
+    found = _telling(make(gradient, options), gradient, make, options)
     found.names_primal = False
     return wanted.bound(found)
+
+
+def _telling(found: Any, gradient: Any, make: Callable[[Any, Any], Any], options: Options | None) -> Any:
+    """A derivative of a gradient that in debug mode tells of zeros that won over infinities in the gradient.
+
+    Args:
+        found: it.
+        gradient: it is a derivative of this.
+        make: makes it, of a gradient and with options.
+        options: those of the call.
+    """
+    used = options_or_default(options)
+    if used.debug and gradient.shows_all_zeros is not None and not found.tells_zeros:
+        found.tell_of_zeros(lambda watched: make(gradient.shows_all_zeros(False), replace(used, debug=watched)))
+    return found

@@ -18,6 +18,7 @@ from numba.core.base import BaseContext
 from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
+from irad.debug.hooks import last_repeats
 from irad.debug.nonfinite import nonfinite
 from irad.debug.verdict import warn_of_zero
 from irad.errors import BackendError, IradError, SignatureError, without_source
@@ -71,6 +72,8 @@ class DerivativeDispatcher(StructureDispatcher):
     """A compiled derivative: callable from Python and from njit code.
 
     Attributes:
+        shows_all_zeros: of a gradient, for derivatives of it: makes it so that their results are infinite or NaN where any
+            zero won over an infinity that is the slope of something (`Task.shows_zeros`).
         names_primal: whether it is called a derivative of `primal`; else of what that is a derivative of.
         primal: the dispatcher of the differentiated function.
         kind: the name of the public function that made it.
@@ -91,6 +94,7 @@ class DerivativeDispatcher(StructureDispatcher):
     """
 
     names_primal = True
+    shows_all_zeros: Callable[[bool], DerivativeDispatcher] | None = None
 
     def __init__(
         self,
@@ -109,7 +113,9 @@ class DerivativeDispatcher(StructureDispatcher):
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
         self._irad_rebuild, self.irad_called = rebuild, called
         self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
-        self._irad_make_certain, self._irad_shows_zeros = certain, shows_zeros
+        self._irad_make_certain, self._irad_shows_zeros, self.tells_zeros = certain, shows_zeros, False
+        if shows_zeros is not None and task is not None and task.options.debug and not task.shows_zeros:
+            self.tell_of_zeros(shows_zeros)
         nogil = bool(primal.targetoptions.get("nogil"))
         options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
         has_lanes = task is not None and task.mode.width > 1
@@ -130,7 +136,10 @@ class DerivativeDispatcher(StructureDispatcher):
             BackendError: Numba cannot type an argument.
         """
         try:
-            return _call(self, *args, **kwargs)
+            result = _call(self, *args, **kwargs)
+            if self.tells_zeros and last_repeats():
+                self._irad_tell_of_zeros(args, kwargs)
+            return result
         except FoundNaN:
             pass
         except (TypeError, ValueError) as error:
@@ -146,6 +155,18 @@ class DerivativeDispatcher(StructureDispatcher):
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
         return self._irad_without_speculation(args, kwargs)
+
+    def tell_of_zeros(self, shows_zeros: Callable[[bool], DerivativeDispatcher]) -> None:
+        """Has calls from Python in debug mode look for zeros that won, until one is found."""
+        self._irad_shows_zeros, self.tells_zeros = shows_zeros, True
+
+    def _irad_tell_of_zeros(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        into = self.task is not None and bool(self.task.destinations) and not self.task.is_forward
+        found = None if into else zero_that_won(self._irad_shows_zeros, args, kwargs, into=False)
+        if found is not None:
+            self.tells_zeros = False
+            innermost = self.primal if self.names_primal else self.primal.primal
+            warn_of_zero(innermost.py_func.__qualname__, found)
 
     def _irad_without_speculation(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call once more, with strong zeros; warns if these may hide another number."""
