@@ -72,8 +72,8 @@ class DerivativeDispatcher(StructureDispatcher):
     """A compiled derivative: callable from Python and from njit code.
 
     Attributes:
-        shows_all_zeros: of a gradient, for derivatives of it: makes it so that their results are infinite or NaN where any
-            zero won over an infinity that is the slope of something (`Task.shows_zeros`).
+        shows_all_zeros: of a gradient, for derivatives of it: makes it so that their results are infinite or NaN where
+            any zero won over an infinity that is the slope of something (`Task.shows_zeros`).
         names_primal: whether it is called a derivative of `primal`; else of what that is a derivative of.
         primal: the dispatcher of the differentiated function.
         kind: the name of the public function that made it.
