@@ -188,12 +188,21 @@ def token(value: object, *, content: bool = False) -> object:
             return type(value), tuple(token(item, content=content) for item in value)
         case np.ndarray():
             return _Identity(value), _digest(value) if content else None
+        case Dispatcher() if is_of_library(value.py_func.__module__):
+            return _library_token(value)
         case np.generic():
             return type(value), value.dtype.str, value.tobytes() if content or not isinstance(value, np.void) else None
         case _ if isinstance(value, _PLAIN):
             return type(value), repr(value)
         case _:
             return _Identity(value)
+
+
+def _library_token(dispatcher: Any) -> object:
+    """What is equal for dispatchers of the same function of a library: Numba makes some anew for each compilation."""
+    function = dispatcher.py_func
+    cells = tuple(token(cell.cell_contents) for cell in function.__closure__ or ())
+    return type(dispatcher), function.__code__, function.__module__, cells, repr(sorted(dispatcher.targetoptions.items()))
 
 
 def _digest(array: Any) -> object:
