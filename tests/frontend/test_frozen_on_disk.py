@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core import config
 
 import irad
 from irad.frontend.frozen.numba_compare import is_same_code
@@ -92,6 +93,49 @@ def test_a_derivative_follows_what_comes_from_the_disk(disk: Any) -> None:
     assert irad.grad(changed)(1.5) == pytest.approx(22.5)
     assert changed(1.5) == 13.5
     with pytest.raises(irad.ChangedProgramError):
+        irad.grad(changed)(1.5)
+
+
+FACTORY = """
+from numba import njit, prange
+from callee_of_a_test import K
+
+def f(x):
+    total = 0.0
+    for i in prange(3):
+        total += K * x * x
+    return total
+
+plain = njit(cache=True)(f)
+other = njit(cache=True, {options})(f)
+"""
+
+
+@pytest.mark.parametrize(("first", "second"), [("plain", "other"), ("other", "plain")])
+@pytest.mark.parametrize("options", ["parallel=True", "fastmath=True, boundscheck=True, nogil=True"])
+def test_code_of_another_dispatcher_of_the_function(disk: Any, options: str, first: str, second: str) -> None:
+    """Numba loads it whatever the options are."""
+    files = FACTORY.format(options=options), "K = {}\n"
+    getattr(disk(files[0], files[1].format(2.0)), first)(1.5)
+    found = getattr(disk(files[0], files[1].format(2.0)), second)
+    assert found(1.5) == 13.5
+    assert sum(found.stats.cache_hits.values()) == 1
+    assert irad.grad(found)(1.5) == 18.0
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_code_that_was_optimised_otherwise(disk: Any, monkeypatch: pytest.MonkeyPatch, level: int) -> None:
+    files = FACTORY.format(options=""), "K = {}\n"
+    with monkeypatch.context() as patch:
+        patch.setattr(config, "OPT", type(config.OPT)(level))
+        disk(files[0], files[1].format(2.0)).plain(1.5)
+    found = disk(files[0], files[1].format(2.0)).plain
+    assert found(1.5) == 13.5
+    assert sum(found.stats.cache_hits.values()) == 1
+    assert irad.grad(found)(1.5) == 18.0
+    changed = disk(files[0], files[1].format(3.0)).plain
+    assert changed(1.5) == 13.5
+    with pytest.raises(irad.ChangedProgramError, match="on the disk is that of another program"):
         irad.grad(changed)(1.5)
 
 

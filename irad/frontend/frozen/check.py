@@ -88,11 +88,21 @@ class Lowered:
             raise self._error([str(place) for place in changed])
         is_recorded = has_names(compiled.type_annotation)
         loose = [*self.snapshot.loose, *self._unknown(compiled.type_annotation)]
-        if not is_recorded or loose:
-            anew = recompile(self._owner(), compiled)
-            if not numba_compare.is_same_code(compiled.library, anew.library):
-                raise self._error(loose) if is_recorded else self._cached_error()
+        if (not is_recorded or loose) and not self._is_same(compiled, recompile):
+            raise self._error(loose) if is_recorded else self._cached_error()
         self._verified = weakref.ref(compiled.library)
+
+    def _is_same(self, compiled: CompileResult, recompile: Recompile) -> bool:
+        """Whether Numba makes the same code of a specialisation now; of code from the disk, optimised in some way."""
+
+        def is_same() -> bool:
+            return numba_compare.is_same_code(compiled.library, recompile(self._owner(), compiled).library)
+
+        if is_same():
+            return True
+        return not has_names(compiled.type_annotation) and any(
+            is_same() for _ in numba_compare.at_other_levels(compiled)
+        )
 
     def _check_callback(self, recompile: Recompile) -> None:
         library = numba_compare.library_of(self.callback)

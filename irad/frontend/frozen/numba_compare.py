@@ -16,6 +16,8 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
+from itertools import product
 from typing import Any
 
 from numba.core import config
@@ -24,7 +26,8 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import CPUDispatcher
 from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 
-from irad.frontend.frozen.numba_flags import DEFAULT, inherited, under
+from irad.frontend.frozen.numba_flags import DEFAULT, inherited, stated, under
+from irad.frontend.frozen.numba_names import has_names
 
 _NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
 _HEAD = re.compile(r'^(define|declare) [^@]*(@"[^"]*"|@[\w.$-]+)', re.MULTILINE)
@@ -69,6 +72,19 @@ def compiled_anew(owner: object, compiled: CompileResult | None) -> object:
         return _compiled_anew(owner, compiled)
 
 
+def at_other_levels(compiled: CompileResult) -> Iterator[None]:
+    """Each level at which LLVM may have optimised code from the disk; `compiled_anew` meanwhile takes that one."""
+    before = _levels.get(compiled.library)
+    try:
+        for level in product(map(type(config.OPT), (3, 2, 1, 0, "max")), (1, 0)):
+            _levels[compiled.library] = level
+            yield
+    finally:
+        _levels.pop(compiled.library)
+        if before is not None:
+            _levels[compiled.library] = before
+
+
 def _compiled_anew(owner: object, compiled: CompileResult | None) -> object:
     if isinstance(owner, CFunc):
         signature, options = owner._sig, owner._compiler.targetoptions
@@ -82,8 +98,12 @@ def _compiled_anew(owner: object, compiled: CompileResult | None) -> object:
         return anew.compile(signature)
     assert isinstance(owner, CPUDispatcher)
     result = None if owner._can_compile else signature.return_type
+    compiler = owner._compiler
+    if not has_names(compiled.type_annotation):
+        compiler = copy(compiler)
+        compiler.targetoptions = {**compiler.targetoptions, **stated(compiled)}
     with owner._compiling_counter:
-        found = owner._compiler.compile(tuple(signature.args), result)
+        found = compiler.compile(tuple(signature.args), result)
     owner.targetctx.remove_user_function(found.entry_point)
     return found
 

@@ -22,6 +22,14 @@ from numba.core.compiler import DEFAULT_FLAGS, CompileResult, Flags
 from numba.core.targetconfig import ConfigStack
 
 _ERROR_MODEL: Final = re.compile(r"\berror_model=(\w+)")
+_PARALLEL: Final = re.compile(r"\bauto_parallel=ParallelOptions\(([^)]*)\)")
+_WORD: Final = re.compile(r"(\w+)=(\w+)")
+_SWITCHES: Final = {
+    "boundscheck": "boundscheck",
+    "debug": "debuginfo",
+    "nogil": "release_gil",
+    "forceinline": "forceinline",
+}
 _FASTMATH: Final = re.compile(r"\bfastmath=FastMathOptions\((\{[^}]*\})\)")
 
 
@@ -37,6 +45,23 @@ def inherited(compiled: CompileResult) -> dict[str, object]:
     return {
         "error_model": "python" if model is None else model[1],
         "fastmath": set() if words is None else ast.literal_eval(words[1]),
+    }
+
+
+def stated(compiled: CompileResult) -> dict[str, object]:
+    """The options of `numba.njit` that a specialisation was compiled with, as far as they change its code.
+
+    Numba loads code from the disk for a function whatever the options are that it was compiled with: that of another
+    dispatcher of the same function.
+    """
+    (tag,) = compiled.fndesc.abi_tags
+    text = Flags.demangle(tag)
+    parallel = _PARALLEL.search(text)
+    kinds = {} if parallel is None else {name: word == "True" for name, word in _WORD.findall(parallel[1])}
+    return {
+        **inherited(compiled),
+        **{option: f"{flag}=True" in text for option, flag in _SWITCHES.items()},
+        "parallel": kinds if kinds.pop("enabled", False) else False,
     }
 
 

@@ -202,7 +202,13 @@ def _library_token(dispatcher: Any) -> object:
     """What is equal for dispatchers of the same function of a library: Numba makes some anew for each compilation."""
     function = dispatcher.py_func
     cells = tuple(token(cell.cell_contents) for cell in function.__closure__ or ())
-    return type(dispatcher), function.__code__, function.__module__, cells, repr(sorted(dispatcher.targetoptions.items()))
+    return (
+        type(dispatcher),
+        function.__code__,
+        function.__module__,
+        cells,
+        repr(sorted(dispatcher.targetoptions.items())),
+    )
 
 
 def _digest(array: Any) -> object:
