@@ -90,12 +90,12 @@ def reveal_decided(text: str) -> str | None:
 
 
 def _decide(function: str) -> str:
-    literals = {name: number for name, number in _FENCE.findall(function) if _LITERAL.match(number)}
+    literals: dict[str, str] = {name: number for name, number in _FENCE.findall(function) if _LITERAL.match(number)}
     if not literals:
         return function
 
     def compare(found: re.Match[str]) -> str:
-        a, b = (literals.get(found[each], found[each]) for each in "ab")
+        a, b = (literals.get(name, name) for name in (str(found["a"]), str(found["b"])))
         if not (_LITERAL.match(a) and _LITERAL.match(b)):
             return found.group()
         return f"{found['name']}{found['flags']}{found['predicate']} {found['type']} {a}, {b}"

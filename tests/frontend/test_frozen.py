@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cfunc, njit, objmode, prange, vectorize
+from numba import cfunc, njit, objmode, prange, stencil, vectorize
 
 import irad
 from irad.testing.optimisation import optimisation_limited
@@ -402,3 +402,25 @@ def test_a_function_within_a_function_is_compiled_after_its_derivative():
     made.K = 5.0
     assert made.f(2.0) == 20.0
     check(made.f, 2.0)
+
+
+STENCIL = """
+@stencil
+def smooth(a): return 0.25 * (a[-1] + 2.0 * a[0] + a[1])
+@njit(parallel=True)
+def run(a): return smooth(a) * A[0]
+@njit
+def f(x): return (run(np.full(5, x)) ** 2).sum()
+"""
+
+
+def test_a_parallel_stencil_that_was_called():
+    """Numba makes a dispatcher of a function of its own anew whenever it compiles one."""
+    made = program(STENCIL, stencil=stencil, A=np.array([3.0]))
+    made.f(1.5)
+    assert irad.grad(made.f)(1.5) == pytest.approx(81.0)
+    made = program(STENCIL, stencil=stencil, A=np.array([3.0]))
+    made.f(1.5)
+    made.A[0] = 4.0
+    with pytest.raises(irad.ChangedProgramError, match="run was compiled before the global A changed"):
+        irad.grad(made.f)(1.5)
