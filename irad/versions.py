@@ -28,6 +28,21 @@ NUMBA_CUDA: Final[Numbers] = (0, 24)
 """The oldest numba-cuda; without it, `numba.cuda` is Numba's own."""
 
 
+EXTRAS: Final = {
+    "demo": ("matplotlib", "scipy"),
+    "report": ("jinja2",),
+    "fft": ("rocket-fft",),
+    "cuda12": ("cupy-cuda12x", "numba-cuda[cu12]", "nvidia-cuda-nvcc-cu12"),
+    "cuda13": ("cupy-cuda13x", "numba-cuda[cu13]", "nvidia-cuda-nvcc"),
+}
+"""The packages of the extras of `pyproject.toml` that messages say how to install."""
+
+
+def install(extra: str) -> str:
+    """A command that installs the packages of an extra, wherever irad came from: an index, a folder, a repository."""
+    return " ".join(["pip install", *(f"'{name}'" if "[" in name else name for name in EXTRAS[extra])])
+
+
 def numbers_of(version: str) -> Numbers:
     """The leading numbers of a version: of ``0.68.1rc1`` they are 0, 68 and 1."""
     parts = []

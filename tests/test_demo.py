@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from irad.demo import check, hand, plot
 from irad.demo.fit import TRUTH, fit, make_points, make_start, match
 from irad.demo.model import Mixture, negative_log_likelihood
 from irad.demo.run import run
+from irad.errors import IradError
 
 K = len(TRUTH.weights)
 
@@ -107,7 +110,7 @@ def test_without_matplotlib_the_demo_says_so(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr("irad.value_and_grad", lambda _: hand.value_and_gradient, raising=False)
     out = io.StringIO()
     assert run(Console(file=out, width=120), 200, 7, tmp_path / "fit.png")
-    assert "No plot: matplotlib is not installed (pip install 'irad[demo]')." in out.getvalue().splitlines()
+    assert "No plot: matplotlib is not installed (pip install matplotlib scipy)." in out.getvalue().splitlines()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -127,3 +130,19 @@ def test_the_demo_with_irad(tmp_path: Path):
     assert run(Console(file=out, width=120), 500, 7, tmp_path / "fit.png")
     for words in ("Converged after", "Components", "Check of the gradient", "value and gradient, irad"):
         assert words in out.getvalue()
+
+
+def test_without_scipy_the_demo_says_so_before_it_compiles(monkeypatch: pytest.MonkeyPatch):
+    honest = importlib.import_module
+
+    def import_module(name: str) -> Any:
+        if name.startswith("scipy"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return honest(name)
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    out = io.StringIO()
+    with pytest.raises(IradError, match="the demo needs SciPy") as refused:
+        run(Console(file=out), 200, 7, None)
+    assert refused.value.remedy == "install it: pip install matplotlib scipy"
+    assert out.getvalue() == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -61,3 +62,15 @@ def test_what_nox_runs_exists():
     paths = re.findall(r'"(tests/[\w/.]+)"', text)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("extra", versions.EXTRAS)
+def test_commands_install_the_packages_of_the_extras(extra: str):
+    wanted = [re.split(r"[<>=]", each)[0] for each in PROJECT["optional-dependencies"][extra]]
+    assert sorted(wanted) == list(versions.EXTRAS[extra])
+    assert shlex.split(versions.install(extra)) == ["pip", "install", *versions.EXTRAS[extra]]
+
+
+def test_no_message_names_an_extra_of_irad_in_an_index():
+    for path in (ROOT / "irad").rglob("*.py"):
+        assert not re.search(r"pip install \W*irad", path.read_text(encoding="utf-8")), path

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Final
 
 import click
@@ -20,7 +21,8 @@ from irad.report.installation.probe import Fact, State
 _STYLES = {State.GOOD: "green", State.NOTE: "dim", State.MISSING: "yellow", State.BROKEN: "bold red"}
 
 
-_COMMAND: Final = re.compile(r"\b(?:pip|apt) install (?:'[^']*'|[\w.\[\]-]+)")
+_NAMED: Final = r"(?:'[^']*'|[\w.\[\]-]+)"
+_COMMAND: Final = re.compile(rf"\b(?:pip|apt) install {_NAMED}(?: (?:'[^']*'|\w+(?:-\w+)+))*")
 _UNBROKEN: Final = "\N{NO-BREAK SPACE}"
 
 _EXAMPLES = """\b
@@ -52,15 +54,14 @@ def doctor(as_json: bool) -> None:
 
 def _show(console: Console, found: Sequence[Fact]) -> None:
     table = Table(title="irad doctor", title_justify="left")
-    for column in ("", "what", "found", ""):
+    for column in ("what", "found", ""):  # groups have no column of their own: there is not much room on terminals
         table.add_column(column, overflow="fold")
-    group = ""
-    for fact in found:
-        if group and fact.group != group:
-            table.add_section()
-        state = Text(fact.state.value, style=_STYLES[fact.state])
-        table.add_row("" if fact.group == group else fact.group, fact.what, Text(fact.value), state)
-        group = fact.group
+    for group, facts_of_group in groupby(found, key=lambda fact: fact.group):
+        table.add_row(Text(group, style="bold"))
+        for fact in facts_of_group:
+            state = Text(fact.state.value, style=_STYLES[fact.state])
+            table.add_row(Text(f"  {fact.what}"), Text(fact.value), state)
+        table.add_section()
     console.print(table)
     wanting = [fact for fact in found if fact.remedy and fact.state is not State.GOOD]
     for fact in sorted(wanting, key=lambda fact: fact.state is not State.BROKEN):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,6 +11,7 @@ import numpy as np
 
 from irad.demo.model import Floats, Mixture
 from irad.errors import IradError
+from irad.versions import install
 
 ValueAndGradient: TypeAlias = Callable[[Floats, Floats, int], tuple[float, Floats]]
 Progress: TypeAlias = Callable[[int, float], None]
@@ -64,6 +66,22 @@ def make_start(points: Floats, components: int, seed: int) -> Floats:
     return Mixture(weights, means, np.repeat(covariance[None], components, axis=0)).to_parameters()
 
 
+def require_scipy() -> None:
+    """Checks that there is a minimiser.
+
+    Raises:
+        IradError: SciPy is not installed.
+    """
+    try:
+        importlib.import_module("scipy.optimize")
+    except ImportError as error:
+        raise IradError(
+            "the demo needs SciPy",
+            f"install it: {install('demo')}",
+            "its minimiser fits the mixture with the gradient",
+        ) from error
+
+
 def fit(points: Floats, start: Floats, components: int, gradient: ValueAndGradient, progress: Progress) -> Fit:
     """Minimise the negative log-likelihood with L-BFGS-B.
 
@@ -77,14 +95,8 @@ def fit(points: Floats, start: Floats, components: int, gradient: ValueAndGradie
     Raises:
         IradError: SciPy is not installed.
     """
-    try:
-        from scipy.optimize import OptimizeResult, minimize  # an optional dependency
-    except ImportError as error:
-        raise IradError(
-            "the demo needs SciPy",
-            "install it: pip install 'irad[demo]'",
-            "its minimiser fits the mixture with the gradient",
-        ) from error
+    require_scipy()
+    from scipy.optimize import OptimizeResult, minimize  # an optional dependency
 
     iterations = 0
 

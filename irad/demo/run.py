@@ -10,8 +10,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import irad
 from irad.demo import check, plot, report
-from irad.demo.fit import TRUTH, Fit, ValueAndGradient, fit, make_points, make_start, match
+from irad.demo.fit import TRUTH, Fit, ValueAndGradient, fit, make_points, make_start, match, require_scipy
 from irad.demo.model import Floats, Mixture, negative_log_likelihood
+from irad.versions import install
 
 
 def run(console: Console, count: int, seed: int, plot_path: Path | None) -> bool:
@@ -26,6 +27,7 @@ def run(console: Console, count: int, seed: int, plot_path: Path | None) -> bool
     Returns:
         Whether the fit converged and the gradient passed its check.
     """
+    require_scipy()  # before anything is compiled
     components = len(TRUTH.weights)
     points = make_points(count, seed)
     start = make_start(points, components, seed)
@@ -76,7 +78,7 @@ def _plot(console: Console, path: Path | None, points: Floats, found: Mixture) -
     if path is None:
         return
     if not plot.can_plot():
-        console.print("No plot: matplotlib is not installed (pip install 'irad[demo]').", markup=False, highlight=False)
+        console.print(f"No plot: matplotlib is not installed ({install('demo')}).", markup=False, highlight=False)
         return
     plot.save_plot(path, points, TRUTH, found)
     console.print(f"Plot saved to {path}.", highlight=False, soft_wrap=True)

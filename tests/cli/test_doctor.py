@@ -21,6 +21,7 @@ from irad.cli.doctor import _show
 from irad.report.installation import cuda, facts as environment
 from irad.report.installation.facts import facts
 from irad.report.installation.probe import Fact, State
+from irad.versions import install
 
 
 def test_the_table_names_what_matters(monkeypatch: pytest.MonkeyPatch):
@@ -40,6 +41,7 @@ def test_commands_are_not_broken(width: int):
         ("layer tbb", "the layer that several Python threads may use at once: pip install tbb"),
         ("numba", "pip install 'numba>=0.65'"),
         ("SVML", "exp, sin, … in loops are computed number by number without it: pip install intel-cmplr-lib-rt"),
+        ("driver", f"for a GPU: {install('cuda13')}, or with older drivers {install('cuda12')}"),
     )
     facts = [Fact("", what, "not installed", State.MISSING, remedy) for what, remedy in remedies]
     text = io.StringIO()
@@ -48,7 +50,16 @@ def test_commands_are_not_broken(width: int):
     for command in ("pip install tbb", "pip install 'numba>=0.65'"):
         assert any(line.endswith(command) for line in lines)
     assert any(line.endswith("pip install intel-cmplr-lib-rt") for line in lines)
-    assert max(map(len, lines)) <= max(width, len("  pip install intel-cmplr-lib-rt"))
+    assert any(install("cuda13") in line for line in lines)
+    assert any(line.endswith(install("cuda12")) for line in lines)
+    assert max(map(len, lines)) <= max(width, len(install("cuda12")) + 2)
+
+
+def test_the_table_has_room_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(main, ["doctor"]).output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("scipy.linalg.cython_blas" in line for line in lines)
 
 
 def test_json():
@@ -184,7 +195,7 @@ def test_with_a_driver_what_is_missing_has_a_command(monkeypatch: pytest.MonkeyP
     assert (found["driver"].state, found["CuPy"].value) == (State.GOOD, "cupy-cuda12x 13.6.0")
     assert (found["ptxas"].value, found["ptxas"].state) == ("/opt/ptxas", State.GOOD)
     assert found["libdevice"].state is State.MISSING
-    assert "pip install 'irad[cuda13]'" in found["libdevice"].remedy
+    assert "pip install cupy-cuda13x 'numba-cuda[cu13]' nvidia-cuda-nvcc" in found["libdevice"].remedy
 
 
 def test_numba_cuda_that_is_old_or_cannot_be_imported(monkeypatch: pytest.MonkeyPatch):

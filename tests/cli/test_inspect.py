@@ -149,7 +149,7 @@ def test_a_file_gets_no_colours(model: str, tmp_path: Path):
 
 def test_the_page_of_a_refused_function(model: str, tmp_path: Path):
     """The error as ever, and beside it a page that shows where."""
-    pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
+    pytest.importorskip("jinja2", reason="no Jinja2: pip install jinja2")
     file = tmp_path / "refused.html"
     result = run(f"{model}:in_python", "--sig", "float64", "--html", str(file))
     assert result.exit_code == 1
@@ -404,3 +404,11 @@ def test_where_output_goes(model: str):
     status, text, _ = process("--stage tape --stage plan", PYTHONIOENCODING="latin-1")
     assert status == 0
     assert text.startswith("???? plan\n      ? loss")
+
+
+@pytest.mark.parametrize("command", ["inspect", "bench", "check"])
+def test_wrong_arguments_are_told_without_another_command(model: str, command: str):
+    done = CliRunner().invoke(main, [command, f"{model}:loss", "--args", "np.ones(3)"])
+    assert done.exit_code == 1
+    assert "missing a required argument: 'w'" in done.output
+    assert "irad." not in done.output

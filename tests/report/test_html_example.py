@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from irad.cli import main
 
-pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
+pytest.importorskip("jinja2", reason="no Jinja2: pip install jinja2")
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "soil_column.py"
 LARGEST = 3_000_000

@@ -16,7 +16,7 @@ import irad
 from irad.errors import NoRuleError, SignatureError
 from tests.report.subjects import line_of, refused
 
-pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
+pytest.importorskip("jinja2", reason="no Jinja2: pip install jinja2")
 
 
 @njit(error_model="numpy")

@@ -13,7 +13,7 @@ import pytest
 from irad.report.html import notebook, render
 from irad.report.model import LineFacts, Refusal, Report, Stage, StageText, TextLine
 
-pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
+pytest.importorskip("jinja2", reason="no Jinja2: pip install jinja2")
 ENTER, ESCAPE, TAB, DOWN, UP, HOME, END, RIGHT, PAGE_DOWN = (
     "\ue007", "\ue00c", "\ue004", "\ue015", "\ue013", "\ue011", "\ue010", "\ue014", "\ue00f",
 )  # fmt: skip

@@ -20,7 +20,7 @@ from irad.report.html.payload import blocks, head, script_json
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine, Times
 from irad.report.shown.amounts import format_bytes, short_signature
 
-needs_jinja2 = pytest.mark.skipif(find_spec("jinja2") is None, reason="no Jinja2: pip install 'irad[report]'")
+needs_jinja2 = pytest.mark.skipif(find_spec("jinja2") is None, reason="no Jinja2: pip install jinja2")
 
 
 def unpacked(packed: str) -> Any:
@@ -125,7 +125,7 @@ def test_without_jinja2_the_remedy_is_named(report: Report, monkeypatch: pytest.
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(IradError, match="needs Jinja2") as caught:
         render(report)
-    assert caught.value.remedy == "install it: pip install 'irad[report]'"
+    assert caught.value.remedy == "install it: pip install jinja2"
 
 
 def graph(*calls: tuple[int, ...]) -> Drawing:

@@ -7,8 +7,9 @@ import importlib
 from numba.core import config
 
 from irad.errors import BackendError
+from irad.versions import install
 
-_REMEDY = "(a) pip install 'irad[cuda13]', or with older drivers 'irad[cuda12]', or (b) see what irad doctor finds"
+_REMEDY = f"(a) {install('cuda13')}, or with older drivers {install('cuda12')}, or (b) see what irad doctor finds"
 
 
 def check_packages() -> None:

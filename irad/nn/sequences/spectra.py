@@ -24,7 +24,7 @@ def stft(
     center: bool = True,
     normalized: bool = False,
 ) -> Array:
-    """The spectra of short overlapping parts of signals. It needs rocket-fft: ``pip install irad[fft]``.
+    """The spectra of short overlapping parts of signals. It needs rocket-fft: ``pip install rocket-fft``.
 
     Args:
         x: signals along the last axis, (…, time).
@@ -181,7 +181,7 @@ def _require_transforms(name: str) -> None:
     try:  # not at the head of the file: rocket-fft is optional
         import rocket_fft  # noqa: F401  # pyright: ignore[reportMissingImports]
     except ImportError:
-        message = f"irad.nn.{name} needs rocket-fft, which makes np.fft known to Numba: pip install irad[fft]"
+        message = f"irad.nn.{name} needs rocket-fft, which makes np.fft known to Numba: pip install rocket-fft"
         raise NumbaTypeError(message) from None
 
 

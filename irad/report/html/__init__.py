@@ -20,6 +20,7 @@ from irad.report.html import graph, payload
 from irad.report.model import KernelCode, Report
 from irad.report.shown.amounts import count, format_bytes, format_seconds, short_signature
 from irad.report.tape.totals import formula, tape_total
+from irad.versions import install
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("text.js", "list.js", "source.js", "stages.js", "details.js", "search.js", "main.js")
@@ -102,7 +103,7 @@ def _environment() -> Any:
     except ImportError as error:
         raise IradError(
             "the HTML report needs Jinja2",
-            "install it: pip install 'irad[report]'",
+            f"install it: {install('report')}",
             "the page is written from a template",
         ) from error
     loader = jinja2.FileSystemLoader(_HERE)

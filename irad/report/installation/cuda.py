@@ -12,11 +12,11 @@ from typing import Final
 from irad.backend.cuda.toolkit import find_libdevice, find_tool
 from irad.errors import BackendError
 from irad.report.installation.probe import Fact, State, imported, loads, version_of
-from irad.versions import NUMBA_CUDA, numbers_of, spelled
+from irad.versions import NUMBA_CUDA, install, numbers_of, spelled
 
 GROUP: Final = "CUDA"
 _CUPY: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
-_EXTRA: Final = "pip install 'irad[cuda13]', or with drivers older than 580 pip install 'irad[cuda12]'"
+_EXTRA: Final = f"{install('cuda13')}, or with drivers older than 580 {install('cuda12')}"
 _ON_THE_CPU: Final = "kernels and their derivatives run on the CPU, inside irad.cuda.executor()"
 
 

@@ -34,4 +34,4 @@ def test_a_package_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(packages.importlib, "import_module", fails)
     with pytest.raises(irad.BackendError, match=r"libcudart\.so was not found") as refused:
         packages.check_packages()
-    assert "irad[cuda13]" in refused.value.remedy
+    assert "numba-cuda[cu13]" in refused.value.remedy
