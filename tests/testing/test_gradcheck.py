@@ -555,6 +555,19 @@ def test_progress_and_figures():
     assert "x: float64[4]" in str(report)
 
 
+@njit
+def of_long_names(weights_of_the_first_layer, temperature):
+    return np.sum(np.exp(weights_of_the_first_layer / temperature))
+
+
+@pytest.mark.parametrize("count", [12, 1200])
+def test_the_table_has_room_on_a_terminal(count: int):
+    lines = str(gradcheck(of_long_names, np.full(count, -123.4567), 1.5)).splitlines()
+    assert max(map(len, lines[2:])) <= 80
+    assert sum("right" in line for line in lines[2:]) == 2
+    assert any(line.startswith("  worst at temperature: got ") for line in lines)
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, isnan
 from typing import Any, Final, Literal
@@ -12,6 +13,7 @@ from irad.errors import IradError, SourceLocation
 from irad.report.shown import notebook
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
+_WIDTH: Final = 80  # columns of a terminal
 NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writes depends on them"
 
 
@@ -168,10 +170,25 @@ class GradcheckReport:
 
     def __str__(self) -> str:
         head = f"{self.function}: gradient {self.verdict.value}, {self.points} point{'s' * (self.points > 1)}"
-        rows = [COLUMNS, *map(cells, self.arguments)]
+        remarks = (line for remark in self.remarks() for line in _wrapped(remark))
+        return "\n".join([head, f"  at  {self.location}", *self._table(), *remarks])
+
+    def _table(self) -> Iterator[str]:
+        """The arguments in lines that a terminal has room for; where each is worst stands below it."""
+        shown = [
+            COLUMNS.index(column) for column in ("argument", "checked", "difference/allowed", "accuracy", "verdict")
+        ]
+        listed = [cells(argument) for argument in self.arguments]
+        rows = [tuple(row[i] for i in shown) for row in (COLUMNS, *listed)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([head, f"  at  {self.location}", *table, *self.remarks()])
+        widths[0] = min(widths[0], _WIDTH - sum(widths[1:]) - 2 * len(widths[1:]))
+        for row, worst in zip(rows, (None, *listed), strict=True):
+            if len(row[0]) > widths[0]:
+                yield row[0]
+                row = ("", *row[1:])
+            yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            if worst is not None and worst[4]:
+                yield from _wrapped(f"  worst at {worst[4]}: got {worst[5]}, expected {worst[6]}")
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
@@ -192,6 +209,11 @@ class GradcheckReport:
             found += [f"{argument.name}: {text}" for text in told if text]
         found += [f"not checked: {each}" for each in self.not_checked]
         return found + [f"left out: {each}" for each in self.skipped]
+
+
+def _wrapped(text: str) -> list[str]:
+    indent = " " * (len(text) - len(text.lstrip()))
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False)
 
 
 def cells(argument: ArgumentReport) -> tuple[str, ...]:
