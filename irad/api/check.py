@@ -207,7 +207,7 @@ def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
         raise SignatureError(
             f"{primal.py_func.__qualname__} cannot be called with these arguments: {error}",
             f"pass the arguments of one call: {primal.py_func.__name__}{signature}",
-            "irad.check examines the code that Numba compiles for the types of one call",
+            "what is examined is the code that Numba compiles for the types of one call",
             location_of(primal.py_func),
         ) from None
     values = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 from threading import RLock
@@ -29,6 +30,8 @@ def primal_of(f: Any) -> Any:
     Raises:
         SignatureError: it is not a function that Numba compiles.
     """
+    if isinstance(f, CPUDispatcher | types.FunctionType):
+        _refuse_star_keywords(getattr(f, "py_func", f))
     if isinstance(f, CPUDispatcher):
         if f.targetoptions.get("forceobj"):
             raise SignatureError(
@@ -45,6 +48,18 @@ def primal_of(f: Any) -> Any:
                 known = f.__dict__[_COMPILED] = jit(f)
             return known
     raise not_a_function(f)
+
+
+def _refuse_star_keywords(function: Any) -> None:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise SignatureError(
+                f"{function.__qualname__} takes any keywords, by **{parameter.name}, which Numba does not support",
+                f"(a) write a parameter for each keyword in place of **{parameter.name} or (b) pass a named tuple",
+                "compiled code has a fixed list of parameters",
+                location_of(function),
+                focus=f"**{parameter.name}",
+            )
 
 
 def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:

@@ -26,6 +26,7 @@ def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...
             "a gradient is taken with respect to at least one argument",
             location_of(primal.py_func),
         )
+    _refuse_values(primal, argnums, given)
     found = tuple(_position(primal, number) for number in given)
     if len(set(found)) < len(found):
         raise SignatureError(
@@ -74,6 +75,37 @@ def chosen(
         problem, remedy = f"argnames={argnames!r} is empty or names a parameter twice", f"name some of {listed}, once"
     reason = "argnames says by name what argnums says by position: with respect to what is differentiated"
     raise SignatureError(problem, remedy, reason, location_of(function))
+
+
+def _refuse_values(primal: Any, argnums: Any, given: tuple[Any, ...]) -> None:
+    """Refuses names, and what is not meant to be argnums at all."""
+    function = primal.py_func
+    if all(isinstance(each, str) for each in given):
+        unknown = [name for name in given if name not in inspect.signature(function).parameters]
+        names = repr(argnums) if isinstance(argnums, str) else repr(tuple(argnums))
+        by_name = f"argnames={names}" if not unknown else f"argnames with the names of {function.__qualname__}"
+        raise SignatureError(
+            f"argnums={argnums!r} is a name" if isinstance(argnums, str) else f"argnums={argnums!r} holds names",
+            f"(a) say {by_name} or (b) {_positions_of(primal)}",
+            "argnums gives the positions of arguments in the call, argnames their names",
+            location_of(function),
+        )
+    if not all(isinstance(each, int | str) or hasattr(each, "__index__") for each in given) or _is_array(argnums):
+        name, shown = function.__name__, ", ".join(inspect.signature(function).parameters)
+        name = "f" if name == "<lambda>" else name
+        what = " ".join(repr(argnums).split())
+        what = what if len(what) <= 40 else f"a value of type {type(argnums).__name__}"
+        raise SignatureError(
+            f"argnums is {what}, which is neither an int nor a tuple of ints",
+            f"(a) if it is an argument of {name}, call the derivative with it: irad.grad({name})({shown}), and so for "
+            f"irad's other functions, or (b) {_positions_of(primal)}",
+            "irad.grad(f) returns the derivative, a function; argnums gives the positions of arguments in its calls",
+            location_of(function),
+        )
+
+
+def _is_array(value: Any) -> bool:
+    return not isinstance(value, int | str | Sequence) and getattr(value, "shape", ()) != ()
 
 
 def _position(primal: Any, number: Any) -> int:

@@ -153,7 +153,8 @@ class DerivativeDispatcher(StructureDispatcher):
             raise leaving(self._misfit(args, kwargs) or _refused_by_numba(self, error)) from None
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
-            raise leaving(error)  # noqa: B904
+            misfit = self._misfit(args, kwargs) if isinstance(error, BackendError) else None
+            raise leaving(misfit or error)  # noqa: B904 - of arrays of other libraries Numba takes some as bare memory
         return self._irad_without_speculation(args, kwargs)
 
     def tell_of_zeros(self, shows_zeros: Callable[[bool], DerivativeDispatcher]) -> None:

@@ -25,6 +25,13 @@ _OBJECT = (
     "(a) pass the parts that the function needs as numbers, arrays or a named tuple or (b) make its class a "
     "numba.experimental.jitclass"
 )
+_LIBRARIES = {  # by package, which is not imported
+    "torch": "pass its memory as a NumPy array: {0}.detach().cpu().numpy()",
+    "jax": "pass it as a NumPy array: np.asarray({0})",
+    "jaxlib": "pass it as a NumPy array: np.asarray({0})",
+    "tensorflow": "pass it as a NumPy array: {0}.numpy()",
+    "cupy": "(a) pass it as a NumPy array: cupy.asnumpy({0}) or (b) differentiate a kernel: irad.cuda.grad",
+}
 _REASON = "compiled code takes numbers, arrays, tuples, and Numba's own lists, dictionaries and classes"
 
 
@@ -49,9 +56,14 @@ def untypable(function: Callable[..., object], values: Mapping[str, object]) -> 
             )
         if isinstance(value, AutodiffAnnotation):
             return _annotated(f"{place} is wrapped in irad.{type(value).__name__}", function, name)
-        if isinstance(value, numba.types.Type) or _is_typable(value):
+        if isinstance(value, numba.types.Type):
             continue
-        way, part = _unknown_part(name, value)
+        if isinstance(value, list | set) and any(isinstance(item, list | set) for item in value):
+            return _nested(place, function, name)
+        foreign = next(((way, part) for way, part in _parts(name, value) if _library_of(part) in _LIBRARIES), None)
+        if foreign is None and _is_typable(value):
+            continue
+        way, part = foreign or _unknown_part(name, value)
         within = "" if way == name else f": {way} is {_described(part)}"
         return BackendError(
             f"{place} is {_described(value)}{within}, which Numba does not support",
@@ -61,6 +73,36 @@ def untypable(function: Callable[..., object], values: Mapping[str, object]) -> 
             focus=name,
         )
     return None
+
+
+def _nested(place: str, function: Callable[..., object], name: str) -> BackendError:
+    return BackendError(
+        f"{place} is a list of lists, which Numba takes no further than the first",
+        f"(a) np.array({name}), an array of two dimensions, if the rows are equally long or (b) a list of arrays: "
+        f"[np.asarray(row) for row in {name}]",
+        "compiled code works on copies of Python's lists, and cannot write back to lists within lists",
+        location_of(function),
+        focus=name,
+    )
+
+
+def _library_of(value: object) -> str:
+    """The package that the type of a value belongs to."""
+    return type(value).__module__.partition(".")[0]
+
+
+def _is_tracer(value: object) -> bool:
+    """Whether a value has no numbers: JAX passes such while it records a function."""
+    return _library_of(value) in ("jax", "jaxlib") and "Tracer" in type(value).__name__
+
+
+def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
+    """An argument and what a tuple or list holds, each by the way to it."""
+    yield name, value
+    if isinstance(value, tuple):
+        yield from pieces(value, name)
+    elif isinstance(value, list):
+        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
 
 
 def _annotated(what: str, function: Callable[..., object], name: str) -> SignatureError:
@@ -91,8 +133,9 @@ def _is_typable(value: object) -> bool:
 
 def _unknown_part(name: str, value: object) -> tuple[str, object]:
     """The first part of an argument that Numba cannot hold, by the way to it; the argument itself where it is one."""
-    found = pieces(value, name) if isinstance(value, tuple) else iter(())
-    return next(((way, part) for way, part in found if not _is_typable(part)), (name, value))
+    return next(
+        ((way, part) for way, part in _parts(name, value) if way != name and not _is_typable(part)), (name, value)
+    )
 
 
 def _described(value: object) -> str:
@@ -103,6 +146,10 @@ def _described(value: object) -> str:
     if isinstance(value, np.ndarray):
         order = "" if value.dtype.isnative else ", whose bytes are not in the order of this machine"
         return f"an array of {value.dtype}{order}"
+    if _library_of(value) in _LIBRARIES:
+        library = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow", "cupy": "CuPy"}
+        kind = "tracer" if _is_tracer(value) else "array" if "rray" in type(value).__name__ else type(value).__name__
+        return with_article(f"{library[_library_of(value)]} {kind}")
     if isinstance(value, list | set) and not value:
         return f"an empty {type(value).__name__}"
     return with_article(type(value).__qualname__.rpartition(".")[2])
@@ -110,6 +157,13 @@ def _described(value: object) -> str:
 
 def _remedy(name: str, value: object) -> str:
     match value:
+        case _ if _is_tracer(value):
+            return (
+                "(a) call it outside of jax.jit, jax.grad and jax.vmap, with np.asarray of JAX arrays or (b) call it "
+                "in a function for jax.pure_callback, with a derivative by jax.custom_vjp"
+            )
+        case _ if _library_of(value) in _LIBRARIES:
+            return _LIBRARIES[_library_of(value)].format(name)
         case dict():
             return (
                 "(a) call a function of irad.jit with it, or a derivative, or (b) pass a numba.typed.Dict, with keys "

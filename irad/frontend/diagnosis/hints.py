@@ -21,6 +21,8 @@ _OF_SCIPY: Final = (
 _TYPES: Final = "Numba supports numbers, arrays, tuples and its own classes, lists and dictionaries"
 _PARTS: Final = "(a) pass the parts that the function needs as numbers, arrays or a named tuple"
 _FIXED: Final = "compiled code treats what it reads from outside as constant"
+_NO_ARRAY: Final = "lists, sets and tuples are not arrays: arithmetic and the methods of arrays are for arrays alone"
+_TO_ARRAY: Final = "(a) pass an array, or make one: np.asarray(x) or (b) write a loop over the items"
 _ONE_TYPE: Final = "in compiled code an expression has a single type"
 
 
@@ -138,6 +140,20 @@ HINTS: Final = (
         "np.{0}",
     ),
     Hint(
+        re.compile(r"Unknown attribute '(\w+)' of type ((?:reflected )?(?:list|set)\(.+|(?:Uni)?Tuple\(.+)"),
+        "a value of type {1} has no attribute {0}",
+        _NO_ARRAY,
+        _TO_ARRAY,
+        "{0}",
+    ),
+    Hint(
+        re.compile(r"Unknown attribute '(\w+)' of type ((?:float|complex|int|uint)\d+)\b"),
+        "a value of type {1} has no attribute {0}",
+        "operations on numbers, and on arrays of no dimension, give numbers, which have no methods of arrays",
+        "(a) pass an array of one dimension, as np.atleast_1d(x) makes it or (b) leave out {0}: there is one number",
+        "{0}",
+    ),
+    Hint(
         re.compile(r"Unknown attribute '(\w+)' of type (.+)"),
         "a value of type {1} has no attribute {0}",
         "Numba supports some of the attributes and methods that Python has",
@@ -222,6 +238,15 @@ HINTS: Final = (
         "it uses a with statement",
         "the only context manager that Numba runs is its own, numba.objmode",
         "move the statement into the Python code that calls the function",
+    ),
+    Hint(
+        re.compile(
+            r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>(?:i?(?:add|sub|mul|truediv|pow|"
+            r"matmul)|neg|\w*_impl))\((.*\b(?:list|set|(?:Uni)?Tuple)\(.*)\)"
+        ),
+        "there is no {0} for the types ({1})",
+        _NO_ARRAY,
+        _TO_ARRAY,
     ),
     Hint(
         re.compile(r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>\w+)\((.*)\)"),

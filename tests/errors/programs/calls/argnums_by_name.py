@@ -15,4 +15,5 @@ def wrong():
 
 
 def mended():
+    assert irad.grad(area, argnames="height")(3.0, 4.0) == 3.0
     assert irad.grad(area, argnums=1)(3.0, 4.0) == 3.0
