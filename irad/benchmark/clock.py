@@ -44,7 +44,7 @@ def time_interleaved(
     """CPU time of each function, in turns, so that a slow moment of the machine meets all of them.
 
     Args:
-        runs: compiled already; each is called once more before it is timed.
+        runs: what to time; each is called before, so that none is compiled while it is timed.
         rounds: samples of each function; every round times all functions once.
         before: called before each call, and not timed: it puts back what the functions write.
         sample_ns: how long a sample takes at least.
@@ -69,7 +69,7 @@ def time_interleaved(
 
 
 def _calls_per_sample(run: Run, sample: Callable[[Run, int], float], sample_ns: int) -> int:
-    if 1e9 * sample(run, 1) > 10 * sample_ns:
+    if min(1e9 * sample(run, 1) for _ in range(2)) > 10 * sample_ns:  # the first call may have compiled it
         return 1
     return max(1, round(sample_ns / max(1.0, 1e9 * min(sample(run, 1) for _ in range(3)))))
 

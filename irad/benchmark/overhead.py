@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numba
@@ -9,23 +10,33 @@ import numpy as np
 
 import irad
 from irad.benchmark.clock import time_interleaved
+from irad.frontend.generated import function_from
 
 
-@numba.njit  # type: ignore[untyped-decorator]
-def _nothing(*_: Any) -> float:
-    return 0.0
+def _nothing(count: int) -> Any:
+    """A compiled function of so many parameters: tuples of star arguments would take longer to pass."""
+    parameters = ", ".join(f"x{i}" for i in range(count))
+    source = f"def nothing({parameters}):\n    return 0.0\n"
+    return numba.njit(function_from("nothing", source, "irad.benchmark", {}))
 
 
 def call_overhead(values: tuple[Any, ...], positions: tuple[int, ...], rounds: int) -> dict[str, float]:
     """CPU seconds of a call from Python, of a function and of its value-and-gradient, that compute nothing.
 
     Args:
-        values: the arguments of the calls; of arrays one without elements is passed, of the same type.
+        values: the arguments of the calls; of arrays one without elements is passed, of the same type, of lists one
+            with the first item.
         positions: of those that there is a gradient of.
         rounds: samples.
     """
-    little = tuple(value[:0] if isinstance(value, np.ndarray) and value.ndim else value for value in values)
-    gradient = irad.value_and_grad(_nothing, argnums=positions)
-    runs = {"primal": lambda: _nothing(*little), "gradient": lambda: gradient(*little)}
+    little = tuple(map(_little, values))
+    nothing = _nothing(len(little))
+    runs = {"primal": partial(nothing, *little), "gradient": partial(irad.value_and_grad(nothing, positions), *little)}
     timings = time_interleaved(runs, rounds)
     return {name: timing.median for name, timing in timings.items()}
+
+
+def _little(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value[:0]
+    return value[:1] if isinstance(value, list) else value

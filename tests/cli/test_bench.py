@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from irad.benchmark.clock import time_interleaved
+from irad.benchmark import overhead
+from irad.benchmark.clock import Timing, time_interleaved
 from irad.benchmark.compare import changes, figures_of, spread_of
 from irad.cli import main
 
@@ -178,3 +182,32 @@ def test_what_cannot_be_measured(model: Path, arguments: tuple[str, ...], status
     done = called(f"{model}:{name}", *rest)
     assert done.exit_code == status, done.output
     assert said in done.output
+
+
+def test_a_first_call_that_compiles_does_not_make_samples_of_one_cold_call():
+    now, calls = 0, 0
+
+    def run() -> None:
+        nonlocal now, calls
+        calls += 1
+        now += 1_000 if calls > 1 else 2_000_000_000
+
+    timing = time_interleaved({"run": run}, 3, clock=lambda: now, sample_ns=1_000_000)["run"]
+    assert calls > 3 * 900
+    assert timing.samples == (1e-6,) * 3
+
+
+def test_the_empty_call_passes_arguments_as_the_function_takes_them(monkeypatch: pytest.MonkeyPatch):
+    timed = {}
+
+    def looked_at(runs: dict[str, Any], rounds: int) -> dict[str, Timing]:
+        timed.update(runs)
+        return {name: Timing((run() is not None,) * rounds) for name, run in runs.items()}
+
+    monkeypatch.setattr(overhead, "time_interleaved", looked_at)
+    overhead.call_overhead((np.ones(3), [1.0, 2.0], "word", 2.0), (0, 3), 3)
+    for run in timed.values():
+        assert [np.size(value) for value in run.args] == [0, 1, 1, 1]
+        function = getattr(run.func, "primal", run.func)
+        kinds = {each.kind for each in inspect.signature(function.py_func).parameters.values()}
+        assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD}
