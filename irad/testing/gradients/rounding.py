@@ -61,10 +61,10 @@ def noise_nearby(derivative: Callable[[tuple[Any, ...]], float], nearby: Nearby)
         except (ArithmeticError, ValueError):
             return nan
 
-    starts = [towards * NOISE_STEP * each for each in _STARTS]
-    return max(
-        noise_of(lambda t, start=start: derivative_at(start + t), (low - start, high - start)) for start in starts
-    )
+    def noise_from(start: float) -> float:
+        return noise_of(lambda t: derivative_at(start + t), (low - start, high - start))
+
+    return max(noise_from(towards * NOISE_STEP * each) for each in _STARTS)
 
 
 class GradientNearby:
