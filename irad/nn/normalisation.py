@@ -99,6 +99,7 @@ def instancenorm(x: Array, weight: Array | None = None, bias: Array | None = Non
         array([[[-1.,  1.],
                 [11.,  9.]]])
     """
+    x, weight, bias = floats("instancenorm", x, weight, bias)
     return groupnorm(x, x.shape[1], weight, bias, eps)
 
 

@@ -231,4 +231,5 @@ def depthwiseconv(
         >>> irad.nn.depthwiseconv(np.ones((1, 2, 3)), np.array([[[1.0, 1.0]], [[2.0, 2.0]]])).tolist()
         [[[2.0, 2.0], [4.0, 4.0]]]
     """
+    x, w = floats("depthwiseconv", x, w)
     return conv(x, w, stride, pad, dilation, x.shape[1], flipped)

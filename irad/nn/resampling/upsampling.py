@@ -86,6 +86,7 @@ def upsample_bilinear(
                [1., 2., 3.],
                [2., 3., 4.]])
     """
+    x = floats("upsample_bilinear", x)
     _check_axes("upsample_bilinear", x.ndim, 2)
     return upsample_linear(x, scale, size, align_corners)
 
@@ -112,6 +113,7 @@ def upsample_trilinear(
                [1., 2.],
                [2., 3.]])
     """
+    x = floats("upsample_trilinear", x)
     _check_axes("upsample_trilinear", x.ndim, 3)
     return upsample_linear(x, scale, size, align_corners)
 
