@@ -4,6 +4,9 @@ A matrix in CSR has its rows one after the other: ``data[indptr[i]:indptr[i + 1]
 ``indices`` their columns. In CSC it has its columns, likewise. What is stored is the pattern; a stored zero is an entry
 like any other, with a derivative.
 
+Entries and vectors of several types become one as in NumPy. Before anything is read, sizes and indices are checked: a
+scan of the indices, which LLVM vectorises, beside which the product is slow.
+
 This is plain compiled code, which irad differentiates: gradients with respect to ``data`` are on the pattern, in all
 modes and orders.
 """
@@ -15,6 +18,51 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
+
+from irad.api.custom.declarations import inactive
+from irad.frontend.operands import inexact, numbers, require
+
+
+@inactive
+@njit
+def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int) -> None:
+    """Checks that all entries of a matrix are there, and that their indices are.
+
+    Args:
+        name: of the function that was called.
+        entries: how many there are.
+        indices: their columns in CSR, rows in CSC.
+        indptr: where each row begins in CSR, each column in CSC, and the number of entries.
+        across: number of columns in CSR, of rows in CSC.
+
+    Raises:
+        ValueError: of a matrix that is not one.
+    """
+    if indices.size != entries:
+        raise ValueError(f"{name}: {entries} entries and {indices.size} indices")
+    if indptr.size < 1:
+        raise ValueError(f"{name}: indptr is empty; for a matrix of n rows, or columns in CSC, it has n + 1 elements")
+    first, last = np.int64(indptr[0]), np.int64(indptr[indptr.size - 1])
+    falls = 0
+    for i in range(indptr.size - 1):
+        falls += indptr[i] > indptr[i + 1]
+    if first < 0 or last > entries or falls > 0:
+        raise ValueError(f"{name}: indptr goes from {first} to {last}, {falls} times downwards, for {entries} entries")
+    if first == last:
+        return
+    lowest, highest = indices[first], indices[first]
+    for k in range(first, last):
+        lowest, highest = min(lowest, indices[k]), max(highest, indices[k])
+    if lowest < 0 or highest >= across:
+        raise ValueError(f"{name}: indices from {lowest} to {highest} do not fit a size of {across}")
+
+
+@inactive
+@njit
+def check_size(name: str, what: str, found: int, wanted: int) -> None:
+    """Checks the size of a vector or of an axis of a dense matrix, or a number of rows."""
+    if found != wanted:
+        raise ValueError(f"{name}: {what} {found} for a sparse matrix with {wanted}")
 
 
 @njit
@@ -30,6 +78,9 @@ def csr_matvec(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     Returns:
         A vector with an entry for each row.
 
+    Raises:
+        ValueError: sizes or indices do not fit.
+
     Examples:
         >>> import irad
         >>> import numpy as np
@@ -38,6 +89,9 @@ def csr_matvec(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
         >>> csr_matvec(np.array([1.0, 2.0, 3.0]), indices, indptr, np.array([1.0, 10.0]))
         array([21., 30.])
     """
+    require("csr_matvec", "iu", indices, indptr)
+    data, x = numbers("csr_matvec", data, x)
+    check_matrix("csr_matvec", data.size, indices, indptr, x.size)
     found = np.zeros(indptr.size - 1, data.dtype)
     for i in range(found.size):
         total = found[i]
@@ -61,6 +115,9 @@ def csc_matvec(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     Returns:
         A vector with an entry for each row.
 
+    Raises:
+        ValueError: sizes or indices do not fit.
+
     Examples:
         >>> import irad
         >>> import numpy as np
@@ -69,6 +126,10 @@ def csc_matvec(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
         >>> csc_matvec(np.array([1.0, 2.0, 3.0]), indices, indptr, np.array([1.0, 10.0]), 2)
         array([ 1., 32.])
     """
+    require("csc_matvec", "iu", indices, indptr)
+    data, x = numbers("csc_matvec", data, x)
+    check_matrix("csc_matvec", data.size, indices, indptr, rows)
+    check_size("csc_matvec", "a vector of", x.size, indptr.size - 1)
     found = np.zeros(rows, data.dtype)
     for j in range(indptr.size - 1):
         for k in range(indptr[j], indptr[j + 1]):
@@ -89,6 +150,9 @@ def csr_matmat(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     Returns:
         A dense matrix.
 
+    Raises:
+        ValueError: sizes or indices do not fit.
+
     Examples:
         >>> import irad
         >>> import numpy as np
@@ -98,6 +162,9 @@ def csr_matmat(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
         array([[1., 2.],
                [0., 3.]])
     """
+    require("csr_matmat", "iu", indices, indptr)
+    data, x = numbers("csr_matmat", data, x)
+    check_matrix("csr_matmat", data.size, indices, indptr, x.shape[0])
     found = np.zeros((indptr.size - 1, x.shape[1]), data.dtype)
     for i in range(found.shape[0]):
         for k in range(indptr[i], indptr[i + 1]):
@@ -120,6 +187,9 @@ def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     Returns:
         A dense matrix.
 
+    Raises:
+        ValueError: sizes or indices do not fit.
+
     Examples:
         >>> import irad
         >>> import numpy as np
@@ -129,6 +199,10 @@ def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
         array([[1., 0.],
                [2., 3.]])
     """
+    require("csc_matmat", "iu", indices, indptr)
+    data, x = numbers("csc_matmat", data, x)
+    check_matrix("csc_matmat", data.size, indices, indptr, rows)
+    check_size("csc_matmat", "a matrix with rows:", x.shape[0], indptr.size - 1)
     found = np.zeros((rows, x.shape[1]), data.dtype)
     for i in range(indptr.size - 1):
         for k in range(indptr[i], indptr[i + 1]):
@@ -189,7 +263,7 @@ def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         A vector.
 
     Raises:
-        ValueError: the matrix is not triangular, or a diagonal entry is missing.
+        ValueError: sizes do not fit, the matrix is not triangular, or a diagonal entry is missing.
 
     Examples:
         >>> import irad
@@ -199,6 +273,10 @@ def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         >>> csr_solve_triangular(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
+    require("csr_solve_triangular", "iu", indices, indptr)
+    data, b = inexact("csr_solve_triangular", data, b)
+    check_matrix("csr_solve_triangular", data.size, indices, indptr, indptr.size - 1)
+    check_size("csr_solve_triangular", "a right-hand side of", b.size, indptr.size - 1)
     return _solved(data, indices, indptr, b, lower, by_rows=True)
 
 
@@ -217,7 +295,7 @@ def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         A vector.
 
     Raises:
-        ValueError: the matrix is not triangular, or a diagonal entry is missing.
+        ValueError: sizes do not fit, the matrix is not triangular, or a diagonal entry is missing.
 
     Examples:
         >>> import irad
@@ -227,4 +305,8 @@ def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
         >>> csc_solve_triangular(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
+    require("csc_solve_triangular", "iu", indices, indptr)
+    data, b = inexact("csc_solve_triangular", data, b)
+    check_matrix("csc_solve_triangular", data.size, indices, indptr, indptr.size - 1)
+    check_size("csc_solve_triangular", "a right-hand side of", b.size, indptr.size - 1)
     return _solved(data, indices, indptr, b, lower, by_rows=False)

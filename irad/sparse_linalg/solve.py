@@ -10,7 +10,8 @@ from numba.extending import register_jitable
 
 from irad.api.custom.rules import augmented_primal, forward, reverse
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.sparse_linalg.products import csc_matvec, csr_matvec
+from irad.frontend.operands import inexact, require
+from irad.sparse_linalg.products import check_matrix, check_size, csc_matvec, csr_matvec
 
 
 @register_jitable
@@ -109,7 +110,7 @@ def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     The derivative with respect to ``data`` is on the pattern; entries that are stored more than once are added.
 
     Args:
-        data: the entries, floats, column by column.
+        data: the entries, column by column.
         indices: their rows.
         indptr: where each column begins, and the number of entries.
         b: the right-hand side, a vector.
@@ -118,7 +119,7 @@ def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
         A vector.
 
     Raises:
-        ValueError: the matrix is singular.
+        ValueError: sizes or indices do not fit, or the matrix is singular.
 
     Examples:
         >>> import irad
@@ -128,6 +129,15 @@ def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
         >>> csc_solve(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
+    require("csc_solve", "iu", indices, indptr)
+    data, b = inexact("csc_solve", data, b)
+    check_matrix("csc_solve", data.size, indices, indptr, indptr.size - 1)
+    check_size("csc_solve", "a right-hand side of", b.size, indptr.size - 1)
+    return _csc_solution(data, indices, indptr, b)
+
+
+@njit
+def _csc_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
     return _back(_factored(data, indices, indptr), b)
 
 
@@ -136,7 +146,7 @@ def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     """The solution of a system with a matrix in CSR: as `csc_solve`.
 
     Args:
-        data: the entries, floats, row by row.
+        data: the entries, row by row.
         indices: their columns.
         indptr: where each row begins, and the number of entries.
         b: the right-hand side, a vector.
@@ -145,7 +155,7 @@ def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
         A vector.
 
     Raises:
-        ValueError: the matrix is singular.
+        ValueError: sizes or indices do not fit, or the matrix is singular.
 
     Examples:
         >>> import irad
@@ -155,6 +165,15 @@ def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
         >>> csr_solve(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
+    require("csr_solve", "iu", indices, indptr)
+    data, b = inexact("csr_solve", data, b)
+    check_matrix("csr_solve", data.size, indices, indptr, indptr.size - 1)
+    check_size("csr_solve", "a right-hand side of", b.size, indptr.size - 1)
+    return _csr_solution(data, indices, indptr, b)
+
+
+@njit
+def _csr_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
     return _back_transposed(_factored(data, indices, indptr), b)
 
 
@@ -204,5 +223,5 @@ def _csc_product(data, indices, indptr, x):  # type: ignore[no-untyped-def]
     return csc_matvec(data, indices, indptr, x, x.size)
 
 
-_with_rule(csc_solve, _back, _back_transposed, _csc_product, by_rows=False)
-_with_rule(csr_solve, _back_transposed, _back, csr_matvec, by_rows=True)
+_with_rule(_csc_solution, _back, _back_transposed, _csc_product, by_rows=False)
+_with_rule(_csr_solution, _back_transposed, _back, csr_matvec, by_rows=True)

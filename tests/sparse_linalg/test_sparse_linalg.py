@@ -154,3 +154,166 @@ def test_second_order_of_a_solution():
     # x0 = 1/a, x1 = 1 - (a - 2)/a = 2/a
     assert irad.grad(f)(2.0) == pytest.approx(-0.5)
     assert irad.grad(irad.grad(f))(2.0) == pytest.approx(0.5)
+
+
+# --- types, sizes and indices -----------------------------------------------------------------------------------------
+
+LOWER = np.array(
+    [[2, 0, 0], [1, 4, 0], [0, 3, 5]]
+)  # stored by rows; the same arrays, read as columns, are its transpose
+INDICES, INDPTR = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 3, 5])
+RIGHT = np.array([1, 0, 3])
+
+
+@njit
+def all_of(data, indices, indptr, x):
+    wide = np.ascontiguousarray(x).reshape(-1, 1)
+    return (
+        lib.csr_matvec(data, indices, indptr, x),
+        lib.csc_matvec(data, indices, indptr, x, 3),
+        lib.csr_matmat(data, indices, indptr, wide)[:, 0],
+        lib.csc_matmat(data, indices, indptr, wide, 3)[:, 0],
+        lib.csr_solve(data, indices, indptr, x),
+        lib.csc_solve(data, indices, indptr, x),
+        lib.csr_solve_triangular(data, indices, indptr, x),
+        lib.csc_solve_triangular(data, indices, indptr, x, False),
+    )
+
+
+@njit
+def sum_of_all(data, indices, indptr, x):
+    products = lib.csr_matvec(data, indices, indptr, x) * lib.csc_matvec(data, indices, indptr, x, 3)
+    solutions = lib.csr_solve(data, indices, indptr, x) * lib.csc_solve_triangular(data, indices, indptr, x, False)
+    return (products + solutions).sum()
+
+
+def slow(*pair):
+    return pytest.param(*pair, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("of_data", "of_x"),
+    [
+        (np.int64, np.float64),
+        (np.float32, np.float64),
+        slow(np.int32, np.int32),
+        slow(np.bool_, np.bool_),
+        slow(np.bool_, np.float32),
+        slow(np.uint8, np.complex64),
+        slow(np.int8, np.float32),
+        slow(np.float64, np.int64),
+        slow(np.float64, np.complex128),
+        slow(np.complex64, np.float64),
+    ],
+)
+def test_types_are_those_of_numpy(of_data, of_x):
+    matrix, x = LOWER.astype(of_data), RIGHT.astype(of_x)
+    data, transposed = matrix[matrix != 0], matrix.T
+    products = [matrix @ x, transposed @ x] * 2
+    solutions = [np.linalg.solve(matrix.astype(of_data), x.astype(of_x)), np.linalg.solve(transposed, x)] * 2
+    tolerance = 1e-5 if solutions[0].dtype.char in "fF" else 1e-13
+    for found, wanted in zip(all_of(data, INDICES, INDPTR, x), products + solutions, strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    for strided in (np.repeat(data, 2)[::2], np.repeat(data, 2)[::2].copy()):
+        strided.flags.writeable = False
+        np.testing.assert_array_equal(lib.csr_matvec(strided, INDICES, INDPTR, x), products[0])
+
+
+@pytest.mark.parametrize(("f", "form", "closed"), [CASES[0], slow(*CASES[4])])
+def test_gradients_for_a_matrix_of_integers(f, form, closed):
+    data, indices, indptr = stored(np.array([[1, -1, 0, 0], [-1, 2, -1, 0], [0, -1, 3, -1], [0, 0, -1, 2]]), form)
+    assert data.dtype == np.int64
+    x = np.array([0.3, 0.9, 0.2, 0.1])
+    _, by_x = closed(dense(data, indices, indptr, form), x)
+    np.testing.assert_allclose(irad.grad(f, argnums=3)(data, indices, indptr, x), by_x, rtol=1e-12)
+    tangent = np.cos(np.arange(4.0))
+    pushed = irad.jvp(f, (data, indices, indptr, x), (None, None, None, tangent))[1]
+    assert pushed == pytest.approx(tangent @ by_x, rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("of_data", "of_x"), [(np.int64, np.float64), (np.float32, np.float64)])
+def test_gradients_have_the_types_of_their_arguments(of_data, of_x):
+    data, x = LOWER[LOWER != 0].astype(of_data), RIGHT.astype(of_x)
+    active = [i for i, type_ in ((0, of_data), (3, of_x)) if np.issubdtype(type_, np.floating)]
+    wanted = irad.grad(sum_of_all, argnums=(0, 3))(data.astype(float), INDICES, INDPTR, x.astype(float))
+    found = irad.grad(sum_of_all, argnums=tuple(active))(data, INDICES, INDPTR, x)
+    tangents = [None] * 4
+    slope = 0.0
+    for i, gradient in zip(active, found, strict=True):
+        assert gradient.dtype == (of_data, None, None, of_x)[i]
+        np.testing.assert_allclose(gradient, wanted[i // 3], rtol=1e-6)
+        tangents[i] = np.cos(np.arange(gradient.size)).astype(gradient.dtype)
+        slope += tangents[i] @ gradient
+    pushed = irad.jvp(sum_of_all, (data, INDICES, INDPTR, x), tuple(tangents))[1]
+    np.testing.assert_allclose(pushed, slope, rtol=1e-6)
+
+
+DATA, INDICES_32 = np.array([2.0, -1.0, -1.0, 2.0]), np.array([0, 1, 0, 1], np.int32)
+STARTS = np.array([0, 2, 4], np.int32)
+WRONG = {  # of a matrix 2 × 2 and a vector; what the message says
+    "short vector": (DATA, INDICES_32, STARTS, 1, r"(a vector of|rows:|side of) 1 for .* 2|from 0 to 1 .* size of 1"),
+    "index too large": (DATA, INDICES_32 * 2, STARTS, 2, "indices from 0 to 2 do not fit a size of 2"),
+    "negative index": (DATA, INDICES_32 - 1, STARTS, 2, "indices from -1 to 0 do not fit a size of 2"),
+    "fewer entries": (DATA[:3], INDICES_32, STARTS, 2, "3 entries and 4 indices"),
+    "beyond the entries": (
+        DATA,
+        INDICES_32,
+        STARTS + 1,
+        2,
+        "indptr goes from 1 to 5, 0 times downwards, for 4 entries",
+    ),
+    "downwards": (DATA, INDICES_32, STARTS[::-1], 2, "indptr goes from 4 to 0, 2 times downwards"),
+    "no indptr": (DATA, INDICES_32, STARTS[:0], 2, "indptr is empty"),
+}
+
+
+@njit
+def one_of(which, data, indices, indptr, x):
+    if which == 0:
+        return lib.csr_matvec(data, indices, indptr, x)[0]
+    if which == 1:
+        return lib.csc_matvec(data, indices, indptr, x, 2)[0]
+    if which == 2:
+        return lib.csr_matmat(data, indices, indptr, x.reshape(-1, 1))[0, 0]
+    if which == 3:
+        return lib.csc_matmat(data, indices, indptr, x.reshape(-1, 1), 2)[0, 0]
+    if which == 4:
+        return lib.csr_solve(data, indices, indptr, x)[0]
+    if which == 5:
+        return lib.csc_solve(data, indices, indptr, x)[0]
+    if which == 6:
+        return lib.csr_solve_triangular(data, indices, indptr, x)[0]
+    return lib.csc_solve_triangular(data, indices, indptr, x)[0]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_fit_is_refused_before_it_is_read(name):
+    data, indices, indptr, size, message = WRONG[name]
+    for which in range(8):
+        with pytest.raises(ValueError, match=message):
+            one_of(which, data, indices, np.ascontiguousarray(indptr), np.ones(size))
+
+
+@pytest.mark.slow
+def test_what_does_not_fit_is_refused_in_a_gradient():
+    gradient = irad.grad(one_of, argnums=(1, 4))
+    for data, indices, indptr, size, message in WRONG.values():
+        with pytest.raises(ValueError, match=message):
+            gradient(0, data, indices, np.ascontiguousarray(indptr), np.ones(size))
+
+
+def test_sizes_of_vectors_and_what_is_no_matrix():
+    for call in (lib.csr_solve, lib.csc_solve, lib.csr_solve_triangular):
+        with pytest.raises(ValueError, match="a right-hand side of 5 for a sparse matrix with 2"):
+            call(DATA, INDICES_32, STARTS, np.ones(5))
+    with pytest.raises(ValueError, match="a vector of 3 for a sparse matrix with 2"):
+        lib.csc_matvec(DATA, INDICES_32, STARTS, np.ones(3), 2)
+    assert lib.csr_matvec(DATA[:0], INDICES_32[:0], STARTS[:1], np.ones(2)).size == 0
+    assert lib.csr_matvec(DATA[:0], INDICES_32[:0], np.zeros(3, np.int32), np.ones(0)).tolist() == [0.0, 0.0]
+    for wrong in (DATA.astype(np.float16), DATA.tolist()):
+        with pytest.raises(irad.SignatureError, match=r"csr_matvec: (an array of float16|.* where an array is needed)"):
+            lib.csr_matvec(wrong, INDICES_32, STARTS, np.ones(2))
+    with pytest.raises(irad.SignatureError, match="csr_matvec: an array of float64"):
+        lib.csr_matvec(DATA, INDICES_32 * 1.0, STARTS, np.ones(2))
