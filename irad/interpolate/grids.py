@@ -3,6 +3,10 @@
 This is plain compiled code, which irad differentiates: by points, knots and values, in all modes and orders. At a knot
 the derivative with respect to the point is that of the interval to the right, at the last knot that of the interval to
 the left.
+
+All is computed in double precision, as in SciPy; values may be complex. Sizes are always checked, and so is the order
+of knots: all of it for an array of points, at the interval where the point lies for a number, since a look at all knots
+would cost more than the search.
 """
 
 from __future__ import annotations
@@ -14,19 +18,23 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload, register_jitable
 
+from irad.api.custom.declarations import inactive
+from irad.errors import HERE, SignatureError
+from irad.frontend.operands import floats, inexact, real, require
+
 
 @register_jitable
 def interval_of(knots, x):  # type: ignore[no-untyped-def]
     """The number of the interval that a point lies in; of the first or last one beyond the ends."""
     low, high = 0, knots.size - 1
-    if high < 1:
-        raise ValueError("interpolation needs at least two knots")
     while high - low > 1:
         middle = (low + high) // 2
         if x < knots[middle]:
             high = middle
         else:
             low = middle
+    if not knots[low] <= knots[low + 1]:
+        refuse_order(low)
     return low
 
 
@@ -35,9 +43,9 @@ def share_of(knots, i, x):  # type: ignore[no-untyped-def]
     """How far a point is on its way through an interval; 0 or 1 beyond the ends."""
     if x < knots[0]:
         return 0.0
-    if x > knots[-1]:
+    if x > knots[-1] or knots[i] == knots[i + 1]:
         return 1.0
-    return (x - knots[i]) / (knots[i + 1] - knots[i])
+    return (x - knots[i]) / (np.float64(knots[i + 1]) - knots[i])
 
 
 @register_jitable
@@ -47,21 +55,56 @@ def _linear_at(x, knots, values):  # type: ignore[no-untyped-def]
     return (1.0 - share) * values[i] + share * values[i + 1]
 
 
-def each_of(function: object, x: object, *arguments: object) -> object:
-    """What a function returns for a number, or for each number of an array."""
+@register_jitable
+def check_knots(name, knots, values):  # type: ignore[no-untyped-def]
+    """Whether there are knots, and a value for each."""
+    if knots.size < 2:
+        raise ValueError(f"{name}: {knots.size} knots; there must be two or more")
+    if values.size != knots.size:
+        raise ValueError(f"{name}: {values.size} values for {knots.size} knots")
+
+
+@inactive
+@njit
+def check_order(knots: Any, strictly: bool) -> None:
+    """Whether knots ascend; neighbours may be equal unless they are to do so strictly."""
+    for i in range(knots.size - 1):
+        if not knots[i] <= knots[i + 1] or (strictly and knots[i] == knots[i + 1]):
+            refuse_order(i)
+
+
+@inactive
+@njit
+def refuse_order(i: int) -> None:
+    """Raises an error for knots i and i + 1."""
+    raise ValueError(f"knots must ascend, but knot {i + 1} does not lie after knot {i}")
+
+
+def each_of(name: str, function: object, x: object, knots: object, values: object, *arguments: object) -> object:
+    """What a function returns for a number, or for each number of an array, as a double or a complex number."""
     raise NotImplementedError
 
 
-@overload(each_of)
-def _each_of_typed(function, x, *arguments):  # type: ignore[no-untyped-def]
+@overload(each_of, prefer_literal=True)
+def _each_of_typed(name, function, x, knots, values, *arguments):  # type: ignore[no-untyped-def]
+    if not isinstance(name, types.StringLiteral):
+        return None
     if not isinstance(x, types.Array):
-        return lambda function, x, *arguments: function(x, *arguments)
 
-    def each(function, x, *arguments):  # type: ignore[no-untyped-def]
-        found = np.empty(x.size)
-        for i in range(x.size):
-            found[i] = function(x[i], *arguments)
-        return found
+        def one(name, function, x, knots, values, *arguments):  # type: ignore[no-untyped-def]
+            check_knots(name, knots, values)
+            return function(np.float64(real(name, x)), knots, values, *arguments)
+
+        return one
+
+    def each(name, function, x, knots, values, *arguments):  # type: ignore[no-untyped-def]
+        check_knots(name, knots, values)
+        check_order(knots, False)
+        points = floats(name, x).ravel()
+        found = np.full(points.size, values.dtype.type(0) * 0.0)  # double precision, but complex for complex values
+        for i in range(points.size):
+            found[i] = function(np.float64(points[i]), knots, values, *arguments)
+        return found.reshape(x.shape)
 
     return each
 
@@ -71,12 +114,15 @@ def linear(x: Any, knots: Any, values: Any) -> Any:
     """Linear interpolation between values at knots; constant beyond the ends, as `np.interp`.
 
     Args:
-        x: a number, or an array with one axis.
+        x: a number, or an array.
         knots: in ascending order, at least two.
         values: one for each knot.
 
     Returns:
         A number, or an array like ``x``.
+
+    Raises:
+        ValueError: there are not as many values as knots, or knots descend.
 
     Examples:
         >>> import irad
@@ -85,7 +131,9 @@ def linear(x: Any, knots: Any, values: Any) -> Any:
         >>> irad.value_and_grad(irad.interpolate.linear, argnums=(0, 2))(0.25, knots, values)
         (0.5, (2.0, array([0.75, 0.25, 0.  ])))
     """
-    return each_of(_linear_at, x, knots, values)
+    require("linear", "biuf", knots)  # not converted, for a number needs few of them
+    require("linear", "biufc", values)
+    return each_of("linear", _linear_at, x, knots, values)
 
 
 @njit
@@ -100,6 +148,9 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
     Returns:
         An array with a number for each point.
 
+    Raises:
+        ValueError: the values have another shape than the knots say, or knots descend.
+
     Examples:
         >>> import irad
         >>> import numpy as np
@@ -108,11 +159,16 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
         >>> irad.interpolate.grid(np.array([[0.5, 0.5]]), axes, values)
         array([1.])
     """
+    points, values, axes = floats("grid", points), inexact("grid", values), _float_axes(axes)
     count, dimensions = points.shape
     if len(axes) != dimensions or values.ndim != dimensions:
-        raise ValueError("interpolation needs an axis of the grid for each column of the points")
-    flat = np.ascontiguousarray(values).reshape(-1)
-    found = np.zeros(count)
+        _refuse_dimensions(dimensions, len(axes), values.ndim)
+    for d in range(dimensions):
+        if axes[d].size != values.shape[d] or axes[d].size < 2:
+            _refuse_axis(d, axes[d].size, values.shape[d])
+        check_order(axes[d], False)
+    flat = values.reshape(-1)
+    found = np.full(count, values.dtype.type(0) * 0.0)
     places, shares = np.empty(dimensions, np.int64), np.empty(dimensions)
     for n in range(count):
         for d in range(dimensions):
@@ -126,3 +182,33 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
                 at = at * axes[d].size + places[d] + upper
             found[n] += weight * flat[at]
     return found
+
+
+def _float_axes(axes: Any) -> Any:
+    """Arrays of one type, in double precision."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_float_axes)
+def _compiled_float_axes(axes):  # type: ignore[no-untyped-def]
+    if not isinstance(axes, types.BaseTuple):
+        raise SignatureError(
+            f"grid: axes are {axes}", "pass a tuple with an array of knots for each axis", location=HERE
+        )
+    if len(axes) == 0:
+        return lambda axes: ()
+    return lambda axes: (floats("grid", axes[0]).astype(np.float64), *_float_axes(axes[1:]))
+
+
+@inactive
+@njit
+def _refuse_dimensions(columns, axes, dimensions):  # type: ignore[no-untyped-def]
+    raise ValueError(f"grid: points with {columns} columns, {axes} axes, and values with {dimensions} axes")
+
+
+@inactive
+@njit
+def _refuse_axis(axis, knots, values):  # type: ignore[no-untyped-def]
+    raise ValueError(
+        f"grid: {knots} knots for axis {axis}, along which there are {values} values; two or more are needed"
+    )

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from irad.interpolate.grids import each_of, interval_of
+from irad.frontend.operands import floats, inexact, require
+from irad.interpolate.grids import check_knots, check_order, each_of, interval_of, refuse_order
 
 
 @njit
@@ -24,6 +25,9 @@ def moments(knots: Any, values: Any, natural: Any = False) -> Any:
     Returns:
         An array with one for each knot, for `cubic`.
 
+    Raises:
+        ValueError: there are not as many values as knots, or knots do not ascend.
+
     Examples:
         >>> import irad
         >>> import numpy as np
@@ -31,13 +35,14 @@ def moments(knots: Any, values: Any, natural: Any = False) -> Any:
         >>> irad.interpolate.moments(knots, knots**2).round(12)
         array([2., 2., 2., 2.])
     """
+    knots, values = floats("moments", knots), inexact("moments", values)
+    check_knots("moments", knots, values)
+    check_order(knots, True)
     n = knots.size
-    if n < 2 or values.size != n:
-        raise ValueError("a spline needs at least two knots, and a value for each")
-    found = np.zeros(n)
+    found = np.full(n, values.dtype.type(0) * 0.0)  # double precision, but complex for complex values
     if n == 2:
         return found
-    h = knots[1:] - knots[:-1]
+    h = np.float64(1.0) * knots[1:] - knots[:-1]
     slopes = (values[1:] - values[:-1]) / h
     right = 6.0 * (slopes[1:] - slopes[:-1])
     if n == 3 and not natural:
@@ -74,7 +79,9 @@ def _tridiagonal(below, diagonal, above, right):  # type: ignore[no-untyped-def]
 @register_jitable
 def _cubic_at(x, knots, values, second):  # type: ignore[no-untyped-def]
     i = interval_of(knots, x)
-    h = knots[i + 1] - knots[i]
+    h = np.float64(knots[i + 1]) - knots[i]
+    if not h > 0.0:
+        refuse_order(i)
     a, b = (knots[i + 1] - x) / h, (x - knots[i]) / h
     bend = (a * a * a - a) * second[i] + (b * b * b - b) * second[i + 1]
     return a * values[i] + b * values[i + 1] + bend * h * h / 6.0
@@ -85,13 +92,16 @@ def cubic(x: Any, knots: Any, values: Any, second: Any) -> Any:
     """The cubic spline with given values and second derivatives at its knots; the end pieces go on beyond the ends.
 
     Args:
-        x: a number, or an array with one axis.
+        x: a number, or an array.
         knots: in ascending order, at least two.
         values: one for each knot.
         second: its second derivatives, from `moments`: computed once for many points.
 
     Returns:
         A number, or an array like ``x``.
+
+    Raises:
+        ValueError: there are not as many values, or second derivatives, as knots, or knots do not ascend.
 
     Examples:
         >>> import irad
@@ -105,4 +115,7 @@ def cubic(x: Any, knots: Any, values: Any, second: Any) -> Any:
         >>> round(irad.grad(curve)(2.5, knots, knots**3), 9)
         18.75
     """
-    return each_of(_cubic_at, x, knots, values, second)
+    require("cubic", "biuf", knots)
+    require("cubic", "biufc", values, second)
+    check_knots("cubic", knots, second)
+    return each_of("cubic", _cubic_at, x, knots, values, second)

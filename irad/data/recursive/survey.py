@@ -222,8 +222,8 @@ class _Surveyor:
                 if owner is not place:
                     raise _overwritten(owner, place)
             for value in itertools.chain.from_iterable(place.merged):  # it is read after the first has been added
-                if (owner := self._owners.get(kind.identity(value))) is not None:
-                    raise _overwritten(owner, place)
+                if (other := self._owners.get(kind.identity(value))) is not None:
+                    raise _overwritten(other, place)
 
     def _own(self, place: Place, kind: Vector | Container) -> None:
         for output in place.outputs or ():
