@@ -91,6 +91,7 @@ from irad.errors import (
     ChangedBufferError as ChangedBufferError,
     ChangedBufferWarning as ChangedBufferWarning,
     ChangedProgramError as ChangedProgramError,
+    IntegrationWarning as IntegrationWarning,
     InternalError as InternalError,
     IradError as IradError,
     KernelBoundsError as KernelBoundsError,

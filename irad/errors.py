@@ -309,6 +309,10 @@ class ChangedBufferWarning(UserWarning):
     """Debug mode: an argument was changed between `irad.vjp` and its pullback, which belongs to the old contents."""
 
 
+class IntegrationWarning(UserWarning):
+    """The error of an integral that Python asked for is greater than the tolerances; compiled code raises instead."""
+
+
 class UntestedVersionWarning(UserWarning):
     """irad was not tested with this version of Numba or Python; given once, when irad is first used."""
 

@@ -20,7 +20,8 @@ from irad.api.nopython import function_behind, literal
 from irad.frontend.calls.raising import public
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.contract import zero_shadow
-from irad.integrate.quad import all_of, as_points, first_two
+from irad.integrate.outcome import all_of, check_derivative, first_two, told
+from irad.integrate.quad import as_points
 from irad.integrate.regions import adaptive_boxes, box_of
 from irad.integrate.slots import cleared, inner, largest, move, room, taken
 
@@ -45,23 +46,26 @@ def cubature(
     sum of the errors is small enough; on each there are 1 + 2n + 2n² + 2ⁿ points in n dimensions.
 
     Args:
-        f: takes a point, an array, and ``args`` behind it, and returns a number, real or complex, an array, or a tuple
+        f: takes a point, an array, and ``args`` after it, and returns a number, real or complex, an array, or a tuple
             of these. It must not keep the point.
         a: where to begin on each axis: an array, or a tuple of numbers. All are finite.
         b: where to end on each axis; may be less than ``a``.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        full_output: returns the number of points as well; a literal in compiled code.
+        full_output: returns the number of points as well, and leaves it to the caller to compare the error with the
+            tolerances; a literal in compiled code.
         epsabs: the error that is tolerated, of the largest part of the value.
         epsrel: the same relative to the largest part of the value; the greater of both counts.
         limit: the most boxes.
 
     Returns:
-        The integral and an estimate of its error, which has no derivative. It is greater than the tolerances if the
-        limit has been reached.
+        The integral and an estimate of its error, which has no derivative.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles.
-        ValueError: ``a`` and ``b`` differ in length, or a limit is not finite.
+        ValueError: ``a`` and ``b`` differ in length, or a limit is not finite; in compiled code, and so in each
+            derivative: the error is greater than the tolerances, because the limit has been reached. From Python it is
+            an `IntegrationWarning`; with ``full_output`` only the error estimate tells. That of a derivative raises in
+            any case.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
@@ -84,7 +88,7 @@ def cubature(
     """
     low, high = (np.array(limits, dtype=np.float64).reshape(-1) for limits in (a, b))
     result = _cubature(primal_of(f))(low, high, passed_along(args), float(epsabs), float(epsrel), int(limit))
-    return result if full_output else result[:2]
+    return told(result, full_output)
 
 
 def _cubature(f: Any) -> Any:
@@ -115,7 +119,11 @@ def _cubature_typed(
 
 
 def cubature_of(f: Any) -> Any:
-    """The compiled cubature of a function: ``(a, b, args, absolute, relative, limit) -> (value, error, count)``."""
+    """The compiled cubature of a function.
+
+    Returns:
+        ``(a, b, args, absolute, relative, limit) -> (value, error, count, is_precise)``.
+    """
 
     @register_jitable
     def value_at(x, args):  # type: ignore[no-untyped-def]
@@ -131,8 +139,8 @@ def cubature_of(f: Any) -> Any:
             if not (np.isfinite(a[i]) and np.isfinite(b[i])):
                 raise ValueError("a limit of a cubature is not finite")
         like = f(0.5 * (a + b), *args)
-        whole, error, count = solve(a, b, np.arange(a.size), like, absolute, relative, limit, args)
-        return taken(whole, 0, like), error, count
+        whole, error, count, is_precise = solve(a, b, np.arange(a.size), like, absolute, relative, limit, args)
+        return taken(whole, 0, like), error, count, is_precise
 
     @njit
     def face(a, b, axis, place, args, absolute, relative, limit):  # type: ignore[no-untyped-def]
@@ -141,7 +149,9 @@ def cubature_of(f: Any) -> Any:
         low[axis] = high[axis] = place
         axes = np.arange(a.size)
         like = f(0.5 * (low + high), *args)
-        return solve(low, high, axes[axes != axis], like, absolute, relative, limit, args)[0]
+        whole, _, _, is_precise = solve(low, high, axes[axes != axis], like, absolute, relative, limit, args)
+        check_derivative(is_precise)
+        return whole
 
     augmented, back = _reverse_of(integrate, face, f)
     return attach(integrate, augmented_primal=augmented, reverse=back, forward=_forward_of(integrate, face, f))
@@ -161,7 +171,8 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
         if size == 0.0:
             return give_cotangents(args, sums)
         data = (config, args, values, cotangent, sums)
-        whole, _, _ = solve(a, b, np.arange(a.size), sums, absolute * size, relative, limit, data)
+        whole, _, _, is_precise = solve(a, b, np.arange(a.size), sums, absolute * size, relative, limit, data)
+        check_derivative(is_precise)
         return give_cotangents(args, taken(whole, 0, sums))
 
     @register_jitable
@@ -220,14 +231,15 @@ def _forward_of(integrate: Any, face: Any, f: Any) -> Any:
             if size != 0.0:
                 axes = np.arange(a.value.size)
                 data = config, args
-                whole, _, _ = solve(
+                whole, _, _, is_precise = solve(
                     a.value, b.value, axes, result[0], absolute.value * size, relative.value, limit.value, data
                 )
+                check_derivative(is_precise)
                 move(kept, 0, 1.0, whole, 0)
         if is_active(a):
             add_faces(kept, a.tangent, -1.0, a.value, given)
         if is_active(b):
             add_faces(kept, b.tangent, 1.0, b.value, given)
-        return result, (taken(kept, 0, result[0]), 0.0, None)
+        return result, (taken(kept, 0, result[0]), 0.0, None, None)
 
     return integrate_forward

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
+from irad.integrate.extrapolation import LONGEST, extrapolate
 from irad.integrate.slots import add, distance, move, room
 
 # Nodes of the 21-point Kronrod rule, its weights, and those of the 10-point Gauss rule in it (Piessens et al. 1983)
@@ -118,8 +119,31 @@ def total_of(errors, count):  # type: ignore[no-untyped-def]
     return total, worst
 
 
+@register_jitable
+def _total_of_wide(errors, levels, count, deepest):  # type: ignore[no-untyped-def]
+    """The same of the intervals that have been halved less often than others; the place is -1 if there are none."""
+    total, worst = 0.0, -1
+    for i in range(count):
+        if levels[i] < deepest:
+            total += errors[i]
+            if worst < 0 or errors[i] > errors[worst]:
+                worst = i
+    return total, worst
+
+
+_DEEP = 5  # halvings of an interval after which its end is taken to be singular
+
+
 def adaptive(panel: Any) -> Any:
-    """A quadrature that halves the interval with the largest error until their sum is small enough."""
+    """A quadrature that halves the interval with the largest error until their sum is small enough.
+
+    Where one interval has been halved often, the halving goes by levels: all wider intervals first, to nine tenths
+    of the tolerance, and the sums of the levels are extrapolated. Other integrands are called as often as without that.
+
+    Returns:
+        ``(a, b, points, like, absolute, relative, limit, data) -> (row, error, number of points, whether the error is
+        small enough)``.
+    """
 
     @register_jitable
     def integrate(a, b, points, like, absolute, relative, limit, data):  # type: ignore[no-untyped-def]
@@ -127,9 +151,13 @@ def adaptive(panel: Any) -> Any:
         edges = edges_of(kind, origin, a, b, points)
         count = edges.size - 1
         most = max(limit, count)
-        ends, errors = np.empty((most, 2)), np.zeros(most)
+        ends, errors, levels = np.empty((most, 2)), np.zeros(most), np.zeros(most, np.int64)
         kept, gauss, zero, whole = room(like, most), room(like, 1), room(like, 1), room(like, 1)
-        begun = 0  # intervals behind are to be computed: first all, then the two halves
+        sums, results, limits = room(like, LONGEST), room(like, 3), room(like, 1)
+        table = np.empty((3, LONGEST), sums.dtype)
+        deepest = summed = 0
+        limits_error = np.inf
+        begun = 0  # intervals from here on are to be computed: first all, then the two halves
         panels = 0
         for i in range(count):
             ends[i, 0], ends[i, 1] = edges[i], edges[i + 1]
@@ -143,17 +171,39 @@ def adaptive(panel: Any) -> Any:
                     panels += 1
             error, worst = total_of(errors, count)
             size = distance(whole, 0, zero, 0)
+            tolerance = max(absolute, relative * size, EPSILON * size)
+            if not error > tolerance:
+                break
+            if deepest == 0 and levels[worst] >= _DEEP:
+                deepest = levels[worst]
+            if deepest > 0:
+                wide, worst = _total_of_wide(errors, levels, count, deepest)
+                if worst < 0 or wide <= 0.9 * tolerance:
+                    summed, wrong = extrapolate(sums, summed, results, table, whole)
+                    if wrong + wide < limits_error:
+                        limits[0] = 0.0
+                        move(limits, 0, 1.0, results, 0)
+                        limits_error = wrong + wide
+                    if limits_error <= max(absolute, relative * distance(limits, 0, zero, 0)):
+                        break
+                    deepest += 1
+                    worst = _total_of_wide(errors, levels, count, deepest)[1]
             low, high = ends[worst]
             middle = 0.5 * (low + high)
-            is_precise = not error > max(absolute, relative * size, EPSILON * size)
-            if is_precise or count == most or middle in (low, high):
+            if count == most or middle in (low, high):
                 break
             move(whole, 0, -1.0, kept, worst)
             ends[count, 0], ends[count, 1], ends[worst, 1] = middle, high, middle
+            levels[worst] += 1
+            levels[count] = levels[worst]
             begun, count = count, count + 1
         whole[0] = 0.0
         for i in range(count):
             move(whole, 0, 1.0, kept, i)
-        return whole, total_of(errors, count)[0], panels * TABLE.shape[0]
+        error = total_of(errors, count)[0]
+        if limits_error < error:
+            whole, error = limits, limits_error
+        size = distance(whole, 0, zero, 0)
+        return whole, error, panels * TABLE.shape[0], not error > max(absolute, relative * size, EPSILON * size)
 
     return integrate

@@ -12,10 +12,13 @@ from numba.extending import overload, register_jitable
 from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
+from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
+from irad.frontend.numba.messages import described
 from irad.integrate.batches import batched
 from irad.integrate.integrands import pointwise
+from irad.integrate.outcome import all_of, first_two, told
 from irad.integrate.rules import quadrature_of
 
 _TOLERANCE = 1.49e-8
@@ -37,35 +40,39 @@ def quad(
     """The integral of a function from one number to another, with derivatives with respect to limits and arguments.
 
     It can be called from Python and in compiled code. Intervals are halved, the one with the largest error first, until
-    the sum of the errors is small enough; on each there are 21 points.
+    the sum of the errors is small enough; on each there are 21 points. Where the halving goes on and on at an
+    end or a break point, as for ``x**-0.9`` from 0, the sums are extrapolated by the ε-algorithm.
 
     Args:
-        f: takes a number, and ``args`` behind it, and returns a number, real or complex, an array, or a tuple of these.
+        f: takes a number, and ``args`` after it, and returns a number, real or complex, an array, or a tuple of these.
         a: where to begin; may be infinite.
         b: where to end; may be infinite, and less than ``a``.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        full_output: returns the number of points as well; a literal in compiled code.
+        full_output: returns the number of points as well, and leaves it to the caller to compare the error with the
+            tolerances; a literal in compiled code.
         epsabs: the error that is tolerated, of the largest part of the value.
         epsrel: the same relative to the largest part of the value; the greater of both counts.
         limit: the most intervals.
-        points: where ``f`` has kinks or jumps, in a tuple or an array. If they depend on what is differentiated, what a
-            jump contributes to the derivative is taken into account.
+        points: where ``f`` has kinks, jumps or poles, in a tuple or an array. If they depend on what is differentiated,
+            what a jump contributes to the derivative is taken into account.
         batch: ``f`` takes an array of points, an array for the values there, and ``args`` behind these; it fills the
             second and returns nothing. True: its value is a number, the arrays are of one length. The length or the
             shape of its value: the second array has these axes behind the first. Nothing is allocated for a panel.
             Whether it is used is a literal in compiled code, the sizes need not be.
 
     Returns:
-        The integral and an estimate of its error, which has no derivative. It is greater than the tolerances if the
-        limit has been reached.
+        The integral and an estimate of its error, which has no derivative.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles.
+        ValueError: in compiled code, and so in each derivative: the error is greater than the tolerances, because the
+            limit has been reached or the integral diverges. From Python it is an `IntegrationWarning`; with
+            ``full_output`` only the error estimate tells. That of a derivative raises in any case.
 
     When a derivative is made, `UnsupportedError` refuses a function that writes to ``args``.
 
     Source:
-        Piessens et al.: QUADPACK, Springer 1983.
+        Piessens et al.: QUADPACK, Springer 1983; Wynn: MTAC 10 (1956) 91-96.
 
     Examples:
         >>> import irad
@@ -86,7 +93,7 @@ def quad(
     shape = None if batch is False else () if batch is True else tuple(map(int, np.atleast_1d(batch)))
     settings = float(epsabs), float(epsrel), int(limit), shape
     result = _quadrature(primal_of(f), batch is not False)(float(a), float(b), passed_along(args), at, settings)
-    return result if full_output else result[:2]
+    return told(result, full_output)
 
 
 def _quadrature(f: Any, is_batched: bool) -> Any:
@@ -95,30 +102,28 @@ def _quadrature(f: Any, is_batched: bool) -> Any:
 
 
 def as_points(points: Any) -> Any:
-    """Break points as an array, in compiled code."""
+    """Break points as an array with one axis, in compiled code: of an array, a list, a tuple, a number."""
     raise NotImplementedError
 
 
 @overload(as_points, strict=False)
 def _as_points_typed(points: Any) -> Any:
     if isinstance(points, types.Array):
-        return lambda points: points.astype(np.float64)
-    items = range(len(points)) if isinstance(points, types.BaseTuple) else ()
-    lines = [f"    found[{i}] = points[{i}]\n" for i in items]
+        return lambda points: points.astype(np.float64).reshape(points.size)
+    if isinstance(points, types.Integer | types.Float):
+        return lambda points: np.full(1, np.float64(points))
+    if isinstance(points, types.List | types.ListType):
+        return lambda points: np.array([np.float64(x) for x in points])
+    if not isinstance(points, types.BaseTuple):
+        raise SignatureError(
+            f"points or times are {described(points)}",
+            "pass an array, a list or a tuple of numbers",
+            "they become an array with one axis",
+            SourceLocation.here(),
+        )
+    lines = [f"    found[{i}] = points[{i}]\n" for i in range(len(points))]
     source = f"def as_points(points):\n    found = empty({len(lines)})\n{''.join(lines)}    return found\n"
     return function_from("as_points", source, "irad.integrate", {"empty": np.empty})
-
-
-@register_jitable
-def first_two(result):  # type: ignore[no-untyped-def]
-    """The value and its error."""
-    return result[0], result[1]
-
-
-@register_jitable
-def all_of(result):  # type: ignore[no-untyped-def]
-    """The number of points as well."""
-    return result
 
 
 def _batch_typed(batch: Any) -> tuple[bool, Any]:

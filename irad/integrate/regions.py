@@ -132,6 +132,6 @@ def adaptive_boxes(box: Any) -> Any:
         whole[0] = 0.0
         for index in range(count):
             move(whole, 0, 1.0, kept, index)
-        return whole, total_of(errors, count)[0], boxes * points_of(axes.size)
+        return whole, total_of(errors, count)[0], boxes * points_of(axes.size), is_precise
 
     return integrate

@@ -18,6 +18,7 @@ from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.contract import zero_shadow
 from irad.integrate.integrands import Integrand
+from irad.integrate.outcome import check_derivative
 from irad.integrate.panels import adaptive, edges_of, kind_of, point_of
 from irad.integrate.slots import add, inner, largest, move, room, taken
 
@@ -26,9 +27,9 @@ def quadrature_of(f: Integrand) -> Any:
     """The compiled quadrature of an integrand.
 
     Returns:
-        ``(a, b, args, points, settings) -> (value, error, count)`` with an array of break points; the settings are the
-        absolute and the relative tolerance, the most intervals, and the shape of the value at a point if it is one of
-        a batch.
+        ``(a, b, args, points, settings) -> (value, error, count, is_precise)`` with an array of break points; the
+        settings are the absolute and the relative tolerance, the most intervals, and the shape of the value at a point
+        if it is one of a batch.
     """
     solve, at, desk = adaptive(f.values), f.at, f.desk
 
@@ -36,8 +37,9 @@ def quadrature_of(f: Integrand) -> Any:
     def quadrature(a, b, args, points, settings):  # type: ignore[no-untyped-def]
         absolute, relative, limit, shape = settings
         like = at(_inside(a, b, points), args, shape)
-        whole, error, count = solve(a, b, points, like, absolute, relative, limit, (desk(like, shape), args))
-        return taken(whole, 0, like), error, count
+        given = absolute, relative, limit, (desk(like, shape), args)
+        whole, error, count, is_precise = solve(a, b, points, like, *given)
+        return taken(whole, 0, like), error, count, is_precise
 
     augmented, back = _reverse_of(quadrature, f)
     return attach(quadrature, augmented_primal=augmented, reverse=back, forward=_forward_of(quadrature, f))
@@ -67,7 +69,8 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
         if size == 0.0:
             return give_cotangents(args, sums)
         data = (desk(cotangent, shape), config, args, values, cotangent, sums)
-        whole, _, _ = solve(a, b, points, sums, absolute * size, relative, limit, data)
+        whole, _, _, is_precise = solve(a, b, points, sums, absolute * size, relative, limit, data)
+        check_derivative(is_precise)
         return give_cotangents(args, taken(whole, 0, sums))
 
     @register_jitable
@@ -121,7 +124,9 @@ def _forward_of(quadrature: Any, f: Integrand) -> Any:
             size = largest(args.tangent)
             if size != 0.0:
                 data = desk(like, shape), config, args
-                whole, _, _ = solve(a.value, b.value, points.value, like, absolute * size, relative, limit, data)
+                given = absolute * size, relative, limit, data
+                whole, _, _, is_precise = solve(a.value, b.value, points.value, like, *given)
+                check_derivative(is_precise)
                 move(kept, 0, 1.0, whole, 0)
         if is_active(a):
             add_at(kept, a.value, args.value, shape, -a.tangent)
@@ -133,6 +138,6 @@ def _forward_of(quadrature: Any, f: Integrand) -> Any:
                     before, behind = _sides(a.value, b.value, points.value[i])
                     add_at(kept, before, args.value, shape, points.tangent[i])
                     add_at(kept, behind, args.value, shape, -points.tangent[i])
-        return result, (taken(kept, 0, like), 0.0, None)
+        return result, (taken(kept, 0, like), 0.0, None, None)
 
     return quadrature_forward

@@ -113,15 +113,17 @@ def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
     return following
 
 
-@register_jitable
-def _read(rows, row_steps, row, wanted, reached, length, is_last, step):  # type: ignore[no-untyped-def]
-    """Writes the rows whose times a step has reached, and returns which row is next."""
-    steps, t, h, y, y1, dense = step
-    while row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0):
-        put_between(rows[row], y, y1, dense, (wanted[row] - t) / h)
-        row_steps[row] = steps
-        row += 1
-    return row
+def rows_of(step: Any) -> Any:
+    """A function that writes the state at a time within a step."""
+
+    @register_jitable
+    def put_row(out, wanted, t, h, y, y1, slope, dense, args):  # type: ignore[no-untyped-def]
+        if h == 0.0:  # shares of it say nothing of how a row changes with its time: a step of its own does
+            put(out, step(t, wanted - t, y, slope, args)[0])
+        else:
+            put_between(out, y, y1, dense, (wanted - t) / h)
+
+    return put_row
 
 
 def noting(event: Any) -> Any:
@@ -146,7 +148,17 @@ def marching(f: Any, event: Any, method: Method) -> Any:
     """The integration of a right-hand side: ``(y0, t0, t1, args, wanted, settings) -> Course``."""
     step, find, note = method.step_of(f), crossing(event), noting(event)
     valued = event if event is not None else register_jitable(lambda t, y: 0.0)
-    has_event, order = event is not None, method.order
+    has_event, order, put_row = event is not None, method.order, rows_of(step)
+
+    @register_jitable
+    def read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args):  # type: ignore[no-untyped-def]
+        """Writes the rows whose times a step has reached, and returns which row is next."""
+        steps, t, h, y, y1, dense = made
+        while row < wanted.size and (is_last or (wanted[row] - reached) * length <= 0.0):
+            put_row(rows[row], wanted[row], t, h, y, y1, slope, dense, args)
+            row_steps[row] = steps
+            row += 1
+        return row
 
     @register_jitable
     def begin(y0, t0, length, args, settings):  # type: ignore[no-untyped-def]
@@ -196,7 +208,7 @@ def marching(f: Any, event: Any, method: Method) -> Any:
                         reached = events[0][count - 1]
                 before = after
             is_last = following == 1.0 and ended == 0
-            row = _read(rows, row_steps, row, wanted, reached, length, is_last, made)
+            row = read(rows, row_steps, row, wanted, reached, length, is_last, made, slope, args)
             y, slope, place = y1, slope1, following
             steps += 1
         times, states, event_steps, shares = events
@@ -215,7 +227,7 @@ def unit_of(f: Any, event: Any, method: Method) -> Any:
     that is wanted, and the time and the state of an event, if its share of the step is not negative.
     """
     step, refine = method.step_of(f), refining(event)
-    has_event = event is not None
+    has_event, put_row = event is not None, rows_of(step)
 
     @njit
     def unit(z, ends, place, following, wanted, share, *args):  # type: ignore[no-untyped-def]
@@ -226,7 +238,7 @@ def unit_of(f: Any, event: Any, method: Method) -> Any:
         put(z1[0], y1)
         put(z1[1], slope1)
         for i in range(wanted.size):
-            put_between(rows[i], z[0], y1, dense, (wanted[i] - t) / h)
+            put_row(rows[i], wanted[i], t, h, z[0], y1, z[1], dense, args)
         if has_event and share >= 0.0:
             time, found = refine(share, t, h, z[0], y1, dense, args)
             put(state, found)

@@ -224,7 +224,7 @@ def _settings(t0, t1, wanted, rtol, atol, first, most, direction, terminal):  # 
     sign = 1.0 if t1 >= t0 else -1.0
     before = t0
     for t in wanted:
-        if t0 == t1 or not (sign * before <= sign * t <= sign * t1):
+        if not (sign * before <= sign * t <= sign * t1):
             raise ValueError("t_eval of a differential equation is not in order within t_span")
         before = t
     return Settings(rtol, atol, first, most, direction, terminal)

@@ -186,6 +186,116 @@ def test_an_integrand_of_text_is_refused():
         quad(njit(lambda x: "text"), 0.0, 1.0)
 
 
+SINGULAR = [  # where an end is not at zero, the distance from it has few digits
+    (0.0, 1.0, (0.9, 0.5, 0.3, 0.2, 0.1)),
+    (0.0, 1.0, (0.9, 0.5, 0.3, 0.2)),
+    (1.0, np.inf, (0.9, 0.5, 0.3, 0.2)),
+    (0.0, np.inf, (0.4, 0.3, 0.2)),
+]
+
+
+@njit
+def singular(x, kind, p):
+    if kind == 0:
+        return x ** (p - 1.0) * np.exp(-x)
+    if kind == 1:
+        return (1.0 - x) ** (p - 1.0)
+    if kind == 2:
+        return x ** (-1.0 - p)
+    return x ** (p - 1.0) / (1.0 + x)
+
+
+@njit
+def masses(shapes, kind, a, b):
+    found = np.empty(shapes.size)
+    for i in range(shapes.size):
+        found[i] = quad(singular, a, b, (kind, shapes[i]), limit=60)[0]
+    return found
+
+
+def mass_of(kind, p):
+    """Closed forms and series of the same integrals, by mpmath."""
+    mpmath = pytest.importorskip("mpmath")
+    if kind == 0:
+        return mpmath.gammainc(p, 0, 1)
+    return (1 / p, 1 / p, mpmath.pi / mpmath.sin(mpmath.pi * p))[kind - 1]
+
+
+def test_singular_ends():
+    """All are sums of powers of the distance, times logarithms in the derivative: both by one compilation."""
+    mpmath = pytest.importorskip("mpmath")
+    for kind, (a, b, shapes) in enumerate(SINGULAR):
+        arguments = np.array(shapes), kind, a, b
+        values, slopes = irad.jvp(masses, arguments, (np.ones(len(shapes)), None, None, None))
+        expected = [float(mass_of(kind, mpmath.mpf(p))) for p in shapes]
+        np.testing.assert_allclose(values, expected, rtol=1e-9)
+        expected = [float(mpmath.diff(lambda p, kind=kind: mass_of(kind, p), p)) for p in shapes]
+        np.testing.assert_allclose(slopes, expected, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_singular_ends_in_reverse():
+    weighted = irad.grad(lambda shapes, weights, kind, a, b: np.dot(weights, masses(shapes, kind, a, b)))
+    for kind, (a, b, shapes) in enumerate(SINGULAR):
+        tangents, weights = np.linspace(0.5, 1.5, len(shapes)), np.linspace(2.0, -1.0, len(shapes))
+        slopes = irad.jvp(masses, (np.array(shapes), kind, a, b), (tangents, None, None, None))[1]
+        found = weighted(np.array(shapes), weights, kind, a, b)
+        assert np.dot(found, tangents) == pytest.approx(np.dot(weights, slopes), rel=1e-7)
+
+
+@pytest.mark.slow
+def test_second_derivatives_at_singular_ends():
+    """d²/dp² ∫ (1 - x)^(p-1) = 2/p³"""
+    second = irad.jvp(irad.grad(lambda p: quad(singular, 0.0, 1.0, (1, p), limit=60)[0]), (0.5,), (1.0,))[1]
+    assert second == pytest.approx(16.0, rel=1e-6)
+
+
+def test_smooth_integrands_are_called_as_often_as_without_extrapolation():
+    """The counts are those of halving the interval with the largest error."""
+    for kind, a, b, points in (
+        (4, -1.0, 2.0, 21),
+        (4, 0.0, 200.0, 315),
+        (0, -np.inf, np.inf, 315),
+        (1, 1.0, -np.inf, 105),
+    ):
+        assert quad(integrand, a, b, (kind, 0.7, WEIGHTS), full_output=True)[2] == points
+
+
+@njit
+def of_pole(p):
+    return quad(singular, 0.0, 1.0, (2, p))[0]
+
+
+def test_what_is_not_precise_enough_is_told():
+    with pytest.warns(irad.IntegrationWarning, match="not as precise") as warned:
+        quad(singular, 0.0, 1.0, (2, 0.5))
+    assert warned[0].filename == __file__
+    with pytest.raises(ValueError, match="an integral is not as precise"):
+        of_pole(0.5)  # diverges
+    with pytest.raises(ValueError, match="an integral is not as precise"):
+        irad.grad(of_pole)(0.5)
+    value, error, _ = quad(singular, 0.0, 1.0, (2, 0.5), full_output=True)
+    assert error > 1e-8 * abs(value)
+
+
+@njit
+def nearly_flat(p):
+    """The integrand is 1 at p = 0; its derivative, 1 / x, has no integral."""
+    return quad(with_pole_in_its_slope, 0.0, 1.0, (p,))[0]
+
+
+@njit
+def with_pole_in_its_slope(x, p):
+    return 1.0 + p / x
+
+
+def test_a_derivative_that_is_not_precise_enough_is_told():
+    assert nearly_flat(0.0) == pytest.approx(1.0)
+    for derivative in (irad.grad(nearly_flat), lambda p: irad.jvp(nearly_flat, (p,), (1.0,))):
+        with pytest.raises(ValueError, match="derivative of an integral is not as precise"):
+            derivative(0.0)
+
+
 def test_the_limit_is_kept_and_the_error_tells():
     value, error, count = quad(
         integrand, 0.0, 1.0, (3, 0.3, WEIGHTS), limit=3, epsabs=0.0, epsrel=1e-15, full_output=True

@@ -97,6 +97,8 @@ def test_edges():
     args = (OSCILLATOR, 2.0, W)
     found = solve(slope, Y0, (1.0, 1.0), args)  # nothing to do
     np.testing.assert_array_equal(found.y, [Y0])
+    found = solve(slope, Y0, (1.0, 1.0), args, (1.0, 1.0))
+    np.testing.assert_array_equal(found.y, [Y0, Y0])
     nothing = solve(slope, np.zeros(0), (0.0, 1.0), (BLOW_UP, 1.0, W))
     assert nothing.y.shape == (1, 0)
     assert nothing.steps < 20
@@ -114,6 +116,8 @@ def test_errors_at_run_time():
     for times in ((2.0,), (0.6, 0.5), (-0.1,), (np.nan,)):
         with pytest.raises(ValueError, match="not in order"):
             solve(slope, Y0, (0.0, 1.0), args, times)
+    with pytest.raises(ValueError, match="not in order"):
+        solve(slope, Y0, (1.0, 1.0), args, (1.0, 1.5))
     with pytest.raises(ValueError, match="both are zero"):
         solve(slope, Y0, (0.0, 1.0), args, rtol=0.0, atol=0.0)
     with pytest.raises(ValueError, match="number of steps"):
