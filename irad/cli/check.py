@@ -305,7 +305,12 @@ def _conclusion(gradient: GradcheckReport, weak: Sequence[WeakPoint]) -> Text:
     verdict = gradient.verdict.value
     words = {
         "right": "The gradient is right here.",
-        "wrong": "The gradient is WRONG: do not use it. Report it, unless a rule of your own takes part.",
+        "wrong": "The gradient is WRONG: do not use it. "
+        + (
+            "See docs/contracts.md, zeros."
+            if gradient.hidden_zero
+            else "Report it, unless a rule of your own takes part."
+        ),
         "undecided": "The gradient could not be checked here; give another point, or --domain.",
     }
     text = Text(words[verdict], style=_STYLES[verdict])

@@ -233,11 +233,16 @@ def warn_of_ties(events: Iterable[Event]) -> None:
         warnings.warn_explicit("\n".join(lines), TieWarning, file, line, registry={})
 
 
+def words_of_zero(found: NonFiniteError) -> str:
+    """What was found, in words."""
+    return f"zero times infinity was taken as zero: {found.operation or 'in a call of the library'}"
+
+
 def warn_of_zero(function: str, found: NonFiniteError) -> None:
     """Warns that a zero won over an infinity in a derivative of a function, which was found where no zero wins."""
     location = found.location
     lines = [
-        f"in a derivative of {function}, zero times infinity was taken as zero: {found.operation or found.result}",
+        f"in a derivative of {function}, {words_of_zero(found)}",
         *([f"  at  {location}"] if location is not None else []),
         *(f"  in  {line}" for line in (found.detail or "").splitlines()),
         "  why the zero is the slope of what is computed from it; the product may have a limit, as 1 in sqrt(s)**2",

@@ -23,9 +23,9 @@ from irad.frontend.packing.packed import packed
 from irad.options import Options
 from irad.testing.gradients.comparison import Comparison, Tolerances
 from irad.testing.gradients.input import bounds_of, check_modes, check_settings, refuse_shared_memory
-from irad.testing.gradients.modes import MODES, Answer, gradients_match
+from irad.testing.gradients.modes import MODES, Answer, gradients_match, hidden_zero
 from irad.testing.gradients.reference import Bounds, reference_for, sizes_of
-from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, merged
+from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict, merged
 from irad.testing.gradients.rounding import GradientNearby
 from irad.testing.rules.trial import Trial
 
@@ -156,10 +156,12 @@ class CheckedFunction:
     Attributes:
         modes: ways in which its derivative can be made.
         takes_complex: whether it may be compiled for complex numbers.
+        is_kernel: whether it is a CUDA kernel.
     """
 
     modes: Mapping[str, Callable[[Trial], Answer]] = MODES
     takes_complex = True
+    is_kernel = False
 
     def __init__(
         self,
@@ -232,7 +234,7 @@ class _Run:
             if self._primal or self._unsteady:
                 break
         subject = self._subject
-        return GradcheckReport(
+        found = GradcheckReport(
             subject.name,
             subject.location,
             tuple(merged(reports) for _, reports in sorted(self._found.items())),
@@ -242,6 +244,10 @@ class _Run:
             "" if self._unsteady else self._primal,
             self._unsteady,
         )
+        if found.verdict is not Verdict.WRONG or found.primal or subject.is_kernel:
+            return found
+        trial = subject.trial(subject.values, self._settings.options)
+        return replace(found, hidden_zero=hidden_zero(trial))
 
     def _all_points(self) -> Iterator[tuple[Any, ...]]:
         yield self._subject.values

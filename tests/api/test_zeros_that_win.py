@@ -12,6 +12,7 @@ import pytest
 from numba import njit
 
 import irad
+from irad.testing import gradcheck
 
 AS_IN_ARITHMETIC: Final = irad.Options(zero_times_infinity="nan")
 POINTS: Final = np.array([0.0, 1.0, 2.0])
@@ -197,3 +198,62 @@ def test_nan_for_branches_that_are_not_taken():
     found = irad.grad(chosen, options=AS_IN_ARITHMETIC)(POINTS)
     assert np.isnan(found[0])
     np.testing.assert_allclose(found[1:], [3.0, 5.0 + math.log(2.0)])
+
+
+# ------------------------------------------------------------------------------------------------ debug mode, checks
+
+DEBUG: Final = irad.Options(debug=True)
+
+
+@njit
+def penalty(x):
+    return np.where(x > 0, np.log(x), 0.0).sum() + (x**3).sum()
+
+
+def test_debug_mode_tells_of_gradients():
+    found, messages = told(irad.grad(root_squared, options=DEBUG), 0.0)
+    assert found == 0.0
+    assert len(messages) == 1
+    assert "0.5 / 0.0 = inf, in the derivative of sqrt" in messages[0]
+    assert told(irad.grad(chosen, options=DEBUG), POINTS)[1] == []
+    assert told(irad.grad(variance, options=DEBUG), np.ones(3))[1] == []  # zero is right
+
+
+@pytest.mark.parametrize(("f", "x"), [(norm_squared, np.zeros(2)), (variance, np.ones(3))])
+def test_debug_mode_tells_of_second_derivatives(f, x):
+    """The zeros of the gradient are right there, and their slopes are lost."""
+    for derivative, args in ((irad.hessian, (x,)), (irad.hvp, (x, x))):
+        made = derivative(f, options=DEBUG)
+        found, messages = told(made, *args)
+        assert not found.any()
+        assert len(messages) == 1
+        assert f"in a derivative of {f.py_func.__name__}, zero times infinity was taken as zero" in messages[0]
+        assert told(made, *args)[1] == []
+
+
+def test_debug_mode_tells_of_no_second_derivative_that_is_right():
+    found, messages = told(irad.hessian(penalty, options=DEBUG), POINTS)
+    np.testing.assert_allclose(found, np.diag([0.0, 5.0, 11.75]))
+    assert messages == []
+    assert told(irad.hessian(norm_squared, options=DEBUG), np.ones(2))[1] == []
+
+
+def test_debug_mode_does_not_repeat_what_changes_something():
+    @njit
+    def counted(x, calls):
+        calls[0] += 1
+        return (np.sqrt(x) ** 2).sum()
+
+    calls = np.zeros(1, np.int64)
+    assert told(irad.grad(counted, options=DEBUG), POINTS, calls)[1] == []
+    assert calls[0] == 1
+
+
+def test_a_wrong_gradient_has_its_reason_in_the_report():
+    report = gradcheck(roots_squared, np.array([0.0, 1.0]), raises=False)
+    assert report.verdict.value == "wrong"
+    assert report.hidden_zero.startswith("zero times infinity was taken as zero: 0.5 / 0.0 = inf")
+    assert f"at {__file__}:" in report.hidden_zero
+    assert report.hidden_zero in report.remarks()
+    assert "zero times infinity" in gradcheck(irad.grad(variance), np.ones(3), raises=False).hidden_zero
+    assert gradcheck(roots_squared, np.array([0.5, 1.0])).hidden_zero == ""

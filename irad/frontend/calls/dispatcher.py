@@ -21,7 +21,7 @@ from irad.compiling import collection_paused, step
 from irad.debug.hooks import last_repeats
 from irad.debug.nonfinite import nonfinite
 from irad.debug.verdict import warn_of_zero
-from irad.errors import BackendError, IradError, SignatureError, without_source
+from irad.errors import BackendError, IradError, NonFiniteError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Role, Task
 from irad.frontend.calls.definition import Definition
@@ -137,7 +137,7 @@ class DerivativeDispatcher(StructureDispatcher):
         """
         try:
             result = _call(self, *args, **kwargs)
-            if self.tells_zeros and last_repeats():
+            if self.tells_zeros:
                 self._irad_tell_of_zeros(args, kwargs)
             return result
         except FoundNaN:
@@ -161,9 +161,18 @@ class DerivativeDispatcher(StructureDispatcher):
         """Has calls from Python in debug mode look for zeros that won, until one is found."""
         self._irad_shows_zeros, self.tells_zeros = shows_zeros, True
 
+    def hidden_zero(self, *args: Any, **kwargs: Any) -> NonFiniteError | None:
+        """Where a zero won over an infinity that may hide another number; None if it is not known of any.
+
+        For arguments with which this was called last, in debug mode.
+        """
+        writes = self.task is not None and bool(self.task.destinations) and not self.task.is_forward
+        if self._irad_shows_zeros is None or writes or not last_repeats():
+            return None
+        return zero_that_won(self._irad_shows_zeros, args, kwargs, into=False)
+
     def _irad_tell_of_zeros(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        into = self.task is not None and bool(self.task.destinations) and not self.task.is_forward
-        found = None if into else zero_that_won(self._irad_shows_zeros, args, kwargs, into=False)
+        found = self.hidden_zero(*args, **kwargs)
         if found is not None:
             self.tells_zeros = False
             innermost = self.primal if self.names_primal else self.primal.primal

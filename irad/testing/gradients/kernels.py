@@ -127,6 +127,7 @@ class CheckedKernel(CheckedFunction):
 
     modes: Mapping[str, Callable[[Trial], Answer]] = {"autodiff": by_autodiff, "jvp": by_tangents}
     takes_complex = False
+    is_kernel = True
 
     def __init__(
         self,

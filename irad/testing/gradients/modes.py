@@ -5,8 +5,9 @@ Another mode is another function of a trial, and an entry in `MODES`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from irad.api.forward import with_direction
 from irad.data.copies import copied
 from irad.data.floats import Vector, floats_only, read_floats, with_floats
 from irad.data.precision import in_types_of
+from irad.debug.verdict import words_of_zero
+from irad.frontend.calls.retry import zero_that_won
 from irad.testing.gradients.objective import Objective
 from irad.testing.rules.trial import Run, Trial
 
@@ -70,6 +73,31 @@ def by_jvp(trial: Trial) -> Answer:
     value, _, arguments = run({})
     found = {p: np.array([slope(p, one) for one in np.eye(vector.size)]) for p, vector in still.items()}
     return Answer(Run(value, arguments, tuple(found.get(p) for p in range(len(trial.values)))), objective)
+
+
+def hidden_zero(trial: Trial) -> str:
+    """What zero that won over an infinity may be the reason for a wrong number, and where; empty if none is known.
+
+    Of a function that returns a float; and of a gradient, whose zeros are lost to its own derivative.
+    """
+    of_gradient = getattr(trial.program, "shows_all_zeros", None)
+    positions = tuple(position for position, active in enumerate(trial.active) if active)
+    if of_gradient is not None:
+        found = zero_that_won(of_gradient, copied(trial.values), {}, into=False)
+    elif isinstance(trial.plain[0], float) and not any(trial.modified):
+        options = replace(trial.options or irad.Options(), debug=True)
+        derivative = irad.grad(trial.program, positions, options=options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                derivative(*copied(trial.values))
+                found = derivative.hidden_zero(*copied(trial.values))
+            except irad.NonFiniteError:
+                return ""  # then the number is not a zero
+    else:
+        return ""
+    where = "" if found is None or found.location is None else f" at {found.location}"
+    return "" if found is None else words_of_zero(found) + where
 
 
 def _tangent(value: Any, leaves: Vector) -> Any:

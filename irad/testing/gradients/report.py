@@ -112,6 +112,7 @@ class GradcheckReport:
         not_checked: arguments that have a derivative but hold no numbers that could be varied.
         primal: what is wrong with the value or the memory that comes with the derivative; empty if nothing is.
         unsteady: why the function's values are not a function of its arguments; empty if they are.
+        hidden_zero: where zero times infinity was taken as zero, which may be why a number is wrong; empty if nowhere.
 
     Examples:
         >>> from irad.testing import gradcheck
@@ -132,6 +133,7 @@ class GradcheckReport:
     not_checked: tuple[str, ...] = ()
     primal: str = ""
     unsteady: str = ""
+    hidden_zero: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -165,6 +167,7 @@ class GradcheckReport:
             "not_checked": list(self.not_checked),
             "primal": self.primal,
             "unsteady": self.unsteady,
+            "hidden_zero": self.hidden_zero,
             "arguments": listed,
         }
 
@@ -200,7 +203,7 @@ class GradcheckReport:
 
     def remarks(self) -> list[str]:
         """What does not go into the table, one sentence each."""
-        found = [text for text in (self.primal, self.unsteady) if text]
+        found = [text for text in (self.primal, self.unsteady, self.hidden_zero) if text]
         if not self.arguments and not found and not self.not_checked:
             found.append(f"there is nothing to check: {NO_FLOATS}")
         for argument in self.arguments:
