@@ -61,6 +61,11 @@ def product_of_roots(x):
 
 
 @njit
+def cosine_of_root(x):
+    return np.cos(np.sqrt(x)).sum()
+
+
+@njit
 def product_of_vectors(x):
     return np.dot(np.sqrt(x), np.sqrt(x))
 
@@ -68,7 +73,9 @@ def product_of_vectors(x):
 SMOOTH: Final = (
     (root_squared, 0.0, [0.0]),
     (roots_squared, POINTS, [0.0, 1.0, 1.0]),
-    (power_of_root, 0.0, [0.0]),
+    (power_of_root, 0.0, [0.0]),  # the only one of these where zero is the limit
+    (cosine_of_root, POINTS[:2], [0.0, -0.5 * math.sin(1.0)]),
+    (product_of_vectors, POINTS, [0.0, 1.0, 1.0]),
     (product_of_roots, POINTS, [0.0, math.sqrt(2.0) + 1.0, math.sqrt(2.0) + 0.5]),
 )
 
