@@ -70,12 +70,12 @@ def rule_of(callee: Type | None, arguments: tuple[Type, ...]) -> CustomRule | No
 
 
 def outlined_call(
-    context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Value], known: dict[Any, Any]
+    context: Any, rule: CustomRule, signature: Signature, lower: Callable[..., Value], known: dict[Any, Any]
 ) -> Callable[..., Value]:
     """The lowering of a call of a ruled function: a call of one of its own.
 
     Args:
-        context: Numba's target context.
+        context: the target context of functions to differentiate.
         rule: of the callee.
         signature: of the call.
         lower: the lowering of the call as Numba does it.
@@ -191,7 +191,9 @@ def _stopped_array(context: BaseContext, builder: IRBuilder, numba_type: Any, va
 def _extent(builder: IRBuilder, shape: Sequence[Value], strides: Sequence[Value], item: int) -> tuple[Value, Value]:
     """Where the memory of an array begins, in bytes from its first element, and how many these are."""
     zero = cgutils.intp_t(0)
-    low, high, is_empty = zero, cgutils.intp_t(item), ir.Constant(ir.IntType(1), 0)
+    low: Value = zero
+    high: Value = cgutils.intp_t(item)
+    is_empty: Value = cgutils.false_bit
     for count, stride in zip(shape, strides, strict=True):
         reach = builder.mul(builder.sub(count, cgutils.intp_t(1)), stride)
         is_backwards = builder.icmp_signed("<", reach, zero)
