@@ -1,0 +1,189 @@
+"""Special points of irad's own scalar rules: a case for each rule, made from its declaration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+import mpmath
+import scipy.special.cython_special
+from llvmlite import ir
+from numba import cfunc, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from irad.frontend.external import scipy_functions
+from irad.ir import types as ir_types
+from irad.rules import elementwise
+from irad.rules.scipy import special, voigt
+from irad.ruleset.interface import Elementwise
+from irad.ruleset.symbols import TABLE, symbols_of_function
+from tests.rules import test_elementwise, test_scipy_special
+from tests.special_points.second_kind import bessel_k, bessel_y
+from tests.special_points.table import Case, Convention, special_points
+
+assert scipy.special.cython_special
+assert scipy_functions()  # makes them known to LLVM
+
+# Functions that only a GPU has, as the CPU computes them here; their rules are the same.
+_OF_LIBDEVICE: Final[dict[str, Callable[..., float]]] = {
+    "rsqrt": lambda x: x**-0.5,
+    "rcbrt": lambda x: math.copysign(abs(x) ** (-1.0 / 3.0), x),
+    "sinpi": lambda x: math.sin(math.pi * (x - 2.0 * round(0.5 * x))),
+    "cospi": lambda x: math.cos(math.pi * (x - 2.0 * round(0.5 * x))),
+    "saturate": lambda x: min(max(x, 0.0), 1.0),
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a * b**-1.0,
+    "reciprocal": lambda x: x**-1.0,
+}
+_KEPT: Final[list[Any]] = []  # compiled functions, whose addresses LLVM knows
+
+
+def _symbol(name: str, arity: int) -> str:
+    """A symbol of a function that this process has."""
+    double = [symbol for symbol, precision in symbols_of_function(name) if precision is ir_types.DOUBLE]
+    if name == "powi":
+        made = cfunc(types.float64(types.float64, types.int32))(lambda x, n: x**n)
+        _KEPT.append(made)
+        llvm.add_symbol("__powidf2", made.address)  # LLVM's code calls it, the compiler's library has it
+        return "llvm.powi.f64.i32"
+    if name in _OF_LIBDEVICE:
+        is_single = not double  # saturate
+        number = types.float32 if is_single else types.float64
+        made = cfunc(number(*(number,) * arity))(_OF_LIBDEVICE[name])
+        _KEPT.append(made)
+        symbol = next(s for s, _ in symbols_of_function(name) if s.startswith("__nv_"))
+        llvm.add_symbol(symbol, made.address)
+        return symbol
+    for prefix in ("scipy.special.", "llvm."):
+        found = [s for s in double if s.startswith(prefix) and not s.endswith(".dispatch")]
+        if found:
+            return found[0]
+    return TABLE[name].c.split()[0]
+
+
+def _call(rule: Elementwise) -> Callable[..., Any]:
+    """A function for compiled code that calls the function of a rule by its symbol."""
+    symbol, integers = _symbol(rule.name, rule.arity), TABLE[rule.name].integers
+    wide = symbol.startswith("scipy.")
+    is_single = all(precision is ir_types.FLOAT for _, precision in symbols_of_function(rule.name))
+
+    def of(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        integer, number = ir.IntType(64 if wide else 32), ir.FloatType() if is_single else ir.DoubleType()
+        given = [builder.fptosi(a, integer) if i in integers else a for i, a in enumerate(arguments)]
+        given = [builder.fptrunc(a, number) for a in given] if is_single else given
+        function = ir.FunctionType(number, [a.type for a in given])
+        result = builder.call(cgutils.get_or_insert_function(builder.module, function, symbol), given)
+        return builder.fpext(result, ir.DoubleType()) if is_single else result
+
+    signature = types.float64(*(types.float64,) * rule.arity)
+    if rule.arity == 1:
+        made = intrinsic(lambda typing, x: (signature, of))
+        return lambda x: made(x)
+    if rule.arity == 2:
+        made = intrinsic(lambda typing, x, y: (signature, of))
+        return lambda x, y: made(x, y)
+    if rule.arity == 3:
+        made = intrinsic(lambda typing, x, y, z: (signature, of))
+        return lambda x, y, z: made(x, y, z)
+    made = intrinsic(lambda typing, x, y, z, w: (signature, of))
+    return lambda x, y, z, w: made(x, y, z, w)
+
+
+# mpmath takes limits at integer orders, which are slow.
+_SECOND_KIND: Final[dict[str, Callable[..., Any]]] = {
+    "y0": lambda x: bessel_y(0, x),
+    "y1": lambda x: bessel_y(1, x),
+    "yn": lambda n, x: bessel_y(int(n), x),
+    "k0": lambda x: bessel_k(0, x),
+    "k1": lambda x: bessel_k(1, x),
+    "k0e": lambda x: bessel_k(0, x) * mpmath.exp(x),
+    "k1e": lambda x: bessel_k(1, x) * mpmath.exp(x),
+}
+
+# Roots that mpmath finds from a guess of SciPy's: without one there is none.
+_INVERSE: Final = ("gammaincinv", "gammainccinv", "betaincinv", "stdtrit", "chndtrix", "ndtri_exp")
+
+# Where functions are defined, if mpmath goes on beyond.
+_DEFINED: Final[dict[str, Callable[..., bool]]] = {
+    "gammainc": lambda a, x: x >= 0,
+    "gammaincc": lambda a, x: x >= 0,
+    "betainc": lambda a, b, x: 0 <= x <= 1,
+    "betaincc": lambda a, b, x: 0 <= x <= 1,
+    "expn": lambda n, x: x >= 0,
+    "expn_integer": lambda n, x: x >= 0,
+    "exp1": lambda x: x >= 0,
+    "chndtr": lambda x, df, nc: x >= 0 and nc >= 0,
+    "ellipk": lambda m: m < 1,
+    "ellipkm1": lambda p: p > 0,
+    "ellipe": lambda m: m <= 1,
+    "hyperu": lambda a, b, x: x >= 0,
+    "hyp2f1": lambda a, b, c, x: x <= 1,
+    "kv": lambda v, x: x >= 0,
+    "kve": lambda v, x: x >= 0,
+    "yv": lambda v, x: x >= 0,
+    "spence": lambda z: z >= 0,
+    "stdtr": lambda v, t: v > 0,
+    "stdtrit": lambda v, p: 0 < p < 1,
+    "gammaincinv": lambda a, p: 0 < p < 1,
+    "gammainccinv": lambda a, p: 0 < p < 1,
+    "betaincinv": lambda a, b, p: 0 < p < 1,
+    "ndtri_exp": lambda x: x < 0,
+}
+
+
+def _exact(name: str) -> Callable[..., Any]:
+    if name in _SECOND_KIND:
+        return _SECOND_KIND[name]
+    tables = test_elementwise if name in test_elementwise.NAMED else test_scipy_special
+    exact = tables.exact(name)
+    is_defined = _DEFINED.get(name)
+
+    def checked(*arguments: Any) -> Any:
+        if is_defined is not None and not is_defined(*arguments):
+            raise ValueError
+        if name in _INVERSE:
+            guess = float(test_scipy_special.FUNCTIONS[name](*map(float, arguments)))
+            if not math.isfinite(guess) or guess == 0.0:
+                raise ValueError
+            try:
+                return exact(*arguments)
+            except TypeError as error:  # a root on which the methods fall off the real axis
+                raise ValueError from error
+        return exact(*arguments)
+
+    return checked
+
+
+# How far out mpmath computes a function within a second; by default everywhere if it has no parameters.
+_FAR: Final = {"owens_t": 10.0, "chndtr": 10.0, "chndtrix": 1.0, "j0": 1e6, "j1": 1e6, "jn": 1e6, "y0": 40.0, "y1": 40.0,
+               "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0}  # fmt: skip
+
+_CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {}
+
+
+@cache
+def case_of(name: str) -> Case:
+    """The case of a rule."""
+    rule = next(rule for rule in RULES if rule.name == name)
+    exact = _exact(rule.name)
+    wrt = tuple(i for i, partial in enumerate(rule.partials) if partial is not None)
+    far = _FAR.get(rule.name, 40.0 if rule.refused else 1e160)
+    points = special_points(rule.domains, exact, wrt, far)
+    integers = TABLE[rule.name].integers
+    points = tuple(p for p in points if all(p[i] == int(p[i]) for i in integers if math.isfinite(p[i])))
+    points = tuple(p for p in points if all(math.isfinite(p[i]) for i in range(rule.arity) if i not in wrt))
+    return Case(rule.name, _call(rule), exact, points, wrt, _CONVENTIONS.get(rule.name, ()), far=min(far, 1e45))
+
+
+RULES: Final = tuple(
+    rule
+    for rule in (*elementwise.RULES, *special.RULES, *voigt.RULES)
+    if isinstance(rule, Elementwise) and any(partial is not None for partial in rule.partials)
+)
+NAMES: Final = tuple(rule.name for rule in RULES)
