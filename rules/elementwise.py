@@ -8,6 +8,7 @@ generalised derivative; ``policy`` says which.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from irad.ruleset.define import elementwise
@@ -41,7 +42,9 @@ def _atan2_partials(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 
 def _pow_by_base(x: Expr, p: Expr) -> Expr:
-    return where(equal(p, 0.0), 0.0, p * apply("pow", x, p - 1.0))
+    """`p xᵖ⁻¹`; only where both are 0 that is 0 times infinity."""
+    slope = p * apply("pow", x, p - 1.0)
+    return where(equal(p, 0.0), where(equal(x, 0.0), 0.0, slope), slope)
 
 
 def _pow_by_exponent(x: Expr, y: Expr) -> Expr:
@@ -65,9 +68,43 @@ def _smaller_first(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return first, 1.0 - first
 
 
-def _quarter_turns(x: Expr) -> Expr:
-    """`πx` less whole turns."""
-    return math.pi * (x - 2.0 * apply("rint", 0.5 * x))
+def _times_pi(function: str, x: Expr) -> Expr:
+    """`sin πx` or `cos πx`: to a half turn, which is exact, so that both are 0 where they should be but for cos ½π."""
+    half_turns = apply("rint", x)
+    odd = _fabs(half_turns - 2.0 * apply("rint", 0.5 * half_turns))
+    return (1.0 - 2.0 * odd) * apply(function, math.pi * (x - half_turns))
+
+
+def _by_series(coefficients: Sequence[float], x: Expr) -> Expr:
+    """A polynomial, the constant first."""
+    *others, last = coefficients
+    value = others[-1] + x * last
+    for coefficient in reversed(others[:-1]):
+        value = coefficient + x * value
+    return value
+
+
+def _j1(x: Expr, y: Expr) -> Expr:
+    """`J₀ - J₁/x`; near 0, where that cancels in its derivatives, the power series."""
+    near = x * x < 1.0
+    terms = [(2 * k + 1) * (-1) ** k / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(12)]
+    return where(near, _by_series(terms, x * x), apply("j0", x) - y / where(near, 1.0, x))
+
+
+def _erfcx(x: Expr, y: Expr) -> Expr:
+    """`2xy - 2/√π`; far out, where that cancels, the asymptotic series (DLMF 7.12.1)."""
+    terms = [1.0]
+    for k in range(1, 22):
+        terms.append(terms[-1] * -(2 * k + 1) / 2.0)
+    far = x > 8.0
+    distance = where(far, x, 8.0)  # the series is not to overflow where it is not used
+    square = 1.0 / (distance * distance)
+    return where(far, -square / math.sqrt(math.pi) * _by_series(terms, square), 2.0 * x * y - _TWO_OVER_SQRT_PI)
+
+
+def _one_over_root(x: Expr, below_square: Expr) -> Expr:
+    """`1 / sqrt(x² ± 1)`; `1 / |x|` where the square would be infinite."""
+    return where(below_square < math.inf, 1.0 / apply("sqrt", below_square), 1.0 / _fabs(x))
 
 
 def _next_bessel(kind: str, n: Expr, x: Expr) -> Expr:
@@ -84,12 +121,13 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("cbrt", lambda x, y: 1.0 / (3.0 * y * y), on=_POSITIVE, also=(-2.0, 0.0), policy="infinite at 0"),
     elementwise("rsqrt", lambda x, y: -0.5 * y * y * y, on=_POSITIVE),
     elementwise("rcbrt", lambda x, y: -y / (3.0 * x), on=_POSITIVE, also=(-2.0,)),
-    elementwise("hypot", lambda a, b, y: (_of_length(a, y), _of_length(b, y)), on=_REALS, policy="zero at the origin"),
+    elementwise("hypot", lambda a, b, y: (_of_length(a, y), _of_length(b, y)), on=_REALS, kinks="zero at the origin"),
     elementwise(
         "pow",
         lambda x, p, y: (_pow_by_base(x, p), _pow_by_exponent(x, y)),
         on=(_POSITIVE, _REALS),
-        policy="base: zero where the exponent is 0; exponent: zero where the base is 0, NaN where it is negative",
+        policy="exponent: NaN where the base is negative",
+        kinks="base: zero where both are 0; exponent: zero, in all orders, where the base is 0",
     ),
     elementwise(
         "powi",
@@ -100,7 +138,7 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("exp", lambda x, y: y, on=_REALS),
     elementwise("exp2", lambda x, y: _LN2 * y, on=_REALS),
     elementwise("exp10", lambda x, y: _LN10 * y, on=_REALS),
-    elementwise("expm1", lambda x, y: y + 1.0, on=_REALS),
+    elementwise("expm1", lambda x, y: apply("exp", x), on=_REALS),
     elementwise("log", lambda x, y: 1.0 / x, on=_POSITIVE, also=(0.0,), policy="infinite at 0"),
     elementwise("log2", lambda x, y: (1.0 / _LN2) / x, on=_POSITIVE, also=(0.0,), policy="infinite at 0"),
     elementwise("log10", lambda x, y: (1.0 / _LN10) / x, on=_POSITIVE, also=(0.0,), policy="infinite at 0"),
@@ -109,8 +147,8 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("sin", lambda x, y: apply("cos", x), on=_REALS),
     elementwise("cos", lambda x, y: -apply("sin", x), on=_REALS),
     elementwise("tan", lambda x, y: 1.0 + y * y, on=Domain(-1.4, 1.4)),
-    elementwise("sinpi", lambda x, y: math.pi * apply("cos", _quarter_turns(x)), on=_REALS),
-    elementwise("cospi", lambda x, y: -math.pi * apply("sin", _quarter_turns(x)), on=_REALS),
+    elementwise("sinpi", lambda x, y: math.pi * _times_pi("cos", x), on=_REALS),
+    elementwise("cospi", lambda x, y: -math.pi * _times_pi("sin", x), on=_REALS),
     elementwise(
         "asin",
         lambda x, y: 1.0 / apply("sqrt", (1.0 - x) * (1.0 + x)),
@@ -126,14 +164,14 @@ RULES: Final[tuple[Rule, ...]] = (
         policy="infinite at ±1",
     ),
     elementwise("atan", lambda x, y: 1.0 / (1.0 + x * x), on=_REALS),
-    elementwise("atan2", lambda a, b, y: _atan2_partials(a, b), on=_REALS, policy="zero at the origin"),
+    elementwise("atan2", lambda a, b, y: _atan2_partials(a, b), on=_REALS, kinks="zero at the origin"),
     elementwise("sinh", lambda x, y: apply("cosh", x), on=_REALS),
     elementwise("cosh", lambda x, y: apply("sinh", x), on=_REALS),
     elementwise("tanh", lambda x, y: 1.0 - y * y, on=_REALS),
-    elementwise("asinh", lambda x, y: 1.0 / apply("sqrt", x * x + 1.0), on=_REALS),
+    elementwise("asinh", lambda x, y: _one_over_root(x, x * x + 1.0), on=_REALS),
     elementwise(
         "acosh",
-        lambda x, y: 1.0 / apply("sqrt", (x - 1.0) * (x + 1.0)),
+        lambda x, y: _one_over_root(x, (x - 1.0) * (x + 1.0)),
         on=Domain(1.1, 9.0),
         also=(1.0,),
         policy="infinite at 1",
@@ -142,7 +180,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # error functions: DLMF 7.2.1, 7.10.1
     elementwise("erf", lambda x, y: _TWO_OVER_SQRT_PI * apply("exp", -(x * x)), on=_REALS),
     elementwise("erfc", lambda x, y: -_TWO_OVER_SQRT_PI * apply("exp", -(x * x)), on=_REALS),
-    elementwise("erfcx", lambda x, y: 2.0 * x * y - _TWO_OVER_SQRT_PI, on=_REALS),
+    elementwise("erfcx", lambda x, y: _erfcx(x, y), on=_REALS, also=(8.0, 25.0)),
     elementwise("erfinv", lambda x, y: _HALF_SQRT_PI * apply("exp", y * y), on=_INSIDE),
     elementwise("erfcinv", lambda x, y: -_HALF_SQRT_PI * apply("exp", y * y), on=Domain(0.1, 1.9)),
     elementwise("normcdf", lambda x, y: apply("exp", -0.5 * (x * x)) / _SQRT_TWO_PI, on=_REALS),
@@ -155,9 +193,9 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("j0", lambda x, y: -apply("j1", x), on=_POSITIVE, source="DLMF 10.6.3"),
     elementwise(
         "j1",
-        lambda x, y: where(equal(x, 0.0), 0.5, apply("j0", x) - y / x),
+        lambda x, y: _j1(x, y),
         on=_POSITIVE,
-        also=(0.0,),
+        also=(0.0, 1.0),
         source="DLMF 10.6.2",
     ),
     elementwise("jn", lambda n, x, y: (None, _next_bessel("jn", n, x)), on=(_ORDER, _POSITIVE), source="DLMF 10.6.1"),

@@ -62,6 +62,7 @@ __all__ = [
     "evaluate",
     "expression",
     "is_nan",
+    "parts_of",
     "sign",
     "symbols_of",
     "where",
@@ -84,6 +85,18 @@ def symbols_of(expr: Expr) -> frozenset[str]:
             found.add(part.name)
         pending.extend(_parts(closed(part)))
     return frozenset(found)
+
+
+def parts_of(expr: Expr) -> Iterator[AnyExpr]:
+    """An expression and all that it consists of, each once."""
+    seen: set[int] = set()
+    pending = [expr]
+    while pending:
+        part = closed(pending.pop())
+        if id(part) not in seen:
+            seen.add(id(part))
+            pending.extend(_parts(part))
+            yield part
 
 
 def applied(exprs: Iterable[Expr | None]) -> Iterator[Apply]:

@@ -51,7 +51,7 @@ def digamma(x: Expr) -> Expr:
     reflected = x < 0.5
     z = where(reflected, 1.0 - x, x)
     positive = where((z - 1.5) * (z - 1.5) <= 0.25, _digamma_near_root(z), _digamma_by_series(z))
-    return where(reflected, positive - math.pi / _tan_pi(x), positive)
+    return where(reflected, positive - math.pi * _cot_pi(where(reflected, x, 0.25)), positive)
 
 
 def trigamma(x: Expr) -> Expr:
@@ -69,7 +69,7 @@ def trigamma(x: Expr) -> Expr:
     series = inverse + square * (0.5 + inverse * _polynomial(square, _TRIGAMMA_SERIES))
     assert inverse_squares is not None
     positive = inverse_squares + series
-    sine = _sin_pi(x)
+    sine = _sin_pi(where(reflected, x, 0.25))
     return where(reflected, (math.pi * math.pi) / (sine * sine) - positive, positive)
 
 
@@ -103,14 +103,14 @@ def _polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
 
 
 def _fraction(x: Expr) -> Expr:
-    """The distance to the nearest integer, exact: the argument reduction of sin πx and tan πx."""
+    """The distance to the nearest integer, exact: the argument reduction of sin πx and cot πx."""
     return x - apply("rint", x)
 
 
-def _tan_pi(x: Expr) -> Expr:
-    """`tan πx`."""
+def _cot_pi(x: Expr) -> Expr:
+    """`cot πx`: of a tangent, infinite between integers, derivatives of higher order would be the difference of those."""
     angle = math.pi * _fraction(x)
-    return apply("sin", angle) / apply("cos", angle)
+    return apply("cos", angle) / apply("sin", angle)
 
 
 def _sin_pi(x: Expr) -> Expr:

@@ -8,7 +8,7 @@ With respect to an order or a shape parameter no closed form is known; a program
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from irad.ruleset.define import REFUSED, Partial, elementwise
@@ -54,26 +54,33 @@ _kve = _by_order("kve", -0.5, 1.0)
 
 
 def _inverse_mills(x: Expr) -> Expr:
-    """Density over distribution function of the normal distribution; neither overflows far out."""
-    return math.sqrt(2.0 / math.pi) / apply("erfcx", -_SQRT_HALF * x)
+    """Density over distribution function of the normal distribution: of positive numbers itself, of negative scaled."""
+    density = _exp(-0.5 * (x * x)) / _SQRT_TWO_PI
+    positive = x > 0.0
+    scaled = math.sqrt(2.0 / math.pi) / apply("erfcx", -_SQRT_HALF * where(positive, -1.0, x))
+    return where(positive, density / apply("normcdf", x), scaled)
 
 
-def _power_log(p: Expr, x: Expr) -> Expr:
-    """`p log x`, zero for p = 0 also where x is 0."""
-    return where(equal(p, 0.0), 0.0, p * _log(x))
+def _power(p: Expr, x: Expr, log: Expr) -> tuple[Expr, Expr]:
+    """`xᵖ` as a factor and a logarithm; a factor where p is small, whose derivatives at 0 are right, or the other.
+
+    Args:
+        log: the logarithm of x; it may be infinite.
+    """
+    small = p < 4.0
+    return where(small, apply("pow", x, where(small, p, 0.0)), 1.0), where(small, 0.0, p * log)
 
 
 def _gamma_density(a: Expr, x: Expr) -> Expr:
-    return _exp(_power_log(a - 1.0, x) - x - apply("lgamma", a))
+    factor, log = _power(a - 1.0, x, _log(x))
+    return factor * _exp(log - x - apply("lgamma", a))
 
 
 def _beta_density(a: Expr, b: Expr, x: Expr) -> Expr:
     scale = apply("lgamma", a) + apply("lgamma", b) - apply("lgamma", a + b)
-    return _exp(_power_log(a - 1.0, x) + _power_log_of_complement(b - 1.0, x) - scale)
-
-
-def _power_log_of_complement(p: Expr, x: Expr) -> Expr:
-    return where(equal(p, 0.0), 0.0, p * apply("log1p", -x))
+    factor, log = _power(a - 1.0, x, _log(x))
+    factor_of_rest, log_of_rest = _power(b - 1.0, 1.0 - x, apply("log1p", -x))
+    return factor * factor_of_rest * _exp(log + log_of_rest - scale)
 
 
 def _t_density(v: Expr, t: Expr) -> Expr:
@@ -83,13 +90,15 @@ def _t_density(v: Expr, t: Expr) -> Expr:
 
 
 def _noncentral_density(x: Expr, df: Expr, nc: Expr) -> Expr:
-    """Density of the noncentral chi-squared distribution; for nc = 0 the central one."""
-    order = 0.5 * df - 1.0
-    distance = apply("sqrt", x) - apply("sqrt", nc)
-    root = apply("sqrt", nc * x)
-    power = _exp(_power_log(0.5 * order, x / nc) - 0.5 * (distance * distance))
-    central = _exp(_power_log(order, 0.5 * x) - 0.5 * x - apply("lgamma", 0.5 * df))
-    return 0.5 * where(equal(nc, 0.0), central, power * apply("ive", order, root))
+    """Density of the noncentral chi-squared distribution: by ₀F₁, smooth at nc = 0; where that is large, by I scaled."""
+    half, order = 0.5 * df, 0.5 * df - 1.0
+    large = nc * x > 1e4
+    factor, log = _power(order, 0.5 * x, _log(0.5 * x))
+    central = factor * _exp(log - 0.5 * (x + nc) - apply("lgamma", half))
+    z, c = where(large, x, 1.0), where(large, nc, 1.0)
+    distance = apply("sqrt", z) - apply("sqrt", c)
+    scaled = _exp(0.5 * order * _log(z / c) - 0.5 * (distance * distance)) * apply("ive", order, apply("sqrt", c * z))
+    return 0.5 * where(large, scaled, central * apply("hyp0f1", half, where(large, 0.0, 0.25 * (nc * x))))
 
 
 def _by_noncentrality(x: Expr, df: Expr, nc: Expr) -> Expr:
@@ -107,12 +116,11 @@ def _chndtrix(df: Expr, nc: Expr, y: Expr) -> tuple[Partial, Partial, Partial]:
 
 
 def _exprel(x: Expr, y: Expr) -> Expr:
-    """`(exp x - y) / x`; near 0, where that cancels, the power series of it."""
-    last, *others = (1.0 / (math.factorial(k) * (k + 2)) for k in reversed(range(19)))
-    series = others[0] + x * last
-    for coefficient in others[1:]:
-        series = coefficient + x * series
-    return where(x * x < 1.0, series, (_exp(x) - y) / x)
+    """`(exp x - y) / x`; near 0, where that cancels, the power series of it; no difference of infinities far out."""
+    near = x * x < 1.0
+    z = where(near, 2.0, x)
+    far = where(x > 0.0, y - (y - 1.0) / z, (_exp(x) - y) / z)
+    return where(near, _polynomial([1.0 / (math.factorial(k) * (k + 2)) for k in range(19)], x), far)
 
 
 def _ellipk(p: Expr, y: Expr) -> Expr:
@@ -120,16 +128,51 @@ def _ellipk(p: Expr, y: Expr) -> Expr:
     return (y - apply("elliprd", 0.0, p, 1.0) / 3.0) / (2.0 * p)
 
 
+def _polynomial(coefficients: Sequence[float], x: Expr) -> Expr:
+    """By Horner's rule; the constant first."""
+    *others, last = coefficients
+    value = others[-1] + x * last
+    for coefficient in reversed(others[:-1]):
+        value = coefficient + x * value
+    return value
+
+
 def _spence(z: Expr) -> Expr:
-    return where(equal(z, 1.0), -1.0, _log(z) / (1.0 - z))
+    """`log z / (1 - z)`; around 1, where its derivatives cancel, the power series."""
+    t = 1.0 - z
+    near = t * t < 0.09
+    return where(near, _polynomial([-1.0 / (k + 1) for k in range(36)], t), _log(z) / where(near, 1.0, t))
 
 
-def _xlogy(x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    return _log(y), where(equal(x, 0.0), 0.0, x / y)
+def _ratio(x: Expr, a: Expr) -> Expr:
+    """`x / a`, zero where both are."""
+    return where(equal(a, 0.0), where(equal(x, 0.0), 0.0, x / a), x / a)
 
 
-def _xlog1py(x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    return apply("log1p", y), where(equal(x, 0.0), 0.0, x / (1.0 + y))
+def _dawsn(x: Expr, y: Expr) -> Expr:
+    """`1 - 2xy`; far out, where that cancels, the asymptotic series."""
+    terms = [1.0]
+    for k in range(1, 22):
+        terms.append(terms[-1] * (2 * k + 1) / 2.0)
+    far = x * x > 64.0
+    square = 1.0 / where(far, x * x, 64.0)  # the series is not to overflow where it is not used
+    return where(far, -0.5 * square * _polynomial(terms, square), 1.0 - 2.0 * (x * y))
+
+
+def _i1_slope(x: Expr, i0: Expr, y: Expr, scale: Operand) -> Expr:
+    """`I₀ - I₁/x`, scaled; near 0, where that cancels in its derivatives, the power series."""
+    near = x * x < 1.0
+    terms = [(2 * k + 1) / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(12)]
+    return where(near, scale * _polynomial(terms, x * x), i0 - y / where(near, 1.0, x))
+
+
+def _i1e(x: Expr, y: Expr) -> Expr:
+    return _i1_slope(x, apply("i0e", x), y, _exp(-apply("fabs", x))) - sign(x) * y
+
+
+def _cotdg(x: Expr) -> Expr:
+    sine = apply("sindg", x)
+    return -_DEGREE / (sine * sine)
 
 
 def _huber(delta: Expr, r: Expr) -> tuple[Expr, Expr]:
@@ -155,7 +198,7 @@ def _wave(m: Expr, phi: Expr) -> Expr:
     return apply("sqrt", 1.0 - m * (sine * sine))
 
 
-_EDGE = "zero where the first argument is 0, whatever the second"
+_EDGE = "zero with respect to the second argument where the first is 0, even if the logarithm is infinite"
 
 RULES: Final[tuple[Rule, ...]] = (
     # logistic, normal distribution, logarithms
@@ -164,24 +207,24 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("log_expit", lambda x, y: 1.0 / (1.0 + _exp(x)), on=_REALS),
     elementwise("log_ndtr", lambda x, y: _inverse_mills(x), on=Domain(-20.0, 5.0)),
     elementwise("ndtri_exp", lambda x, y: 1.0 / _inverse_mills(y), on=Domain(-20.0, -0.1)),
-    elementwise("xlogy", lambda x, a, y: _xlogy(x, a), on=_POSITIVE, policy=_EDGE),
-    elementwise("xlog1py", lambda x, a, y: _xlog1py(x, a), on=_POSITIVE, policy=_EDGE),
+    elementwise("xlogy", lambda x, a, y: (_log(a), _ratio(x, a)), on=_POSITIVE, kinks=_EDGE),
+    elementwise("xlog1py", lambda x, a, y: (apply("log1p", a), _ratio(x, 1.0 + a)), on=_POSITIVE, kinks=_EDGE),
     elementwise("entr", lambda x, y: -_log(x) - 1.0, on=_POSITIVE),
     elementwise("rel_entr", lambda a, b, y: (_log(a / b) + 1.0, -a / b), on=_POSITIVE),
     elementwise("kl_div", lambda a, b, y: (_log(a / b), 1.0 - a / b), on=_POSITIVE),
     elementwise("exprel", lambda x, y: _exprel(x, y), on=_REALS, also=(1.0, -1.0, 1e-9)),
-    elementwise("boxcox", lambda x, p, y: (_exp((p - 1.0) * _log(x)), REFUSED), on=(_POSITIVE, _SHAPE)),
+    elementwise("boxcox", lambda x, p, y: (apply("pow", x, p - 1.0), REFUSED), on=(_POSITIVE, _SHAPE)),
     elementwise("huber", lambda d, r, y: _huber(d, r), on=(_POSITIVE, _REALS)),
     elementwise("pseudo_huber", lambda d, r, y: _pseudo_huber(d, r, y), on=(_POSITIVE, _REALS)),
     elementwise("cosm1", lambda x, y: -apply("sin", x), on=_REALS),
     elementwise("sindg", lambda x, y: _DEGREE * apply("cosdg", x), on=Domain(-200.0, 200.0)),
     elementwise("cosdg", lambda x, y: -_DEGREE * apply("sindg", x), on=Domain(-200.0, 200.0)),
     elementwise("tandg", lambda x, y: _DEGREE * (1.0 + y * y), on=Domain(-80.0, 80.0)),
-    elementwise("cotdg", lambda x, y: -_DEGREE * (1.0 + y * y), on=Domain(10.0, 170.0)),
+    elementwise("cotdg", lambda x, y: _cotdg(x), on=Domain(10.0, 170.0)),
     elementwise("wrightomega", lambda x, y: y / (1.0 + y), on=_REALS),
     # error functions, exponential integrals
     elementwise("erfi", lambda x, y: (2.0 / _SQRT_PI) * _exp(x * x), on=_REALS),
-    elementwise("dawsn", lambda x, y: 1.0 - 2.0 * (x * y), on=_REALS, source="DLMF 7.10.4"),
+    elementwise("dawsn", lambda x, y: _dawsn(x, y), on=_REALS, also=(8.0,), source="DLMF 7.10.4"),
     elementwise("spence", lambda z, y: _spence(z), on=_POSITIVE, also=(1.0,)),
     elementwise("expi", lambda x, y: _exp(x) / x, on=_POSITIVE, also=(-1.5,)),
     elementwise("exp1", lambda x, y: -_exp(-x) / x, on=_POSITIVE),
@@ -213,9 +256,9 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("ive", lambda v, x, y: (REFUSED, _ive(v, x) - sign(x) * y), on=(_ORDER, _POSITIVE)),
     elementwise("kve", lambda v, x, y: (REFUSED, y + _kve(v, x)), on=(_ORDER, _POSITIVE)),
     elementwise("i0", lambda x, y: apply("i1", x), on=_REALS),
-    elementwise("i1", lambda x, y: where(equal(x, 0.0), 0.5, apply("i0", x) - y / x), on=_REALS),
+    elementwise("i1", lambda x, y: _i1_slope(x, apply("i0", x), y, 1.0), on=_REALS),
     elementwise("i0e", lambda x, y: apply("i1e", x) - sign(x) * y, on=_REALS, policy="zero at 0"),
-    elementwise("i1e", lambda x, y: where(equal(x, 0.0), 0.5, apply("i0e", x) - y / x - sign(x) * y), on=_REALS),
+    elementwise("i1e", lambda x, y: _i1e(x, y), on=_REALS),
     elementwise("k0", lambda x, y: -apply("k1", x), on=_POSITIVE),
     elementwise("k1", lambda x, y: -apply("k0", x) - y / x, on=_POSITIVE),
     elementwise("k0e", lambda x, y: y - apply("k1e", x), on=_POSITIVE),

@@ -157,6 +157,7 @@ FUNCTIONS = dict(reference.FUNCTIONS) | {
     for name in (*NAMED, "erfcx")
     if name not in reference.FUNCTIONS
 }
+FUNCTIONS["normcdf"] = scipy.special.ndtr
 FUNCTIONS["wofz_imag"] = lambda x, y: scipy.special.wofz(x + 1j * y).imag
 
 

@@ -10,7 +10,7 @@ from irad.errors import RuleError
 from irad.ir import types
 from irad.rules import ALL
 from irad.ruleset.define import elementwise, inactive
-from irad.ruleset.expr import apply
+from irad.ruleset.expr import apply, equal, where
 from irad.ruleset.interface import PURE, CallRule, Domain, Effects, Inactive
 from irad.ruleset.registry import Registry, describe
 
@@ -38,6 +38,27 @@ def test_lookup():
     assert registry.lookup("puts") is PRINTF
     assert registry.lookup("sine") is None
     assert registry.lookup("llvm.sin.f16") is None
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, y: where(equal(x, 0.0), 0.5, apply("cos", x)),
+        lambda x, y: 2.0 * where(equal(y, 0.0), 1.0, y / x),
+        lambda x, y: where(equal(x, 0.0), 0.5 + 0.0 * apply("exp", 1.0), where(x > 1.0, 1.0, x)),
+    ],
+)
+def test_a_constant_at_a_point_is_refused_unless_declared(formula):
+    with pytest.raises(RuleError, match="constant at a point"):
+        elementwise("sin", formula, on=REALS)
+    assert elementwise("sin", formula, on=REALS, kinks="zero at 0").policy == "zero at 0"
+
+
+def test_guards_with_derivatives_are_accepted():
+    elementwise("sin", lambda x, y: where(x * x < 1.0, 1.0 - 0.5 * x * x, apply("cos", x)), on=REALS)
+    elementwise("sin", lambda x, y: where(equal(x, 0.0), 1.0 - 0.5 * x * x, apply("cos", x)), on=REALS)
+    # Of an argument that is not differentiated: for this order the function is constant.
+    elementwise("powi", lambda x, n, y: (where(equal(n, 0.0), 0.0, n * y / x), None), on=REALS)
 
 
 def test_precision():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -48,7 +48,7 @@ def _symbol(name: str, arity: int) -> str:
     """A symbol of a function that this process has."""
     double = [symbol for symbol, precision in symbols_of_function(name) if precision is ir_types.DOUBLE]
     if name == "powi":
-        made = cfunc(types.float64(types.float64, types.int32))(lambda x, n: x**n)
+        made = cfunc(types.float64(types.float64, types.int32))(lambda x, n: x ** float(n))
         _KEPT.append(made)
         llvm.add_symbol("__powidf2", made.address)  # LLVM's code calls it, the compiler's library has it
         return "llvm.powi.f64.i32"
@@ -104,6 +104,16 @@ _SECOND_KIND: Final[dict[str, Callable[..., Any]]] = {
     "k1": lambda x: bessel_k(1, x),
     "k0e": lambda x: bessel_k(0, x) * mpmath.exp(x),
     "k1e": lambda x: bessel_k(1, x) * mpmath.exp(x),
+    "kv": lambda v, x: bessel_k(int(v), x) if v == int(v) else mpmath.besselk(v, x),
+    "kve": lambda v, x: (bessel_k(int(v), x) if v == int(v) else mpmath.besselk(v, x)) * mpmath.exp(x),
+    "yv": lambda v, x: bessel_y(int(v), x) if v == int(v) else mpmath.bessely(v, x),
+}
+
+# Of functions that mpmath computes by quadrature or by finding a root of a series: these points only.
+_FEW: Final[dict[str, tuple[tuple[float, ...], ...]]] = {
+    "owens_t": ((0.7, 1.3), (0.0, 0.7), (0.7, 0.0), (0.0, 0.0), (1e-9, 1e-9), (-1.0, 1.0), (1e-5, 2.0)),
+    "chndtr": ((1.3, 2.6, 0.7), (1.3, 2.0, 0.0), (1.3, 3.0, 1e-5), (2.0, 2.0, 1.0), (1e-5, 2.6, 0.7)),
+    "chndtrix": ((0.4, 2.6, 0.7), (0.5, 2.0, 1.0)),
 }
 
 # Roots that mpmath finds from a guess of SciPy's: without one there is none.
@@ -161,10 +171,39 @@ def _exact(name: str) -> Callable[..., Any]:
 
 
 # How far out mpmath computes a function within a second; by default everywhere if it has no parameters.
-_FAR: Final = {"owens_t": 10.0, "chndtr": 10.0, "chndtrix": 1.0, "j0": 1e6, "j1": 1e6, "jn": 1e6, "y0": 40.0, "y1": 40.0,
+_FAR: Final = {"fmod": 1e8, "remainder": 1e8, "sindg": 1e8, "cosdg": 1e8, "tandg": 1e8, "cotdg": 1e8, "beta": 1e3,
+               "owens_t": 10.0, "chndtr": 10.0, "chndtrix": 1.0, "j0": 1e6, "j1": 1e6, "jn": 1e6, "y0": 40.0, "y1": 40.0,
                "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0}  # fmt: skip
 
-_CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {}
+
+def _at(
+    holds: Callable[[tuple[float, ...]], bool], text: str, first: Sequence[float | tuple[float, float]]
+) -> Convention:
+    """A convention for the first derivatives; of the orders above it says nothing."""
+    count = len(first)
+    return Convention(holds, {tuple(int(i == k) for i in range(count)): value for k, value in enumerate(first)}, text)
+
+
+def _both_zero(point: tuple[float, ...]) -> bool:
+    return point[:2] == (0.0, 0.0)
+
+
+_CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {
+    "hypot": (_at(_both_zero, "0 at the origin", (0.0, 0.0)),),
+    "atan2": (_at(_both_zero, "0 at the origin", (0.0, 0.0)),),
+    "pow": (
+        _at(_both_zero, "0 to the 0: 0 with respect to both", (0.0, 0.0)),
+        Convention(lambda p: p[0] == 0.0 and p[1] <= 3.0, {(0, 1): 0.0}, "base 0: 0 with respect to the exponent"),
+    ),
+    "xlogy": (_at(_both_zero, "both 0: infinite, and 0 with respect to the second", (-math.inf, 0.0)),),
+    "xlog1py": (
+        _at(lambda p: p == (0.0, -1.0), "0 and -1: infinite, and 0 with respect to the second", (-math.inf, 0.0)),
+    ),
+    "huber": (Convention(_both_zero, {}, "both 0: what holds inside"),),
+    "rel_entr": (Convention(_both_zero, {}, "both 0: NaN"),),
+    "kl_div": (Convention(_both_zero, {}, "both 0: NaN"),),
+    "copysign": (Convention(lambda p: p[1] == 0.0, {(1, 0): (-1.0, 1.0)}, "a zero has a sign"),),
+}
 
 
 @cache
@@ -174,8 +213,8 @@ def case_of(name: str) -> Case:
     exact = _exact(rule.name)
     wrt = tuple(i for i, partial in enumerate(rule.partials) if partial is not None)
     far = _FAR.get(rule.name, 40.0 if rule.refused else 1e160)
-    points = special_points(rule.domains, exact, wrt, far)
-    integers = TABLE[rule.name].integers
+    points = _FEW.get(name) or special_points(rule.domains, exact, wrt, far)
+    integers = TABLE[rule.name].integers | ({0} if rule.name == "expn" else set())
     points = tuple(p for p in points if all(p[i] == int(p[i]) for i in integers if math.isfinite(p[i])))
     points = tuple(p for p in points if all(math.isfinite(p[i]) for i in range(rule.arity) if i not in wrt))
     return Case(rule.name, _call(rule), exact, points, wrt, _CONVENTIONS.get(rule.name, ()), far=min(far, 1e45))

@@ -19,22 +19,22 @@ _INTEGERS: Final = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
 _FAR: Final = (40.0, 1e3, 1e8, 1e160)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Convention:
     """What is documented where a function is not smooth, in place of any element of the subdifferential.
 
     Attributes:
         holds: whether it speaks of a point.
-        values: the derivatives, by order; an interval permits what lies in it, None anything, NaN included.
+        values: the derivatives, by order; an interval permits what lies in it. What is left out may be anything.
         text: in words, for the page.
     """
 
     holds: Callable[[Point], bool]
-    values: dict[Order, float | tuple[float, float] | None]
+    values: dict[Order, float | tuple[float, float]]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """A scalar function and its special points.
 
@@ -46,8 +46,7 @@ class Case:
         wrt: positions of the arguments with respect to which it is differentiated.
         conventions: what holds where it is not smooth; without one, any element of the subdifferential is right.
         guarded: its code branches, or its rule does: all orders are tried in every run of the tests.
-        rtol: relative tolerance, of the derivative's size at the point or of `scale`.
-        scale: what the terms of the function are like in size where they cancel, at a point and to an order.
+        rtol: relative tolerance.
         highest: the highest order that is tried.
         far: how far out `exact` can be computed.
         not_right: known failures: points of which the reason, in words, goes to the page.
@@ -61,7 +60,6 @@ class Case:
     conventions: tuple[Convention, ...] = ()
     guarded: bool = False
     rtol: float = 1e-11
-    scale: Callable[[Point, Order], float] | None = None
     highest: int = 3
     far: float = 1e45
     not_right: tuple[tuple[Callable[[Point, Order], bool], str], ...] = ()
@@ -108,7 +106,7 @@ def special_points(
             _add(found, numbers)
         for x, step in product((0.0, 1.0, -1.0, 0.7), (0.0, *_NEAR, *(-n for n in _NEAR))):
             _add(found, tuple((x + step if i == wrt[0] else x) if i in wrt else middle[i] for i in range(len(domains))))
-    return tuple(point for point in found.values() if is_defined_near(exact, point))
+    return tuple(point for point in found.values() if is_defined_near(exact, point, tuple(wrt)))
 
 
 def _add(found: dict[tuple[str, ...], Point], point: Point) -> None:
@@ -149,9 +147,9 @@ def _ordinary(domain: Domain) -> float:
     return domain.low + 0.61803 * (domain.high - domain.low)
 
 
-def is_defined_near(exact: Callable[..., Any], point: Point) -> bool:
+def is_defined_near(exact: Callable[..., Any], point: Point, wrt: tuple[int, ...]) -> bool:
     """Whether a function has a value at a point, or on some side of it."""
-    return any(map(math.isinf, point)) or has_value(exact, point) or bool(sides_of(exact, point))
+    return any(map(math.isinf, point)) or has_value(exact, point) or bool(sides_of(exact, point, wrt))
 
 
 def batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
