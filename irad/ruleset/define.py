@@ -43,7 +43,7 @@ def elementwise(
         also: further points to test, added to each domain.
         policy: the convention at singular points, in words.
         kinks: the points where the function is not smooth and a partial is set to a constant, with the convention, in
-            words. Only with it may a partial be `where(equal(x, c), constant, …)`: derivatives of such a branch are zero.
+            words. Only with it may a partial be `where(equal(x, c), constant, …)`: such a branch has derivative zero.
         source: where the formula is from.
 
     Raises:
@@ -68,7 +68,7 @@ def elementwise(
     if not kinks and any(each is not None and _has_constant_point(each, active) for each in expressions):
         raise RuleError(
             f"the rule of {name!r} sets a partial derivative to a constant at a point: where(equal(…), constant, …)",
-            "(a) write a branch there whose derivatives are right, too: a power series, or where(x * x < 0.01, series, …);"
+            "(a) write a branch there whose derivatives are right, too: where(x * x < 0.01, power series, …);"
             " or (b) say under kinks= that the function is not smooth there, and what the derivative counts as",
             "the second derivative is that of the branch, and that of a constant is zero",
         )

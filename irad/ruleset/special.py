@@ -108,7 +108,7 @@ def _fraction(x: Expr) -> Expr:
 
 
 def _cot_pi(x: Expr) -> Expr:
-    """`cot πx`: of a tangent, infinite between integers, derivatives of higher order would be the difference of those."""
+    """`cot πx`: a tangent is infinite between integers, and its derivatives would cancel there."""
     angle = math.pi * _fraction(x)
     return apply("cos", angle) / apply("sin", angle)
 

@@ -90,7 +90,7 @@ def _t_density(v: Expr, t: Expr) -> Expr:
 
 
 def _noncentral_density(x: Expr, df: Expr, nc: Expr) -> Expr:
-    """Density of the noncentral chi-squared distribution: by ₀F₁, smooth at nc = 0; where that is large, by I scaled."""
+    """Density of the noncentral chi-squared distribution: by ₀F₁, smooth at nc = 0; where it is large, by scaled I."""
     half, order = 0.5 * df, 0.5 * df - 1.0
     large = nc * x > 1e4
     factor, log = _power(order, 0.5 * x, _log(0.5 * x))

@@ -19,6 +19,7 @@ from irad.rules.lapack import (
 )
 from irad.rules.scipy import outputs, special as scipy_special
 from irad.ruleset.interface import CallRule, Elementwise, Inactive, Rule
+from tests.special_points.scalar_rules import page
 
 PATH: Final = Path(__file__).parents[2] / "docs" / "rules.md"
 
@@ -64,6 +65,7 @@ def table() -> str:
             _HEAD,
             *(_with_derivative(title, rules) for title, rules in _SECTIONS),
             _with_derivative("Memory and containers", moving),
+            page(),
             _without(constant),
         )
     )

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
 from statistics import median
-from typing import Final
 
 from tests.special_points.derivatives import Batch, Mode
 from tests.special_points.table import Case
 from tests.special_points.truth import Limits, Order, Point, limits
-
-ALL_ORDERS: Final = os.environ.get("IRAD_SPECIAL_POINTS") == "all"
 
 
 def faults(batch: Batch, case: Case, mode: Mode, total: int) -> Iterator[str]:
@@ -92,11 +88,6 @@ def _rounding(case: Case, order: Order) -> float:
 @cache
 def _limits(case: Case, point: Point, order: Order) -> Limits:
     return limits(case.exact, point, order, case.wrt, case.is_special(point), case.far)
-
-
-def is_default(case: Case, total: int) -> bool:
-    """Whether every run of the tests has this order: the first, and all of functions that branch."""
-    return total == 1 or case.guarded or ALL_ORDERS
 
 
 def worst(lines: Sequence[str], count: int = 12) -> str:

@@ -86,7 +86,7 @@ class Batch:
         units = [np.zeros((len(self.cases), self._width)) for _ in steps]
         for unit, position in zip(units, steps, strict=True):
             unit[:, position] = 1.0
-        *inner, last = units
+        inner = units[:-1]
         if mode == "forward":
             function = self._forward[len(steps) - 1]
             return lambda p, q: function(p, q, *units)

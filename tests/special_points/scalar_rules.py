@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
 import mpmath
@@ -19,6 +19,7 @@ from irad.frontend.external import scipy_functions
 from irad.ir import types as ir_types
 from irad.rules import elementwise
 from irad.rules.scipy import special, voigt
+from irad.ruleset.expr import Where, parts_of
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.symbols import TABLE, symbols_of_function
 from tests.rules import test_elementwise, test_scipy_special
@@ -217,7 +218,35 @@ def case_of(name: str) -> Case:
     integers = TABLE[rule.name].integers | ({0} if rule.name == "expn" else set())
     points = tuple(p for p in points if all(p[i] == int(p[i]) for i in integers if math.isfinite(p[i])))
     points = tuple(p for p in points if all(math.isfinite(p[i]) for i in range(rule.arity) if i not in wrt))
-    return Case(rule.name, _call(rule), exact, points, wrt, _CONVENTIONS.get(rule.name, ()), far=min(far, 1e45))
+    conventions, guarded = _CONVENTIONS.get(rule.name, ()), is_guarded(rule)
+    not_right = (*_NOT_RIGHT.get(name, ()), *_FAR_OUT)
+    return Case(name, _call(rule), exact, points, wrt, conventions, guarded, far=min(far, 1e45), not_right=not_right)
+
+
+def is_guarded(rule: Elementwise) -> bool:
+    """Whether a partial derivative branches."""
+    return any(isinstance(part, Where) for each in rule.partials if each is not None for part in parts_of(each))
+
+
+SLOW: Final = frozenset({"owens_t", "chndtr", "chndtrix"})  # mpmath takes a minute
+
+_Known: TypeAlias = tuple[Callable[[tuple[float, ...], tuple[int, ...]], bool], str]
+_FAR_OUT: Final[tuple[_Known, ...]] = (
+    (
+        lambda p, order: sum(order) > 1 and any(abs(x) > 1e100 for x in p),
+        "beyond 1e100 second and third derivatives may be NaN: their denominators overflow",
+    ),
+)
+_INFINITE: Final[_Known] = (
+    lambda p, order: any(map(math.isinf, p)),
+    "NaN at infinite arguments, where the formula divides infinity by infinity",
+)
+_NOT_RIGHT: Final[dict[str, tuple[_Known, ...]]] = {
+    "pow": (_INFINITE,),
+    "hypot": (_INFINITE,),
+    "atan2": (_INFINITE,),
+    "wrightomega": (_INFINITE,),
+}
 
 
 RULES: Final = tuple(
@@ -226,3 +255,28 @@ RULES: Final = tuple(
     if isinstance(rule, Elementwise) and any(partial is not None for partial in rule.partials)
 )
 NAMES: Final = tuple(rule.name for rule in RULES)
+GUARDED: Final = tuple(rule.name for rule in RULES if is_guarded(rule))
+
+
+def page() -> str:
+    """The section of docs/rules.md."""
+    rows = [_row(case_of(name)) for name in NAMES]
+    count = sum(len(case_of(name).points) for name in NAMES)
+    return "\n".join((_PAGE.format(functions=len(NAMES), points=count), *rows, ""))
+
+
+_PAGE: Final = """## Special points
+
+Each scalar rule is compared with mpmath at points that are made from its declaration (`tests/special_points`): the ends
+of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, at infinity:
+{points} points of {functions} functions, to third derivatives. Where a function is not smooth, an element of the
+subdifferential is right; the conventions, and what is not right, are these. For all: {{far}}.
+
+| rule | points | where it is not smooth | not right |
+| --- | --- | --- | --- |""".replace("{{far}}", _FAR_OUT[0][1])
+
+
+def _row(case: Case) -> str:
+    conventions = "; ".join(each.text for each in case.conventions)
+    known = "; ".join(text for _, text in _NOT_RIGHT.get(case.name, ()))
+    return f"| `{case.name}` | {len(case.points)} | {conventions} | {known} |"

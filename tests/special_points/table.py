@@ -89,7 +89,7 @@ def special_points(
 
     Of each argument with respect to which it is differentiated: the ends of its domain and what is added to it, zeros
     of either sign, integers, both sides of these at 1e-9 and 1e-5, numbers far out, and infinities; the others take
-    some numbers of their domains. Of several arguments also pairs of special numbers, equal ones, and nearly equal ones.
+    some numbers of their domains. Of several arguments also pairs of special numbers, equal and nearly equal ones.
 
     Args:
         exact: points at and around which it has no value are left out.

@@ -1,6 +1,6 @@
 """irad's scalar rules at their special points, in first derivatives; in higher ones where a rule branches.
 
-``IRAD_SPECIAL_POINTS=all`` tries all orders of all rules.
+The slow tests try all orders of all rules in all modes.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from functools import cache
 
 import pytest
 
+from irad.rules import ALL
+from irad.ruleset.interface import Elementwise
 from tests.special_points.check import faults, worst
 from tests.special_points.derivatives import MODES, Batch, Mode
-from tests.special_points.scalar_rules import NAMES, case_of
+from tests.special_points.scalar_rules import GUARDED, NAMES, SLOW, case_of
 from tests.special_points.table import batches
 
 
@@ -25,8 +27,30 @@ def _made(names: tuple[str, ...]) -> Batch:
     return Batch([case_of(name) for name in names])
 
 
+def _faults(name: str, mode: Mode, total: int) -> str:
+    return worst(list(faults(_batch(name), case_of(name), mode, total)))
+
+
 @pytest.mark.parametrize("mode", MODES[:2])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SLOW])
 def test_first_derivatives(name: str, mode: Mode):
-    found = list(faults(_batch(name), case_of(name), mode, 1))
-    assert not found, worst(found)
+    assert _faults(name, mode, 1) == ""
+
+
+@pytest.mark.parametrize("total", [2, 3])
+@pytest.mark.parametrize("name", [name for name in GUARDED if name not in SLOW])
+def test_higher_derivatives_of_rules_that_branch(name: str, total: int):
+    assert _faults(name, "reverse", total) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("total", [2, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_higher_derivatives(name: str, total: int, mode: Mode):
+    assert _faults(name, mode, total) == ""
+
+
+def test_no_rule_is_left_out():
+    listed = {rule.name for rule in ALL if isinstance(rule, Elementwise) and any(p is not None for p in rule.partials)}
+    assert listed - set(NAMES) == set()

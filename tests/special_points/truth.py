@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Final, TypeAlias
 
 import mpmath
@@ -137,8 +137,8 @@ def _at_infinity(exact: Callable[..., Any], point: Point, order: Order, far: flo
         ]
     except _NotReal:
         return math.nan
-    steps = [abs(b) - abs(a) for a, b in zip(found, found[1:], strict=False)]
-    if all(abs(b - a) <= 1e-9 * abs(b) for a, b in zip(found, found[1:], strict=False)):
+    steps = [abs(b) - abs(a) for a, b in pairwise(found)]
+    if all(abs(b - a) <= 1e-9 * abs(b) for a, b in pairwise(found)):
         return _as_float(found[-1])
     if all(step < 0 for step in steps) and abs(found[-1]) < 1e-6:
         return 0.0
