@@ -23,7 +23,7 @@ from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
 from irad.frontend.custom.outline import Outlined
-from irad.frontend.numba import code_libraries, kernels, samplers
+from irad.frontend.numba import code_libraries, kernels, samplers, shortcuts
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
 from irad.frontend.values import abi
@@ -116,7 +116,7 @@ class Linkable:
 
         Its functions have other names than those that the derivative of that program is going to have.
         """
-        text = samplers.undefine_draws(self._text)
+        text = shortcuts.undefine(samplers.undefine_draws(self._text))
         module = self._with(resident.program_text(resident.named_in(text)), text)
         for function in module.functions:
             if function.name in self.symbols.values():

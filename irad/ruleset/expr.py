@@ -17,6 +17,7 @@ from typing import Final, assert_never
 
 from irad.ir import types
 from irad.ir.builder import Builder
+from irad.ir.module import Module
 from irad.ir.types import FloatType, IntType
 from irad.ir.values import Value, const_float, const_int
 from irad.ruleset import reference, special, symbols
@@ -308,7 +309,7 @@ def call_function(name: str, builder: Builder, arguments: Sequence[Value], type_
     parameters = tuple(a.type for a in arguments)
     if body is not None:
         symbol = symbols.helper_symbol(name, type_)
-        _define_helper(builder, symbol, body(*(Symbol(f"x{i}") for i in range(len(arguments)))), type_)
+        define_helper(builder.module, name, type_, len(arguments))
     else:
         symbol = symbols.emitted_symbol(name, type_, parameters, builder.module.triple)
     attributes = () if symbol.startswith("llvm.") else PURE_CALL
@@ -327,17 +328,18 @@ def _faddeeva_imag(builder: Builder, x: Value, y: Value) -> Value:
     return builder.extract_value(builder.call(callee, [x, y, const_int(types.I32, 0)]), 1)
 
 
-def _define_helper(builder: Builder, symbol: str, body: Expr, type_: FloatType) -> None:
-    """Defines `type_ @symbol(type_ …)` by an expression in its parameters, once for each module."""
-    module = builder.module
-    if symbol in module.functions:
+def define_helper(module: Module, name: str, type_: FloatType, arity: int) -> None:
+    """Defines `type_ @irad_name(type_ …)` in a module by its body, unless it is defined already."""
+    symbol = symbols.helper_symbol(name, type_)
+    known = module.functions.get(symbol)
+    if known is not None and not known.is_declaration:
         return
-    names = sorted(symbols_of(body))
-    function = module.define(symbol, types.function_type(type_, [type_] * len(names)), names)
+    names = [f"x{i}" for i in range(arity)]
+    function = module.define(symbol, types.function_type(type_, [type_] * arity), names)
     function.prefix = ("internal",)
     function.attributes = PURE_CALL
     inside = Builder(function.add_block("entry"))
     # Single precision is computed in double: argument reduction near a pole needs the bits.
     given: dict[str, Value] = {n: inside.fpext(p, types.DOUBLE) for n, p in zip(names, function.params, strict=True)}
-    result = emit(body, inside, given, types.DOUBLE)
+    result = emit(special.BODIES[name](*map(Symbol, names)), inside, given, types.DOUBLE)
     inside.ret(inside.fptrunc(result, type_))

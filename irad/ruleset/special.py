@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from irad.ruleset import numba_slopes
 from irad.ruleset.terms import Expr, apply, where
 
 _SHIFT_TO: Final = 10
@@ -118,4 +119,6 @@ def _sin_pi(x: Expr) -> Expr:
     return apply("sin", math.pi * _fraction(x))
 
 
-BODIES: Final[Mapping[str, Callable[..., Expr]]] = MappingProxyType({"digamma": digamma, "trigamma": trigamma})
+BODIES: Final[Mapping[str, Callable[..., Expr]]] = MappingProxyType(
+    {"digamma": digamma, "trigamma": trigamma, **numba_slopes.BODIES}
+)

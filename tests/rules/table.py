@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from irad.rules import ALL, elementwise, fourier, random_draws, scalar_calls
+from irad.rules import ALL, elementwise, fourier, random_draws, scalar_calls, shortcuts
 from irad.rules.blas import level1, level2, level3, products
 from irad.rules.lapack import (
     general_spectra,
@@ -34,6 +34,7 @@ Where no source is given, the formula is textbook calculus or the rule moves num
 
 _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Scalar functions", elementwise.RULES),
+    ("Scalar functions of Numba that take shortcuts", shortcuts.RULES),
     ("Functions of scipy.special", (*scipy_special.RULES, *outputs.RULES)),
     ("Scalars through memory", scalar_calls.RULES),
     ("Random draws", random_draws.RULES),

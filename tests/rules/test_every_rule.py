@@ -12,7 +12,7 @@ from numba import njit
 
 import irad
 from irad.frontend import derivation
-from irad.rules import ALL, arenas, c_library, fourier, heap, inactive_callees
+from irad.rules import ALL, arenas, c_library, fourier, heap, inactive_callees, shortcuts
 from irad.rules.blas import level1, level2, level3
 from irad.rules.lapack import symbols as lapack_symbols
 from irad.ruleset.interface import CallRule, Elementwise, Rule
@@ -41,6 +41,7 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *arenas.RULES,  # tests/api/test_second.py
     *c_library.RULES,
     *raw_rules.COMPLEX,
+    *shortcuts.RULES,  # tests/special_points, and tests/rules/test_shortcuts.py that none is missing there
 )
 
 # Inactive rules outside `rules/inactive_callees.py`, which programs use without a derivative flowing through them.

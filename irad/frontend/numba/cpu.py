@@ -36,7 +36,7 @@ from irad.frontend.diagnosis.unexpected import as_cause, unexpected
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.frozen.numba_watch import watch
-from irad.frontend.numba import kernels, private, samplers
+from irad.frontend.numba import kernels, private, samplers, shortcuts
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
@@ -277,7 +277,7 @@ def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool, pro
 
     ``keep`` names the entry and the functions that stay calls.
     """
-    return samplers.define_draws(_optimised(module, keep, peels, promotes))
+    return shortcuts.define(samplers.define_draws(_optimised(module, keep, peels, promotes)))
 
 
 def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:

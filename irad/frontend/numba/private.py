@@ -42,6 +42,7 @@ from numba.core.typing.templates import (
     _OverloadFunctionTemplate as OverloadTemplate,
 )
 from numba.core.untyped_passes import InlineInlinables
+from numba.cpython import numbers
 from numba.np import arrayobj
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
@@ -52,7 +53,7 @@ from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_follow import following, replacements
-from irad.frontend.numba import kernels, methods, target
+from irad.frontend.numba import kernels, methods, shortcuts, target
 from irad.frontend.numba.bounds import Statements
 from irad.frontend.numba.elements import Elements
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
@@ -283,6 +284,7 @@ class Shadow:
             (arrayobj, "basic_indexing", self._elements.index),
             (arrayobj, "_getitem_array_single_int", self._elements.row),
             (cgutils, "get_item_pointer2", self._elements.address),
+            (numbers, "real_divmod", shortcuts.divmod_of_reals),
             (lowering.BaseLower, "_compute_def_location", methods.definition_location),
             (lowering.Lower, "_lower_call_RecursiveCall", methods.recursive_call),
             (lowering.Lower, "_Lower__get_first_class_function_pointer", methods.function_pointer),

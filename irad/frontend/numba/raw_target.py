@@ -33,7 +33,7 @@ from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import DEFAULT, under
-from irad.frontend.numba import elements, fixups, transforms
+from irad.frontend.numba import elements, fixups, shortcuts, transforms
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
 from irad.ruleset.symbols import external_text
@@ -191,7 +191,13 @@ class RawContext(cpu.CPUContext):
             fn = self._not_inlined(fn, sig)
         stand_in = transforms.lowering(key, sig, self.suspended)
         lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
+        function = fn.typing_key if isinstance(fn, types.Function) else fn
+        lower = shortcuts.lowering(self, function, sig, lower)
         return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
+
+    def get_ufunc_info(self, ufunc_key: object) -> Any:
+        """The kernels of a ufunc, by the types that they are for."""
+        return shortcuts.kernels(ufunc_key, super().get_ufunc_info(ufunc_key))
 
     def _not_inlined(self, fn: Any, sig: Signature) -> object:
         """The implementation of an overload that Numba only puts in line, as a function that can be called."""
