@@ -15,6 +15,7 @@ from irad.rules import (
     numba_runtime,
     random_draws,
     scalar_calls,
+    shortcuts,
     typed_dict,
     typed_list,
 )
@@ -30,6 +31,7 @@ ALL: Final[tuple[Rule, ...]] = (
     *voigt.RULES,
     *inactive_callees.RULES,
     *scalar_calls.RULES,
+    *shortcuts.RULES,
     *random_draws.RULES,
     *products.RULES,
     *level1.RULES,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+
+from irad.ruleset.expr import evaluate, expression
+from irad.ruleset.numba_slopes import BODIES, VALUES
 
 
 def times(cotangent: Any, factor: Any) -> Any:
@@ -63,7 +67,13 @@ def address(array: Any) -> int:
     return int(array.ctypes.data)
 
 
+def slope(name: str) -> Callable[..., float]:
+    """A function in which derivatives of Numba's functions are written (`irad.ruleset.numba_slopes`)."""
+    return lambda *arguments: evaluate(BODIES[name](*map(expression, map(float, arguments))), {})
+
+
 HELPERS: Final = {
+    **{name: slope(name) for name in BODIES if name not in VALUES},
     "as_int64": as_int64, "address": address, "natural": natural, "whole_items": whole_items, "times": times,
     "divided": divided, "unsigned": unsigned, "wrapped": wrapped, "truncated_quotient": truncated_quotient,
     "truncated_rest": truncated_rest,

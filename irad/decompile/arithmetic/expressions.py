@@ -64,6 +64,7 @@ from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import ConstantFloat, ConstantInt, Poison, Undef, Value
 from irad.passes.analysis.callees import resolve
 from irad.ruleset.interface import Elementwise
+from irad.ruleset.numba_slopes import VALUES
 
 
 def sum_text(sheet: Sheet, total: Polynomial) -> ast.expr:
@@ -343,6 +344,8 @@ def _call(sheet: Sheet, call: Call) -> ast.expr:
         if callee.name in ("fma", "fmuladd"):
             a, b, c = arguments
             return trees.binary(trees.binary(a, ast.Mult(), b), ast.Add(), c)
+        if callee.name in VALUES:
+            return arguments[VALUES[callee.name]]
         return trees.call(python_function(callee.name) or callee.name, *arguments)
     stem = callee_name(call).rpartition(".")[0]
     function = INTEGER_FUNCTIONS.get(stem)

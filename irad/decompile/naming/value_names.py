@@ -117,7 +117,7 @@ class ValueNames:
                 return _NOTES[word]
             case CallSite():
                 callee = resolve(value, self.captured.augmented.unit.registry)
-                return callee.name if isinstance(callee, Elementwise) else "called"
+                return callee.name.removeprefix("as_") if isinstance(callee, Elementwise) else "called"
             case Load(operands=[pointer]):
                 array = self.memory.array_behind(pointer)
                 return f"{array.name}_i" if array is not None else "loaded"
