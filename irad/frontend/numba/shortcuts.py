@@ -149,7 +149,8 @@ def _power_mark(
         for a, t in zip(arguments, signature.args, strict=True)
     )
     is_two, is_zero = _are(builder, exponent, 2.0), _are(builder, base, 0.0)
-    is_square = builder.and_(is_two, builder.and_(*(_is_constant(builder, part) for part in exponent)))
+    known_re, known_im = (_is_constant(builder, part) for part in exponent)
+    is_square = builder.and_(is_two, builder.and_(known_re, known_im))
     result = cgutils.alloca_once_value(builder, value)
     with builder.if_then(builder.and_(builder.not_(is_square), builder.or_(is_two, is_zero)), likely=False):
         builder.store(_complex_mark("cpow")(context, builder, signature, arguments, value), result)
