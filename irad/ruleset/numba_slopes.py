@@ -16,11 +16,12 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from irad.ruleset.pairs import ONE, Pair
 from irad.ruleset.terms import Expr, apply, equal, where
 
+_Number = TypeVar("_Number", Expr, Pair)
 HOLOMORPHIC: Final = (
     *("csqrt", "clog", "clog2", "clog10", "clog1p", "csinc"),
     *("casin", "cacos", "catan", "casinh", "cacosh", "catanh"),
@@ -84,24 +85,21 @@ def csinc_slope(order: int, z: Pair) -> Pair:
     near = z.re * z.re + z.im * z.im < _NEAR
     inside = Pair(where(near, z.re, 0.0), where(near, z.im, 0.0))
     square = inside * inside * (math.pi * math.pi)
-    first, *others = _series(order, _TERMS)
-    series = square * first + others[0]
-    for coefficient in others[1:]:
-        series = series * square + coefficient
+    series = _polynomial(square, _series(order, _TERMS))
     series = series * inside if order % 2 else series
     outside = Pair(where(near, 1.0, z.re), where(near, 0.0, z.im))
     angle, height = math.pi * (outside.re - 2.0 * apply("rint", 0.5 * outside.re)), math.pi * outside.im
     sin, cos, sinh, cosh = apply("sin", angle), apply("cos", angle), apply("sinh", height), apply("cosh", height)
     sine, cosine = Pair(sin * cosh, cos * sinh), Pair(cos * cosh, -(sin * sinh))
-    inverse = (outside * math.pi).reciprocal()
-    quotient = sine * inverse
+    reciprocal = inverse(outside * math.pi)
+    quotient = sine * reciprocal
     for n, numerator in zip(range(1, order + 1), itertools.cycle((cosine, -sine, -cosine, sine)), strict=False):
-        quotient = (numerator - quotient * float(n)) * inverse
+        quotient = (numerator - quotient * float(n)) * reciprocal
     quotient = quotient * math.pi**order
     return Pair(where(near, series.re, quotient.re), where(near, series.im, quotient.im))
 
 
-def _polynomial(square: Expr, coefficients: list[float]) -> Expr:
+def _polynomial(square: _Number, coefficients: list[float]) -> _Number:
     """By Horner's rule; the highest power first."""
     first, *others = coefficients
     result = square * first + others[0]

@@ -51,12 +51,6 @@ class Pair:
         """`|z|`."""
         return apply("hypot", self.re, self.im)
 
-    def reciprocal(self) -> Pair:
-        """`1 / z`; infinite at 0, with a NaN as imaginary part. Nothing is squared that may overflow or vanish."""
-        length = self.length()
-        re = where(equal(length, 0.0), 1.0, self.re)
-        return Pair(re / length / length, -self.im / length / length)
-
     def where_zero(self, other: Pair) -> Pair:
         """``other`` where the number is 0, else the number."""
         length = self.length()
