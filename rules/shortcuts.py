@@ -28,7 +28,9 @@ _ANY: Final = Domain(-3.0, 3.0, (0.0, 1.0))
 _BASE: Final = Domain(0.1, 3.0)
 _TEETH: Final = "at a jump, that of the side where the remainder is zero"
 _SHARES: Final = "½ where both are equal, infinite ones too"
-_CUT: Final = "on a branch cut, that of the side which the sign of the zero tells; not finite at branch points and poles"
+_CUT: Final = (
+    "on a branch cut, that of the side which the sign of the zero tells; not finite at branch points and poles"
+)
 
 
 def _shares(suffix: str, x: Expr, y: Expr) -> tuple[Expr, Expr]:
@@ -122,7 +124,7 @@ def _power(name: str, partials: Callable[[Pair], tuple[Expr, Expr]]) -> Elementw
         by_base, by_exponent = _power_slopes(Pair(z_re, z_im), Pair(w_re, w_im))
         return *partials(by_base), *partials(by_exponent)
 
-    return elementwise(name, formula, on=_ANY, policy=_OF_ZERO)
+    return elementwise(name, formula, on=_ANY, kinks=_OF_ZERO)
 
 
 def _of_power_value(part: str, partials: Callable[[Pair], tuple[Expr, Expr]]) -> Elementwise:
@@ -132,7 +134,7 @@ def _of_power_value(part: str, partials: Callable[[Pair], tuple[Expr, Expr]]) ->
         by_base, by_exponent = _power_slopes(Pair(z_re, z_im), Pair(w_re, w_im))
         return None, None, *partials(by_base), *partials(by_exponent)
 
-    return elementwise(f"as_cpow_{part}", formula, on=_ANY, policy=_OF_ZERO)
+    return elementwise(f"as_cpow_{part}", formula, on=_ANY, kinks=_OF_ZERO)
 
 
 _OF_ZERO: Final = "base 0: with respect to the exponent 0; with respect to the base 0 where the exponent is 0"

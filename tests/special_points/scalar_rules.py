@@ -173,8 +173,8 @@ def _exact(name: str) -> Callable[..., Any]:
 
 # How far out mpmath computes a function within a second; by default everywhere if it has no parameters.
 _FAR: Final = {"fmod": 1e8, "remainder": 1e8, "sindg": 1e8, "cosdg": 1e8, "tandg": 1e8, "cotdg": 1e8, "beta": 1e3,
-               "owens_t": 10.0, "chndtr": 10.0, "chndtrix": 1.0, "j0": 1e6, "j1": 1e6, "jn": 1e6, "y0": 40.0, "y1": 40.0,
-               "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0}  # fmt: skip
+               "owens_t": 10.0, "chndtr": 10.0, "chndtrix": 1.0, "j0": 1e6, "j1": 1e6, "jn": 1e6, "y0": 40.0,
+               "y1": 40.0, "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0}  # fmt: skip
 
 
 def _at(
@@ -268,7 +268,7 @@ def page() -> str:
 _PAGE: Final = """## Special points
 
 Each scalar rule is compared with mpmath at points that are made from its declaration (`tests/special_points`): the ends
-of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, at infinity:
+of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, infinite:
 {points} points of {functions} functions, to third derivatives. Where a function is not smooth, an element of the
 subdifferential is right; the conventions, and what is not right, are these. For all: {{far}}.
 
