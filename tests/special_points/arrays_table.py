@@ -261,12 +261,9 @@ _DETERMINANTS: Final = (
 
 FIRST: Final[dict[str, tuple[Case, ...]]] = {
     "interpolation": _INTERPOLATION,
-    "order": _STATISTICS,
-    "deviations": (*_DEVIATIONS, _CORRELATION, _UNWRAP),
-    "polynomials": _POLYNOMIALS,
-    "determinants": _DETERMINANTS,
+    "statistics": (_STATISTICS[0], *_DEVIATIONS, _DETERMINANTS[0]),
 }
-"""Functions that have code of irad in place of Numba's there: tested by default."""
+"""Tested by default."""
 
 
 # ------------------------------------------------------------------------------------------------ Numba's own code
@@ -466,13 +463,19 @@ _SPECTRA: Final = (
 )
 
 LATER: Final[dict[str, tuple[Case, ...]]] = {
+    "quantiles": _STATISTICS[1:],
+    "correlation": (_CORRELATION,),
+    "phases": (_UNWRAP,),
+    "roots": _POLYNOMIALS[:1],
+    "polynomials": _POLYNOMIALS[1:],
+    "complex determinants": _DETERMINANTS[1:],
     "extremes": _ORDER,
     "sorts": _SORTS,
     "products": _PRODUCTS,
     "elements": _ELEMENTS,
     "spectra": _SPECTRA,
 }
-"""Functions in which Numba's own code has the derivatives that are stated."""
+"""Tested among the slow tests."""
 
 LINEAR: Final = {
     "elements are moved, repeated or left out; ties and zeros make no difference": (

@@ -70,7 +70,7 @@ def shared(case: Case, x: np.ndarray, found: np.ndarray, wanted: np.ndarray) -> 
 
 def directions(case: Case, points: np.ndarray) -> np.ndarray:
     """A vector for each point, which is the same for equal elements."""
-    return np.cos(1.0 + points + (0.0 if case.ties else np.arange(points.shape[1]))) * ~np.isnan(points)
+    return np.cos(1.0 + np.nan_to_num(points) + (0.0 if case.ties else np.arange(points.shape[1])))
 
 
 def arguments(cases: Sequence[Case]) -> tuple[np.ndarray, ...]:
@@ -88,8 +88,10 @@ def test_first_derivatives(group: str):
     f, given = function_of(cases), arguments(cases)
     argnums = tuple(range(len(cases)))
     (_, values), gradients = irad.value_and_grad(f, argnums, has_aux=True)(*given)
-    for case, found, plain in zip(cases, values, f(*given)[1], strict=True):
-        assert found.tobytes() == plain.tobytes(), case
+    for case, x, value in points_of(cases, given, values):
+        np.testing.assert_allclose(
+            value, np.real(case.reference(x)), rtol=1e-9, atol=1e-9, err_msg=f"{case.use} at {x}"
+        )
     for case, x, found in points_of(cases, given, gradients):
         wanted = gradient(case, x)
         assert np.all(np.isfinite(found)), (case, x)
@@ -108,6 +110,16 @@ def test_forward_mode_agrees(group: str):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPED)
+def test_values_keep_their_bits(group: str):
+    cases = GROUPED[group]
+    f, given = function_of(cases), arguments(cases)
+    (_, values), _ = irad.value_and_grad(f, tuple(range(len(cases))), has_aux=True)(*given)
+    for case, found, plain in zip(cases, values, f(*given)[1], strict=True):
+        assert found.tobytes() == plain.tobytes(), (case.use, found, plain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", GROUPED)
 def test_second_derivatives(group: str):
     cases = [case for case in GROUPED[group] if case.order > 1]
     f, given = function_of(cases), arguments(cases)
@@ -116,6 +128,24 @@ def test_second_derivatives(group: str):
     for case, x, v, found in points_of(cases, given, tangents, products):
         both = shared(case, x, found, second(case, x, v))
         np.testing.assert_allclose(*both, rtol=1e-5, atol=2e-5, err_msg=f"{case.use} at {x}")
+
+
+def test_eigenvalues_without_a_full_set_of_vectors_have_no_derivative():
+    """That of the trace of the square is 2Aᵀ, which the eigenvalues and the one vector do not tell."""
+
+    @njit
+    def trace_of_square(a):
+        return np.sum(np.linalg.eigvals(a) ** 2)
+
+    gradient_of = irad.grad(trace_of_square)
+    for matrix in (
+        [[1.0, 1.0], [0.0, 1.0]],
+        [[1.0, 1e-3], [0.0, 1.0]],
+        [[1.0, 0.5, 3.0], [0.0, 1.0, 2.0], [0.0, 0.0, 2.0]],
+    ):
+        assert np.all(np.isnan(gradient_of(np.array(matrix))))
+    several = np.array([[1.0, 0.0, 3.0], [0.0, 1.0, 2.0], [0.0, 0.0, 2.0]])
+    np.testing.assert_allclose(gradient_of(several), 2.0 * several.T, atol=1e-14)
 
 
 def test_every_differentiable_function_is_listed():

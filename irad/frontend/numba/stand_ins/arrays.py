@@ -383,7 +383,7 @@ def _is_singular(work: Any) -> bool:
     return False
 
 
-_SMALL: Final = 16  # rows: up to here, factors cost little beside the call of LAPACK
+_SMALL: Final = 4  # rows: up to here, factors cost little beside the call of LAPACK
 _NEARLY: Final = 1e-10  # of pivots: the second derivatives of LAPACK's factors lose as many digits
 
 
