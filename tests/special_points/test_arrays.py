@@ -16,7 +16,7 @@ from tests.special_points.arrays_table import ELSEWHERE, FIRST, LATER, LINEAR, C
 from tests.support.entries import Outcome
 from tests.support.numpy_functions import GROUPS
 
-_STEP = 1e-3
+_STEP = 2e-4
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in LATER]
 GROUPED = {**FIRST, **LATER}
 
