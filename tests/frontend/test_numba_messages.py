@@ -203,3 +203,27 @@ def test_messages_that_are_highlighted():
     assert found == explanation(numba.errors.TypingError(plain_text))
     assert found.problem == "it calls plain, which is a plain Python function"
     assert "\x1b" not in explanation(numba.errors.TypingError("\x1b[1munheard of\x1b[0m")).problem
+
+
+@pytest.mark.parametrize("argument", [{"a": np.ones(2)}, [np.ones(2), 2.0]], ids=["dictionary", "list"])
+def test_what_is_wrong_in_the_function_is_told_of_structures_too(argument: object):
+    key = "a" if isinstance(argument, dict) else 0
+
+    def misspelled(values):
+        return np.summ(values[key])
+
+    with pytest.raises(irad.BackendError, match=r"there is no np\.summ"):
+        irad.grad(misspelled)(argument)
+
+
+class Tensor:
+    __module__ = "torch"
+
+
+@pytest.mark.parametrize(
+    ("argument", "way"), [([Tensor()], "x[0]"), ((1.0, Tensor()), "x[1]"), ((1.0, [Tensor()]), "x[1][0]")]
+)
+def test_arrays_of_other_libraries_are_found_in_lists_and_tuples(argument: object, way: str):
+    error = untypable(plain, {"x": argument})
+    assert error is not None
+    assert f": {way} is " in error.problem

@@ -34,7 +34,7 @@ from irad.frontend.calls.result_types import derivative_type
 from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
-from irad.frontend.calls.untypable import untypable
+from irad.frontend.calls.untypable import is_of_another_library, untypable
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
@@ -153,8 +153,9 @@ class DerivativeDispatcher(StructureDispatcher):
             raise leaving(self._misfit(args, kwargs) or _refused_by_numba(self, error)) from None
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
-            misfit = self._misfit(args, kwargs) if isinstance(error, BackendError) else None
-            raise leaving(misfit or error)  # noqa: B904 - of arrays of other libraries Numba takes some as bare memory
+            # Numba takes arrays of some other libraries as bare memory, and then lacks the operations.
+            foreign = isinstance(error, BackendError) and any(map(is_of_another_library, (*args, *kwargs.values())))
+            raise leaving((self._misfit(args, kwargs) if foreign else None) or error)  # noqa: B904
         return self._irad_without_speculation(args, kwargs)
 
     def tell_of_zeros(self, shows_zeros: Callable[[bool], DerivativeDispatcher]) -> None:

@@ -60,7 +60,7 @@ def untypable(function: Callable[..., object], values: Mapping[str, object]) -> 
             continue
         if isinstance(value, list | set) and any(isinstance(item, list | set) for item in value):
             return _nested(place, function, name)
-        foreign = next(((way, part) for way, part in _parts(name, value) if _library_of(part) in _LIBRARIES), None)
+        foreign = _foreign_part(name, value)
         if foreign is None and _is_typable(value):
             continue
         way, part = foreign or _unknown_part(name, value)
@@ -86,6 +86,15 @@ def _nested(place: str, function: Callable[..., object], name: str) -> BackendEr
     )
 
 
+def is_of_another_library(value: object) -> bool:
+    """Whether a value, or what a tuple or list holds, is an array of a library other than NumPy."""
+    return _foreign_part("", value) is not None
+
+
+def _foreign_part(name: str, value: object) -> tuple[str, object] | None:
+    return next(((way, part) for way, part in _parts(name, value) if _library_of(part) in _LIBRARIES), None)
+
+
 def _library_of(value: object) -> str:
     """The package that the type of a value belongs to."""
     return type(value).__module__.partition(".")[0]
@@ -99,10 +108,11 @@ def _is_tracer(value: object) -> bool:
 def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
     """An argument and what a tuple or list holds, each by the way to it."""
     yield name, value
-    if isinstance(value, tuple):
-        yield from pieces(value, name)
-    elif isinstance(value, list):
-        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value))
+    for way, part in pieces(value, name) if isinstance(value, tuple) else ((name, value),):
+        if way != name:
+            yield way, part
+        if isinstance(part, list):
+            yield from ((f"{way}[{i}]", item) for i, item in enumerate(part))
 
 
 def _annotated(what: str, function: Callable[..., object], name: str) -> SignatureError:
