@@ -15,7 +15,17 @@ from irad.frontend.packing.packed import packed
 from irad.implicit import systems
 from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
-from irad.implicit.unknowns import like_listed, listed, shaped, size_of, started, vector
+from irad.implicit.unknowns import (
+    epsilon_of,
+    is_within,
+    larger,
+    like_listed,
+    listed,
+    shaped,
+    size_of,
+    started,
+    vector,
+)
 
 
 @public
@@ -23,7 +33,8 @@ def fixed_point(
     func: Callable[..., Any],
     x0: Any,
     args: Any = (),
-    xtol: float = 1e-10,
+    rtol: float = 1e-10,
+    atol: float = 0.0,
     maxiter: int = 500,
     memory: int = 5,
     matrix_free: bool = False,
@@ -36,7 +47,9 @@ def fixed_point(
         func: returns what has the structure of ``x``.
         x0: where to begin, as for `newton`: a number, an array of any shape, or a structure of these.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        xtol: of the largest part of ``func(x, *args) - x``.
+        rtol: of each part of ``func(x, *args) - x``, relative to that of ``x``. Parts that do not get there, since they
+            are zero but for the rounding of larger ones, count after thirty further steps.
+        atol: the same, absolute; the sum of both counts.
         maxiter: the most steps.
         memory: how many steps back are combined; 0 is the plain iteration.
         matrix_free: takes derivatives by GMRES, with products of the derivative of ``func`` and a vector in place of
@@ -47,7 +60,8 @@ def fixed_point(
 
     Raises:
         SignatureError: ``func`` is not a function that Numba compiles.
-        ValueError: there is no fixed point within ``maxiter`` steps.
+        ValueError: there is no fixed point within ``maxiter`` steps, ``func`` is not finite at ``x0``, or it has more
+            or fewer values than ``x``.
 
     Source:
         Walker, Ni: Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
@@ -64,7 +78,7 @@ def fixed_point(
         >>> bool(np.isclose(tangent, 1.0 / (1.0 + 0.5 * np.sin(x))))
         True
     """
-    settings = packed((x0, float(xtol), int(maxiter), int(memory)))
+    settings = packed((x0, float(rtol), float(atol), int(maxiter), int(memory)))
     return _fixed_point(primal_of(func), matrix_free)(settings, passed_along(args))
 
 
@@ -80,18 +94,29 @@ def _fixed_point(f: Any, matrix_free: bool) -> Any:
     return remembered(f, (fixed_point, matrix_free), make)
 
 
+_ROUNDING = 4.0  # in units of the relative error of a float
+_SETTLED = 30  # steps in which smaller unknowns may still settle, once all is rounding beside the largest
+
+
 def _anderson(f: Any) -> Any:
     @njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
-        x0, tolerance, limit, memory = settings
+        x0, rtol, atol, limit, memory = settings
         like = started(x0)
         kind = vector(like, like)
-        x = listed(kind).copy()
+        x = listed(kind).astype(np.float64)
         change = listed(vector(f(like, *args), like)) - x
+        if not np.isfinite(size_of(change)):
+            raise ValueError("the function of irad.implicit.fixed_point is not finite where the search begins")
+        epsilon, seen, settled = epsilon_of(like), larger(x, x), 0
         most = max(0, min(memory, x.size))
         moves, changes = np.zeros((x.size, most)), np.zeros((x.size, most))
         for k in range(limit):
-            if size_of(change) <= tolerance:
+            # what has fallen to the square of a rounding of where it was is on its way to zero
+            if is_within(change, x, max(rtol, _ROUNDING * epsilon), atol + epsilon * epsilon * seen):
+                return shaped(like_listed(x, kind), like)
+            settled = settled + 1 if size_of(change) <= _ROUNDING * epsilon * size_of(x) else 0
+            if settled > _SETTLED:
                 return shaped(like_listed(x, kind), like)
             known = min(k, most)
             following = x + change
@@ -103,12 +128,10 @@ def _anderson(f: Any) -> Any:
             if most > 0:
                 moves[:, k % most] = following - x
                 changes[:, k % most] = after - change
-            x, change = following, after
-        if size_of(change) <= tolerance:
-            return shaped(like_listed(x, kind), like)
+            x, change, seen = following, after, larger(seen, following)
         raise ValueError("irad.implicit.fixed_point found no fixed point within maxiter steps")
 
     return steps
 
 
-offer(fixed_point, _fixed_point, "(x0, xtol, maxiter, memory), passed_along(args)", literals=("matrix_free",))
+offer(fixed_point, _fixed_point, "(x0, rtol, atol, maxiter, memory), passed_along(args)", literals=("matrix_free",))

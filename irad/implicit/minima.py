@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core import types
+from numba.extending import overload, register_jitable
 
 from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of, remembered
@@ -15,23 +17,40 @@ from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
+from irad.implicit.newton import newton_steps
 from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
-from irad.implicit.unknowns import like_listed, listed, shaped, size_of, started, vector
+from irad.implicit.unknowns import (
+    epsilon_of,
+    is_within,
+    like_listed,
+    listed,
+    relative_size,
+    shaped,
+    size_of,
+    started,
+    vector,
+)
 
 
 @public
-def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8, maxiter: int = 200) -> Any:
+def argmin(
+    fun: Callable[..., Any], x0: Any, args: Any = (), rtol: float = 1e-10, atol: float = 0.0, maxiter: int = 200
+) -> Any:
     """A local minimum of ``fun(x, *args)`` by BFGS, and its derivative with respect to ``args``.
 
-    It can be called from Python and in compiled code. The derivative is that of the point where the gradient is zero:
-    one linear system with the Hessian.
+    Near it Newton's method takes over, for the point where the gradient is zero, so that the minimum is as precise as
+    the gradient is. It can be called from Python and in compiled code. The derivative is that of this point: one linear
+    system with the Hessian.
 
     Args:
         fun: returns a number.
         x0: where to begin, as for `newton`: a number, an array of any shape, or a structure of these.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        gtol: of the largest part of the gradient.
+        rtol: the search ends when Newton's step changes each unknown by no more than this share of its size, or when
+            the gradient is zero but for the rounding of its terms. So the units of the function and of unknowns do not
+            matter.
+        atol: the same, absolute; the sum of both counts.
         maxiter: the most steps.
 
     Returns:
@@ -39,7 +58,7 @@ def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8,
 
     Raises:
         SignatureError: ``fun`` is not a function that Numba compiles.
-        ValueError: no minimum is found within ``maxiter`` steps.
+        ValueError: no minimum is found within ``maxiter`` steps, or the gradient is zero where there is none.
 
     Where the Hessian cannot be inverted, a derivative raises LinAlgError (ZeroDivisionError for numbers).
 
@@ -61,7 +80,7 @@ def argmin(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8,
         >>> round(w, 6), round(tangent, 6)
         (1.0, -0.25)
     """
-    return _argmin(primal_of(fun))(packed((x0, float(gtol), int(maxiter))), passed_along(args))
+    return _argmin(primal_of(fun))(packed((x0, float(rtol), float(atol), int(maxiter))), passed_along(args))
 
 
 def _stationary(objective: Any) -> Any:
@@ -78,58 +97,147 @@ def _stationary(objective: Any) -> Any:
 def _argmin(objective: Any) -> Any:
     def make() -> Any:
         gradient = _stationary(objective)
-        return implicit(_bfgs(value_and_grad(objective)), gradient, systems.dense(gradient))
+        return implicit(_bfgs(value_and_grad(objective), gradient), gradient, systems.dense(gradient))
 
     return remembered(objective, (argmin,), make)
 
 
-def _bfgs(both: Any) -> Any:
+def _least_step(matrix: Any, value: Any) -> Any:
+    """Newton's step, the shortest one where the matrix is singular, in units in which its diagonal is 1."""
+    raise NotImplementedError
+
+
+@overload(_least_step, strict=False)
+def _least_step_typed(matrix: Any, value: Any) -> Any:
+    if not isinstance(matrix, types.Array):
+        return lambda matrix, value: value / matrix if matrix != 0.0 else np.inf
+
+    def least_step(matrix, value):  # type: ignore[no-untyped-def]
+        units = _units(np.abs(np.diag(matrix)))
+        return units * np.linalg.lstsq(matrix * units * units.reshape((-1, 1)), units * value)[0]
+
+    return least_step
+
+
+@register_jitable
+def _units(squares):  # type: ignore[no-untyped-def]
+    """One over the roots of squares; those that are zero count as the largest."""
+    found, most = np.empty(squares.size), squares.max() if squares.size > 0 else 0.0
+    for i in range(squares.size):
+        square = squares[i] if squares[i] > 0.0 else most
+        found[i] = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
+    return found
+
+
+@register_jitable
+def _is_convex(matrix):  # type: ignore[no-untyped-def]
+    """Whether a symmetric matrix has no negative eigenvalue but for rounding."""
+    units = _units(np.abs(np.diag(matrix)))
+    values = np.linalg.eigvalsh(matrix * units * units.reshape((-1, 1)))
+    return values.size == 0 or values.min() >= -1e-10 * np.abs(values).max()
+
+
+@register_jitable
+def _first_inverse(curvatures, x, value, gradient):  # type: ignore[no-untyped-def]
+    """A diagonal guess of the inverse of the Hessian, in the units of the problem."""
+    found, square = np.zeros((x.size, x.size)), np.dot(gradient, gradient)
+    for i in range(x.size):
+        if curvatures[i] != 0.0:
+            found[i, i] = 1.0 / abs(curvatures[i])
+        elif gradient[i] != 0.0 and x[i] != 0.0:
+            found[i, i] = abs(x[i] / gradient[i])
+        elif square > 0.0:
+            found[i, i] = abs(value) / square if value != 0.0 else 1.0 / np.sqrt(square)
+    return found
+
+
+_ROUNDING = 4.0  # in units of the relative error of a float
+_NEAR = 1e-8  # of the largest decrease that was expected of a step: here Newton's method is tried
+_NEARER = 1e-4
+_NEWTON_STEPS = 30
+
+
+def _bfgs(both: Any, gradient_of: Any) -> Any:
+    slope = systems.slope_of(gradient_of)
+
+    @njit
+    def hessian(x, args):  # type: ignore[no-untyped-def]
+        return slope(x, args)
+
+    @register_jitable
+    def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
+        matrix = hessian(x, args)
+        step = _least_step(matrix, value)
+        return step, systems.terms(matrix, vector(x, x), step)
+
+    polish = newton_steps(gradient_of, stepping)
+
     @njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
-        x0, tolerance, limit = settings
+        x0, rtol, atol, limit = settings
         like = started(x0)
         kind = vector(like, like)
         x = listed(kind).copy()
         value, found = both(like, *args)
         gradient = listed(vector(found, like))
-        inverse = np.eye(x.size) / max(1.0, size_of(gradient))
-        for k in range(limit):
-            if size_of(gradient) <= tolerance:
-                return shaped(like_listed(x, kind), like)
+        curvatures = np.diag(squared(hessian(like, args))).copy()
+        first = _first_inverse(curvatures, x, value, gradient)
+        inverse, goal, is_stuck = first.copy(), 0.0, False
+        for _ in range(limit):
             step = -np.dot(inverse, gradient)
-            slope, length = np.dot(gradient, step), 1.0
+            slope_along, length = np.dot(gradient, step), 1.0
+            if is_stuck or not -slope_along > goal:
+                near, is_found = polish(shaped(like_listed(x, kind), like), rtol, atol, _NEWTON_STEPS, args)
+                if is_found and _is_convex(squared(hessian(near, args))):
+                    return near
+                if is_stuck or slope_along == 0.0:
+                    break
+                goal = -_NEARER * slope_along
+            goal = max(goal, -_NEAR * slope_along) if goal == 0.0 or -slope_along > goal / _NEAR else goal
             while True:
                 move = length * step
                 after, found = both(shaped(like_listed(x + move, kind), like), *args)
                 change = listed(vector(found, like)) - gradient
                 # where rounding hides the decrease of the value, that of the slope decides
-                is_lower = after <= value + 1e-4 * length * slope or (
-                    after <= value + 1e-12 * abs(value) and abs(slope + np.dot(change, step)) <= 0.9 * abs(slope)
+                is_lower = after <= value + 1e-4 * length * slope_along or (
+                    after <= value + 1e-12 * abs(value)
+                    and abs(slope_along + np.dot(change, step)) <= 0.9 * abs(slope_along)
                 )
                 if is_lower or length < 1e-12:
                     break
                 length *= 0.5
+            is_stuck = not is_lower
+            if is_stuck:
+                continue
             curvature = np.dot(move, change)
             if curvature > 0.0:
-                if k == 0:
-                    inverse = np.eye(x.size) * (curvature / np.dot(change, change))
                 rest = np.eye(x.size) - np.outer(move, change) / curvature
                 inverse = rest @ inverse @ rest.T + np.outer(move, move) / curvature
             else:
-                inverse = np.eye(x.size) / max(1.0, size_of(gradient))
+                inverse = first.copy()
             x, value, gradient = x + move, after, gradient + change
-        if size_of(gradient) <= tolerance:
-            return shaped(like_listed(x, kind), like)
         raise ValueError("irad.implicit.argmin found no minimum within maxiter steps")
 
     return steps
 
 
-offer(argmin, _argmin, "(x0, gtol, maxiter), passed_along(args)")
+def squared(found: Any) -> Any:
+    """A number as a matrix of one element; a matrix stays one."""
+    raise NotImplementedError
+
+
+@overload(squared, strict=False)
+def _squared_typed(found: Any) -> Any:
+    return (lambda found: found) if isinstance(found, types.Array) else lambda found: np.full((1, 1), found)
+
+
+offer(argmin, _argmin, "(x0, rtol, atol, maxiter), passed_along(args)")
 
 
 @public
-def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float = 1e-8, maxiter: int = 100) -> Any:
+def least_squares(
+    fun: Callable[..., Any], x0: Any, args: Any = (), rtol: float = 1e-10, atol: float = 0.0, maxiter: int = 100
+) -> Any:
     """A local minimum of the sum of the squares of ``fun(x, *args)``, and its derivative with respect to ``args``.
 
     It can be called from Python and in compiled code. The method is that of Levenberg and Marquardt. The derivative is
@@ -139,7 +247,9 @@ def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float 
         fun: returns an array.
         x0: where to begin: an array with one axis.
         args: a tuple of further arguments: numbers, arrays and structures of these.
-        gtol: of the largest part of half the gradient.
+        rtol: the search ends when the step of Gauss and Newton changes each unknown by no more than this share of its
+            size, or when the gradient is zero but for the rounding of its terms. So units do not matter.
+        atol: the same, absolute; the sum of both counts.
         maxiter: the most steps.
 
     Returns:
@@ -147,7 +257,8 @@ def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float 
 
     Raises:
         SignatureError: ``fun`` is not a function that Numba compiles.
-        ValueError: no minimum is found within ``maxiter`` steps.
+        ValueError: no minimum is found within ``maxiter`` steps, ``fun`` is not finite at ``x0``, or it has fewer
+            values than there are unknowns.
 
     Source:
         Nocedal, Wright: Numerical optimization, Springer 2006, section 10.3.
@@ -164,7 +275,7 @@ def least_squares(fun: Callable[..., Any], x0: Any, args: Any = (), gtol: float 
         >>> least_squares(misfit, np.ones(2), (x, 3.0 * np.exp(-0.5 * x))).round(6)
         array([3. , 0.5])
     """
-    return _least_squares(primal_of(fun))((x0, float(gtol), int(maxiter)), passed_along(args))
+    return _least_squares(primal_of(fun))((x0, float(rtol), float(atol), int(maxiter)), passed_along(args))
 
 
 def _least_squares(residuals: Any) -> Any:
@@ -189,28 +300,48 @@ def _levenberg_marquardt(residuals: Any) -> Any:
 
     @njit
     def steps(settings, *args):  # type: ignore[no-untyped-def]
-        x0, tolerance, limit = settings
-        x, damping = started(x0), 1e-3
+        x0, rtol, atol, limit = settings
+        x, damping, is_stuck = started(x0).astype(np.float64), 1e-3, False
         r = flat(x, *args)
+        _check_residuals(r, x.size)
+        rounding = _ROUNDING * epsilon_of(x)
+        tolerance = max(rtol, rounding)
         for _ in range(limit):
             j = slope(x, *args)
             gradient, square, matrix = j.T @ r, np.dot(r, r), j.T @ j
-            if size_of(gradient) <= tolerance:
+            sizes = np.abs(j)
+            wrong = relative_size(gradient, sizes.T @ (sizes @ np.abs(x) + np.abs(r)))
+            units = _units(np.diag(matrix).copy())
+            newton_step = units * np.linalg.lstsq(j * units, r)[0]
+            is_small = is_within(newton_step, x, tolerance, atol) and (wrong <= 100.0 * tolerance or atol > 0.0)
+            if is_small or wrong <= rounding or (is_stuck and wrong <= tolerance):
                 return x
+            if is_stuck:
+                break
             trial, after = x, r
             while damping < 1e15:
-                scale = np.maximum(np.diag(matrix), 1e-12)
-                trial = x - np.linalg.solve(matrix + damping * np.diag(scale), gradient)
+                trial = x - np.linalg.solve(matrix + damping * np.diag(1.0 / units**2), gradient)
                 after = flat(trial, *args)
-                if np.dot(after, after) <= square:
+                # near the minimum of a sum that stays, rounding hides the decrease
+                if np.dot(after, after) <= square * (1.0 + 1e-13):
                     break
                 damping *= 4.0
+            is_stuck = damping >= 1e15
             x, r, damping = trial, after, max(damping / 8.0, 1e-15)
-        if size_of(slope(x, *args).T @ r) <= tolerance:
-            return x
         raise ValueError("irad.implicit.least_squares found no minimum within maxiter steps")
 
     return steps
 
 
-offer(least_squares, _least_squares, "(x0, gtol, maxiter), passed_along(args)")
+@njit
+def _check_residuals(r, unknowns):  # type: ignore[no-untyped-def]
+    if r.size < unknowns:
+        raise ValueError(
+            "the function of irad.implicit.least_squares returns " + str(r.size) + " values for " + str(unknowns) + " "
+            "unknowns: its minimum is not unique, give at least as many values"
+        )
+    if not np.isfinite(size_of(r)):
+        raise ValueError("the function of irad.implicit.least_squares is not finite where the search begins")
+
+
+offer(least_squares, _least_squares, "(x0, rtol, atol, maxiter), passed_along(args)")

@@ -138,7 +138,7 @@ def newton_steps(residual: Any, stepping: Any) -> Any:
                 trial = shaped(vector(x, x) - length * step, x)
                 value = vector(residual(trial, *args), x)
             is_stuck = not relative_size(value, sizes) < wrong
-            is_small = wrong >= 0.0 and is_within(step, vector(x, x), tolerance, atol)
+            is_small = is_within(step, vector(x, x), tolerance, atol) and (wrong <= 100.0 * tolerance or atol > 0.0)
             if is_small or wrong <= rounding:
                 return x if is_stuck else trial, True
             # no step is better: what is left is rounding, of an equation's terms or of where the search has been

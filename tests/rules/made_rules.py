@@ -107,9 +107,9 @@ MADE: dict[str, dict[str, Made]] = {
             _newton(named, False), irad.Const(packed(({"low": 1.0, "high": 1.0}, 1e-13, 0.0, 50))), (2.0,)
         ),
         "a fixed point": lambda: (
-            _fixed_point(contraction, False), irad.Const((np.zeros(2), 1e-13, 200, 5)), (np.array([0.5, 0.2]), 0.7)
+            _fixed_point(contraction, False), irad.Const((np.zeros(2), 1e-13, 0.0, 200, 5)), (np.array([0.5, 0.2]), 0.7)
         ),
-        "a minimum": lambda: (_argmin(valley), irad.Const((np.zeros(2), 1e-11, 200)), (np.array([0.5, 0.2]), 0.7)),
+        "a minimum": lambda: (_argmin(valley), irad.Const((np.zeros(2), 1e-11, 0.0, 200)), (np.array([0.5, 0.2]), 0.7)),
         "cg": lambda: (krylov_of(symmetric, "cg"), irad.Const(KRYLOV), (TWO, (np.array([3.0, 1.0, 2.0]),))),
         "gmres": lambda: (krylov_of(symmetric, "gmres"), irad.Const(KRYLOV), (TWO, (np.array([3.0, 1.0, 2.0]),))),
     },
