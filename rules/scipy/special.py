@@ -141,7 +141,9 @@ def _spence(z: Expr) -> Expr:
     """`log z / (1 - z)`; around 1, where its derivatives cancel, the power series."""
     t = 1.0 - z
     near = t * t < 0.09
-    return where(near, _polynomial([-1.0 / (k + 1) for k in range(36)], t), _log(z) / where(near, 1.0, t))
+    return where(
+        near, _polynomial([-1.0 / (k + 1) for k in range(36)], t), _log(where(near, 2.0, z)) / where(near, -1.0, t)
+    )
 
 
 def _ratio(x: Expr, a: Expr) -> Expr:

@@ -50,7 +50,7 @@ def _fault(case: Case, point: Point, order: Order, given: float) -> str:
 
 
 def _below(order: Order) -> Iterator[Order]:
-    """Orders of the derivatives that are differentiated on the way: of a kink in one of them it is one, too."""
+    """Orders of the derivatives on the way to one: it is smooth only if they are."""
     found = product(*(range(n + 1) for n in order))
     return (below for below in found if 0 < sum(below) < sum(order))
 

@@ -1,8 +1,8 @@
 """Derivatives by irad of many functions at many points: one compilation for each mode and order.
 
-The functions of a batch are summed; each reads a row of its own, so that the gradient of the sum holds that of each.
-A derivative of higher order is the gradient of a sum, weighted at run time, of derivatives: the weights choose the
-partial derivative. Forward mode carries a direction, chosen at run time, in place of weights.
+The functions of a batch are summed; each reads a row of its own, so that the gradient of the sum holds the gradient of
+each. A derivative of higher order is the gradient of a sum, weighted at run time, of derivatives: the weights choose
+the partial derivative. Forward mode carries a direction, chosen at run time, in place of weights.
 """
 
 from __future__ import annotations

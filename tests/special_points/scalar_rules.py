@@ -246,6 +246,10 @@ _NOT_RIGHT: Final[dict[str, tuple[_Known, ...]]] = {
     "hypot": (_INFINITE,),
     "atan2": (_INFINITE,),
     "wrightomega": (_INFINITE,),
+    "saturate": ((lambda p, order: 0.0 < abs(p[0] - 1.0) < 1e-8, "in single precision 1 - 1e-9 is 1"),),
+    "dawsn": ((lambda p, order: sum(order) == 3, "third derivatives at 8 to 1e-10"),),
+    "ive": ((lambda p, order: p[1] == 0.0, "NaN at 0 for orders below 1, where the derivative is infinite"),),
+    "pseudo_huber": ((lambda p, order: p[0] == 0.0, "NaN for a width of 0"),),
 }
 
 
@@ -268,9 +272,9 @@ def page() -> str:
 _PAGE: Final = """## Special points
 
 Each scalar rule is compared with mpmath at points that are made from its declaration (`tests/special_points`): the ends
-of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, infinite:
-{points} points of {functions} functions, to third derivatives. Where a function is not smooth, an element of the
-subdifferential is right; the conventions, and what is not right, are these. For all: {{far}}.
+of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, at
+infinity: {points} points of {functions} functions, to third derivatives. Where a function is not smooth, an element of
+the subdifferential is right; the conventions, and what is not right, are these. For all: {{far}}.
 
 | rule | points | where it is not smooth | not right |
 | --- | --- | --- | --- |""".replace("{{far}}", _FAR_OUT[0][1])
