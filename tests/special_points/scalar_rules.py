@@ -247,6 +247,9 @@ _NOT_RIGHT: Final[dict[str, tuple[_Known, ...]]] = {
     "atan2": (_INFINITE,),
     "wrightomega": (_INFINITE,),
     "saturate": ((lambda p, order: 0.0 < abs(p[0] - 1.0) < 1e-8, "in single precision 1 - 1e-9 is 1"),),
+    "spence": (
+        (lambda p, order: sum(order) == 3 and p[0] == 1.0, "NaN for the third derivative at 1 in reverse mode"),
+    ),
     "dawsn": ((lambda p, order: sum(order) == 3, "third derivatives at 8 to 1e-10"),),
     "ive": ((lambda p, order: p[1] == 0.0, "NaN at 0 for orders below 1, where the derivative is infinite"),),
     "pseudo_huber": ((lambda p, order: p[0] == 0.0, "NaN for a width of 0"),),
