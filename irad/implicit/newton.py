@@ -142,7 +142,7 @@ def newton_steps(residual: Any, stepping: Any) -> Any:
             if is_small or wrong <= rounding:
                 return x if is_stuck else trial, True
             # no step is better: what is left is rounding, of an equation's terms or of where the search has been
-            if is_stuck and (wrong <= tolerance or is_within(step, seen, rounding, atol)):
+            if is_stuck and (wrong <= tolerance or (wrong >= 0.0 and is_within(step, seen, rounding, atol))):
                 return x, True
             x, seen = trial, larger(seen, vector(trial, trial))
         return x, size_of(value) == 0.0
