@@ -60,14 +60,18 @@ def _dtype(name: str, given: types.Type, kinds: str) -> np.dtype[Any]:
     """
     if not isinstance(given, types.Array):
         raise SignatureError(
-            f"{name}: {given} where an array is needed", "pass an array of NumPy: np.asarray(…)", location=HERE
+            f"{name}: {given} where an array is needed",
+            "pass an array of NumPy: np.asarray(…)",
+            f"{name} reads the elements of an array",
+            HERE,
         )
     dtype = as_dtype(given.dtype) if isinstance(given.dtype, types.Number | types.Boolean) else None
     if dtype is None or dtype.kind not in kinds or dtype == np.float16:
         raise SignatureError(
             f"{name}: an array of {given.dtype}, which it does not take",
             f"pass an array of {_words(kinds)}: x.astype(…)",
-            location=HERE,
+            f"{name} computes in the type that NumPy finds for its arguments, float32 or wider",
+            HERE,
         )
     return dtype
 
@@ -144,7 +148,8 @@ def _compiled_real(name, x):  # type: ignore[no-untyped-def]
         raise SignatureError(
             f"{name.literal_value}: {x} where a number or an array is needed",
             "pass a float, or an array of float32 or float64",
-            location=HERE,
+            f"{name.literal_value} computes with real numbers",
+            HERE,
         )
     return lambda name, x: np.float64(x)
 

@@ -162,7 +162,7 @@ def _vector_typed(value: Any, like: Any) -> Any:
     return _written("vector(value, like)", [*lines, "return found"], scope)
 
 
-def _plain_vector(value: Type, like: Type) -> Any:
+def _plain_vector(value: Any, like: Any) -> Any:
     """The same for an unknown that is a number or a vector."""
     if value == types.none:  # a cotangent that is not there
         return lambda value, like: value
@@ -178,7 +178,7 @@ def _plain_vector(value: Type, like: Type) -> Any:
     return vector
 
 
-def _check_kind(part: Type, wanted: Type, value: Type, like: Type) -> None:
+def _check_kind(part: Any, wanted: Any, value: Type, like: Type) -> None:
     """Refuses a part of a value that is an array where the unknown is a number, or the reverse, or no real numbers."""
     is_array = isinstance(wanted, types.Array)
     item = part.dtype if isinstance(part, types.Array) else part
@@ -223,7 +223,7 @@ def _shaped_typed(found: Any, like: Any) -> Any:
     return _written("shaped(found, like)", [*lines, f"return {made}"], scope)
 
 
-def _plain_shaped(found: Type, like: Type) -> Any:
+def _plain_shaped(found: Any, like: Any) -> Any:
     """The same for an unknown that is a number or a vector: in its precision."""
     if isinstance(found, types.Array):
         dtype = as_dtype(like.dtype).type

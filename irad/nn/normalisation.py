@@ -200,7 +200,8 @@ def _compiled_move(running, found, momentum, factor):
         raise SignatureError(
             f"batchnorm: running statistics of {running.dtype}, which cannot hold what is written to them",
             "pass arrays of float32 or float64",
-            location=HERE,
+            "the running mean and variance are overwritten with floats",
+            HERE,
         )
 
     def move(running, found, momentum, factor):
