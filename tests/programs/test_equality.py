@@ -261,7 +261,9 @@ PINNED = (
 
 
 @pytest.mark.parametrize(
-    "flags", [{}, {"error_model": "numpy", "fastmath": True}, {"fastmath": {"nnan", "nsz"}}], ids=["plain", "fastmath", "nnan"]
+    "flags",
+    [{}, {"error_model": "numpy", "fastmath": True}, {"fastmath": {"nnan", "nsz"}}],
+    ids=["plain", "fastmath", "nnan"],
 )
 def test_comparisons_for_an_order_pin_no_number(flags):
     def add(first, f, i):
