@@ -44,7 +44,8 @@ def _atan2_partials(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 def _pow_by_base(x: Expr, p: Expr) -> Expr:
     """`p xᵖ⁻¹`; only where both are 0 that is 0 times infinity."""
     slope = p * apply("pow", x, p - 1.0)
-    return where(equal(p, 0.0), where(equal(x, 0.0), 0.0, slope), slope)
+    # Not equal(x, 0): a curve that passes through 0 has a Taylor series of x**3 there, whose fifth derivative is 0 x⁻².
+    return where(_fabs(x) < 1e-300, where(equal(p, 0.0), 0.0, slope), slope)
 
 
 def _pow_by_exponent(x: Expr, y: Expr) -> Expr:

@@ -31,6 +31,7 @@ from numba.core import (
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
+from numba.core.typing.templates import make_overload_template
 from numba.cpython import listobj
 from numba.experimental import jitclass
 from numba.extending import intrinsic
@@ -60,6 +61,7 @@ PRIVATE_METHODS = [
     (dispatcher._FunctionCompiler, "_customize_flags"),
     (dispatcher._FunctionCompiler, "fold_argument_types"),
     (lowering.BaseLower, "_compute_def_location"),
+    *((make_overload_template(len, len, {}, True, "never"), name) for name in ("_overload_func", "_jit_options")),
     (lowering.Lower, "_Lower__get_first_class_function_pointer"),
     (dufunc.DUFunc, "find_ewise_function"),
     (dufunc.DUFunc, "_compile_for_argtys"),
