@@ -332,7 +332,7 @@ def test_products_and_matrices_of_arrays():
     np.testing.assert_allclose(irad.hessian(energy)(a, b), np.diag(by_a))
     slope_of_a = irad.grad(energy)
     np.testing.assert_allclose(slope_of_a(a, b), a**2 + 2.0 * a * b**2)
-    np.testing.assert_allclose(irad.pushforward(slope_of_a)(v, a, b)[1], by_a * v)
+    np.testing.assert_allclose(irad.pushforward(slope_of_a)(a, v, b)[1], by_a * v)
     both = njit(lambda a, b, v, w: irad.jvp(lambda a, b: irad.grad(energy, argnums=(0, 1))(a, b), (a, b), (v, w))[1])
     for found in (irad.jvp(irad.grad(energy, argnums=(0, 1)), (a, b), (v, w))[1], both(a, b, v, w)):
         np.testing.assert_allclose(found[0], by_a * v + mixed * w)

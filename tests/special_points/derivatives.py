@@ -106,11 +106,11 @@ class Batch:
     def _forward(self) -> list[Any]:
         """Directional derivatives of (directional derivatives of …) the functions."""
         once = irad.pushforward(self._values)
-        first = njit(lambda p, q, u: once(u, p, q)[1])
+        first = njit(lambda p, q, u: once(p, u, q)[1])
         twice = irad.pushforward(first)
-        second = njit(lambda p, q, u, v: twice(v, p, q, u)[1])
+        second = njit(lambda p, q, u, v: twice(p, v, q, u)[1])
         thrice = irad.pushforward(second)
-        third = njit(lambda p, q, u, v, w: thrice(w, p, q, u, v)[1])
+        third = njit(lambda p, q, u, v, w: thrice(p, w, q, u, v)[1])
         return [first, second, third]
 
     @cached_property
@@ -118,7 +118,7 @@ class Batch:
         """Directional derivatives of gradients."""
         first = self._reverse[0]
         once = irad.pushforward(first)
-        second = njit(lambda p, q, v: once(v, p, q)[1])
+        second = njit(lambda p, q, v: once(p, v, q)[1])
         twice = irad.pushforward(second)
-        third = njit(lambda p, q, v, w: twice(w, p, q, v)[1])
+        third = njit(lambda p, q, v, w: twice(p, w, q, v)[1])
         return [first, second, third]
