@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import irad
+import irad.implicit
+import irad.integrate
+import irad.interpolate
 import irad.nn
 import irad.ode
 import irad.sparse_linalg  # the catalogue has the rules of what is imported
@@ -93,13 +96,20 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.softmaxes._logsumexp": (at(X),),
     # what it writes to is new memory, never what it reads
     "irad.nn.softmaxes._put_softmax": (at(values(1, 3, 2), values(1, 3, 2) + 1.0, aliasing=False),),
-    "irad.sparse_linalg.solve.csc_solve": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
-    "irad.sparse_linalg.solve.csr_solve": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
+    "irad.sparse_linalg.solve._csc_solution": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
+    "irad.sparse_linalg.solve._csr_solution": (at(ENTRIES, INDICES, STARTS, RIGHT, single=False),),
 }
 """Operands of the rules of functions that a module defines."""
 
 WITHOUT_DERIVATIVE = frozenset(
     {
+        "irad.implicit.unknowns.check_count",
+        "irad.integrate.outcome._check",
+        "irad.integrate.outcome.check_derivative",
+        "irad.interpolate.grids._refuse_axis",
+        "irad.interpolate.grids._refuse_dimensions",
+        "irad.interpolate.grids.check_order",
+        "irad.interpolate.grids.refuse_order",
         "irad.nn.attention.tiles._raise_tops",
         "irad.nn.indexing._check_rows",
         "irad.nn.indexing._operation_of",
@@ -111,6 +121,8 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.ode.control.first_share",
         "irad.ode.control.shrinking",
         "irad.ode.solve._settings",
+        "irad.sparse_linalg.products.check_matrix",
+        "irad.sparse_linalg.products.check_size",
     }
 )
 """Functions that are declared inactive: checks of arguments, names, and the sizes of steps."""

@@ -135,12 +135,17 @@ def truth(rule: Elementwise, point: Sequence[float]) -> list[float]:
 
 
 def test_a_slope_for_one_point_only_is_no_series_unless_the_argument_stays_there(run: Callable[..., list[float]]):
-    [rule] = [rule for rule in CALLABLE if rule.name == "j1"]
-    first, *others = run(rule, (0.0,), CURVES)
-    assert first == 0.5
+    [rule] = [rule for rule in CALLABLE if rule.name == "pow"]
+    first, *others = run(rule, (0.0, 3.0), CURVES)  # the exponent moves, too, and the slope with respect to it is 0
+    assert first == 0.0
     assert np.isnan(others).all()
-    assert run(rule, (0.0,), [[0.0] * ORDER]) == [0.0] * ORDER
-    assert run(rule, (0.0,), [[0.0, 1.0, 0.0, 0.0, 0.0, 0.0]])[:2] == [0.0, 0.5]
+    still = [0.0] * ORDER
+    assert run(rule, (0.0, 3.0), [still, CURVES[1]])[:3] == still[:3]
+
+
+def test_a_slope_that_is_a_series_at_a_point(run: Callable[..., list[float]]):
+    [rule] = [rule for rule in CALLABLE if rule.name == "j1"]
+    np.testing.assert_allclose(run(rule, (0.0,), CURVES), truth(rule, (0.0,)), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("rule", CALLABLE, ids=lambda rule: rule.name)
