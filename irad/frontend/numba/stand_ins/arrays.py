@@ -7,6 +7,7 @@ gives another with the same signature and the same bits. docs/special_points.md 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from numba.np.polynomial import polynomial_functions
 from numpy.polynomial import polyutils
 
 from irad.frontend.custom.stop import stop_gradient
+from irad.frontend.generated import function_from
 
 _FLOATS: Final = (types.float32, types.float64, types.complex64, types.complex128)
 
@@ -163,11 +165,15 @@ def _standard_deviation(original: Any, a: Any, *_: Any, **__: Any) -> Callable[.
 
 
 def _nan_standard_deviation(original: Any, *_: Any, **__: Any) -> Callable[..., Any]:
-    def nanstd(a, axis=None, dtype=None, out=None, ddof=0):  # type: ignore[no-untyped-def]
-        value = original(a, axis, dtype, out, ddof)
-        return value if value != 0.0 else _differentiated_as(value, np.nanvar(a, ddof=ddof) ** 1.5)
-
-    return nanstd
+    signature = inspect.signature(original.py_func)  # newer versions of Numba take axis, dtype, out and ddof, too
+    given = ", ".join(signature.parameters)
+    source = (
+        f"def nanstd{signature}:\n"
+        f"    value = original({given})\n"
+        f"    return value if value != 0.0 else differentiated_as(value, nanvar({given}) ** 1.5)\n"
+    )
+    scope = {"original": original, "differentiated_as": _differentiated_as, "nanvar": np.nanvar}
+    return function_from("nanstd", source, "irad.stand_ins", scope)
 
 
 # ------------------------------------------------------------------------------------------------ phases
