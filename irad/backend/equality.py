@@ -22,6 +22,9 @@ from itertools import count
 from typing import Final
 
 _COPY: Final = "%irad.same."
+_FENCES: Final = "@llvm.arithmetic.fence."
+_OWN_FENCES: Final = "@irad.own.fence."
+"""What fences of the program itself are called meanwhile: they stay, and copies go, whatever name LLVM gives these."""
 _KINDS: Final = {"double": "f64", "float": "f32", "half": "f16"}
 _TYPE: Final = "|".join(_KINDS)
 _LITERAL: Final = re.compile(r"[^%@]")
@@ -32,12 +35,14 @@ _COMPARISON: Final = re.compile(
 )
 _LESSER_FIRST: Final = frozenset({"lt", "ge"})
 _FUNCTION: Final = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
+_NAME: Final = r"%(?:[\w.$-]+|\"[^\"]*\")"
+# Of any name: where LLVM moves a comparison, it makes copies of its own (`%x.pre`).
 _FENCE: Final = re.compile(
-    rf"^\s*(?P<copy>{re.escape(_COPY)}[\w.$-]+) = (?:tail )?call [^@\n]*@llvm\.arithmetic\.fence\.\w+"
+    rf"^\s*(?P<copy>{_NAME}) = (?:tail )?call [^@\n]*@llvm\.arithmetic\.fence\.\w+"
     rf"\((?:{_TYPE}) (?:noundef )?(?P<number>[^\s)]+)\)[^\n]*\n",
     re.MULTILINE,
 )
-_USE: Final = re.compile(rf"{re.escape(_COPY)}[\w.$-]+")
+_USE: Final = re.compile(_NAME)
 _DECLARATION: Final = re.compile(
     r"^(?:; Function Attrs:[^\n]*\n)?declare [^\n]*@(?P<symbol>llvm\.arithmetic\.fence\.\w+)\([^\n]*\n", re.MULTILINE
 )
@@ -61,9 +66,8 @@ def hide(text: str) -> str:
             flags = ""
         return f"{lines}{found['name']}{flags}{predicate} {type_} {operands[0]}, {operands[1]}"
 
-    hidden = _COMPARISON.sub(compare_copies, text)
-    missing = [type_ for type_ in sorted(types) if f"@{_fence(type_)}(" not in text]
-    return hidden + "".join(f"\ndeclare {type_} @{_fence(type_)}({type_})\n" for type_ in missing)
+    hidden = _COMPARISON.sub(compare_copies, text.replace(_FENCES, _OWN_FENCES))
+    return hidden + "".join(f"\ndeclare {type_} @{_fence(type_)}({type_})\n" for type_ in sorted(types))
 
 
 def _fence(type_: str) -> str:
@@ -80,7 +84,7 @@ def _to_copy(relation: str, a: str, b: str) -> list[int]:
 
 def has_hidden(symbols: list[str]) -> bool:
     """Whether there may be copies, by the module's symbols."""
-    return any(symbol.startswith("llvm.arithmetic.fence.") for symbol in symbols)
+    return any(f"@{symbol}".startswith((_FENCES, _OWN_FENCES)) for symbol in symbols)
 
 
 def reveal_decided(text: str) -> str | None:
@@ -106,11 +110,7 @@ def _decide(function: str) -> str:
 def reveal(text: str) -> str:
     """The text with all numbers compared themselves again."""
     revealed = _FUNCTION.sub(lambda found: _without_copies(found.group()), text)
-
-    def without_unused(found: re.Match[str]) -> str:
-        return found.group() if revealed.count(f"@{found['symbol']}(") > 1 else ""
-
-    return _DECLARATION.sub(without_unused, revealed)
+    return _DECLARATION.sub("", revealed).replace(_OWN_FENCES, _FENCES)
 
 
 def _without_copies(function: str) -> str:

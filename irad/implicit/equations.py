@@ -24,6 +24,8 @@ def solves(
             it is the sum of: to the sum of ``abs(derivative * unknown)`` over the unknowns.
         matrix_free: solves the linear system of the derivative by GMRES, with products of the residual's derivative and
             a vector, in place of its Jacobian: for many unknowns.
+        atol: what each part of the residual may be in any case, in its unit: for equations whose terms vanish at the
+            solution.
 
     Returns:
         A decorator of functions ``solver(guess, …) -> x``, compiled or not, whose arguments after the guess are those

@@ -193,7 +193,10 @@ def _float_axes(axes: Any) -> Any:
 def _compiled_float_axes(axes):  # type: ignore[no-untyped-def]
     if not isinstance(axes, types.BaseTuple):
         raise SignatureError(
-            f"grid: axes are {axes}", "pass a tuple with an array of knots for each axis", location=HERE
+            f"grid: axes are {axes}",
+            "pass a tuple with an array of knots for each axis",
+            "the number of axes is known when the function is compiled",
+            HERE,
         )
     if len(axes) == 0:
         return lambda axes: ()
