@@ -296,8 +296,10 @@ _PAGE: Final = """## Special points
 
 Each scalar rule is compared with mpmath at points that are made from its declaration (`tests/special_points`): the ends
 of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, at
-infinity: {points} points of {functions} functions, to third derivatives. Where a function is not smooth, an element of
-the subdifferential is right; the conventions, and what is not right, are these. For all: {{far}}.
+infinity: {points} points of {functions} functions. Every run of the tests has first derivatives of all but `owens_t`,
+`chndtr` and `chndtrix`, and second and third ones of rules that branch; slow tests are written for the others, not
+of `voigt_profile`. Where a function is not smooth, an element of the subdifferential is right; the conventions, and
+what is not right, are these. For all: {{far}}.
 
 | rule | points | where it is not smooth | not right |
 | --- | --- | --- | --- |""".replace("{{far}}", _FAR_OUT[0][1])
