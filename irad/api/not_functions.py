@@ -31,7 +31,7 @@ def not_a_function(f: Any) -> SignatureError:
 
 def _explained(f: Any) -> tuple[str, str, str]:
     """What it is, what to give instead, and why."""
-    if not callable(f):
+    if not callable(f) and not of_numba_cuda_mlir(f):
         remedy = "pass the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
         return f"{_shown(f)} is not a function but a value (type {type(f).__name__})", remedy, _COMPILED
     for is_one, explain in _KINDS:
@@ -102,6 +102,21 @@ def _kernel(f: Any) -> tuple[str, str, str]:
     )
 
 
+def of_numba_cuda_mlir(f: Any) -> bool:
+    """Whether something is a kernel, a device function or a configured launch of the package numba-cuda-mlir."""
+    return type(f).__module__.partition(".")[0] == "numba_cuda_mlir"
+
+
+def _kernel_of_mlir(f: Any) -> tuple[str, str, str]:
+    kind = "device function" if getattr(f, "targetoptions", {}).get("device") else "kernel"
+    return (
+        f"{getattr(f, '__name__', 'this')} is a {kind} of numba-cuda-mlir",
+        f"compile the {kind} with numba.cuda: `from numba import cuda` in place of `from numba_cuda_mlir import cuda`; "
+        "its source can stay as it is, unless it uses extensions of numba-cuda-mlir",
+        "irad differentiates the LLVM IR of numba.cuda; numba-cuda-mlir has a compiler and types of its own",
+    )
+
+
 def _library(f: Any) -> tuple[str, str, str]:
     name = spelled(f)
     arguments = ", ".join("xyzw"[: getattr(f, "nin", 1)])
@@ -114,6 +129,7 @@ def _library(f: Any) -> tuple[str, str, str]:
 
 
 _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[str, str, str]]], ...]] = (
+    (of_numba_cuda_mlir, _kernel_of_mlir),
     (lambda f: type(f).__name__ in _KERNELS, _kernel),
     (inspect.ismethod, _method),
     (lambda f: isinstance(f, functools.partial), _partial),

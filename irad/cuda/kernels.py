@@ -8,6 +8,7 @@ from typing import Any, Final
 from numba import cuda
 from numba.cuda.dispatcher import CUDADispatcher
 
+from irad.api.not_functions import not_a_function, of_numba_cuda_mlir
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.flatten import array_of, flat_of, name_of, primal_of
 from irad.cuda.calls.raising import raising
@@ -53,6 +54,8 @@ def jit(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda later: jit(later, **options)
+    if of_numba_cuda_mlir(function):
+        raise not_a_function(function)
     if not isinstance(function, FunctionType):
         raise SignatureError(
             f"irad.cuda.jit is given {with_article(type(function).__name__)}",
@@ -72,6 +75,8 @@ def dispatcher_of(kernel: Any) -> Any:
         found = kernel.__dict__.setdefault(_KERNEL, None) or cuda.jit(kernel)
         kernel.__dict__[_KERNEL] = found
         return found
+    if of_numba_cuda_mlir(kernel):
+        raise not_a_function(kernel)
     if not isinstance(kernel, CUDADispatcher):
         raise SignatureError(
             f"{getattr(kernel, '__name__', kernel)!s} is {with_article(type(kernel).__name__)}, not a CUDA kernel",

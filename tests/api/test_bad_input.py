@@ -12,6 +12,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
+import irad.cuda
 
 
 @numba.njit
@@ -41,6 +42,28 @@ NOT_FUNCTIONS = {
 def test_no_function(make, f):
     with pytest.raises(irad.SignatureError, match="irad cannot differentiate"):
         make(f)
+
+
+class MLIRDispatcher:
+    """What numba-cuda-mlir makes of a kernel or a device function, as far as irad looks at it."""
+
+    def __init__(self, *, device: bool):
+        self.__name__ = "square"
+        self.targetoptions = {"device": device}
+
+    def __call__(self, x):
+        return x * x
+
+
+MLIRDispatcher.__module__ = "numba_cuda_mlir.descriptor"
+
+
+@pytest.mark.parametrize("kind", ["kernel", "device function"])
+@pytest.mark.parametrize("make", [irad.grad, irad.cuda.grad, irad.cuda.jit, lambda f: irad.check(f, 1.0)])
+def test_functions_of_another_cuda_compiler_are_refused_by_name(make, kind):
+    with pytest.raises(irad.SignatureError, match=f"square is a {kind} of numba-cuda-mlir") as caught:
+        make(MLIRDispatcher(device=kind != "kernel"))
+    assert "from numba import cuda" in " ".join(str(caught.value).split())
 
 
 def test_no_function_for_vjp_and_autodiff():
