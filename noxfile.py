@@ -4,6 +4,7 @@
     nox                                             # everything, with what is installed of the Pythons
     nox -s "tests(python='3.12', numba='0.66')" -- tests/programs -k stencil
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
+    nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
 
 Arguments behind `--` go to pytest. A Python that is not installed is reported, and fails the run with
 `--error-on-missing-interpreters`.
@@ -59,6 +60,15 @@ def edges(session: nox.Session, numba: str) -> None:
     _run(session, versions, session.posargs or SOME)
 
 
+@nox.session
+@nox.parametrize("package", ["0.24", None])
+def numba_cuda(session: nox.Session, package: str | None) -> None:
+    """Kernels on the CPU, with the newest package numba-cuda, and with the oldest beside the oldest Numba."""
+    oldest = [f"numba-cuda=={package}.*", f"numba=={NUMBA[0]}.*", "numpy<2.3"]
+    versions = oldest if package else ["numba-cuda", f"numba=={NUMBA[-1]}.*"]
+    _run(session, versions, session.posargs or ("tests/cuda/front", "tests/cuda/host"))
+
+
 def _run(session: nox.Session, versions: list[str], arguments: list[str] | tuple[str, ...]) -> None:
     """Installs irad with its tests' dependencies and these versions, says which there are, and runs pytest."""
     session.install("--editable", ".[test]", *versions)
@@ -68,6 +78,8 @@ def _run(session: nox.Session, versions: list[str], arguments: list[str] | tuple
 
 _SAY = """
 import importlib.metadata, platform
+INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy")), sep=" | ", flush=True)
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings") if name in INSTALLED),
+      sep=" | ", flush=True)
 """
