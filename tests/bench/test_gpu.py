@@ -75,12 +75,20 @@ def test_a_step_that_fails_does_not_stop_the_others():
         checklist.Step("good", (python, "-c", "print('well')")),
     ]
     said = []
-    outcomes = checklist.run_steps(todo, said.append)
+    outcomes = list(checklist.run_steps(todo, said.append))
     assert [outcome.result.partition(" ")[0] for outcome in outcomes] == [
         *("failed", "failed", "failed", "skipped", "skipped", "done"),
     ]
     assert "so far" in outcomes[0].output
     assert "well" in "\n".join(said)
+
+
+def test_no_step_begins_when_the_time_is_up():
+    """One step that prints, and is cut off in the middle; what it has printed is kept."""
+    slow = (sys.executable, "-c", "import time; print('so far', flush=True); time.sleep(60)")
+    found = list(checklist.run_steps([checklist.Step(name, slow) for name in "ab"], lambda text: None, seconds=3.0))
+    assert [outcome.result for outcome in found] == ["failed (out of time)", "skipped"]
+    assert [outcome.output for outcome in found] == ["so far", "the time was up"]
 
 
 def test_the_steps_are_in_order():
