@@ -9,6 +9,8 @@ from threading import Lock
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from irad.cuda.arrays.library import Library
 from irad.cuda.arrays.recording import call_function
 from irad.cuda.recording.record import current_record
@@ -26,6 +28,7 @@ class ReplacedFunctions:
         library: that they belong to.
         modules: names of modules, with the prefix of their functions in `Rule.name`.
         special: what takes the place of some functions, made from the function, by name.
+        only: names of the functions; all where it is empty.
     """
 
     def __init__(
@@ -33,8 +36,9 @@ class ReplacedFunctions:
         library: Library,
         modules: Mapping[str, str],
         special: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
+        only: frozenset[str] = frozenset(),
     ) -> None:
-        self._library, self._modules, self._special = library, modules, special
+        self._library, self._modules, self._special, self._only = library, modules, special, only
         self._originals: list[tuple[ModuleType, str, Any]] = []
         self._made: dict[int, tuple[Any, Any]] = {}
         self._users = 0
@@ -48,11 +52,13 @@ class ReplacedFunctions:
             for module_name, prefix in self._modules.items():
                 module = sys.modules.get(module_name)
                 for name in _public_names(module) if module is not None else ():
-                    self._replace(module, name, prefix)
+                    if not self._only or name in self._only:
+                        self._replace(module, name, prefix)
 
     def _replace(self, module: Any, name: str, prefix: str) -> None:
         original = getattr(module, name)
-        if isinstance(original, type | ModuleType) or not callable(original):
+        is_seen = isinstance(original, np.ufunc)  # by NumPy's protocol
+        if isinstance(original, type | ModuleType) or not callable(original) or is_seen:
             return
         if id(original) not in self._made:
             special = self._special.get(prefix + name)

@@ -5,6 +5,7 @@ A rule is written once for NumPy and CuPy: the library is `ArrayCall.xp`.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from irad.cuda.arrays.structure import gathered
 from irad.errors import RuleError
 
 _MISSING: Final = object()
+_SPECIAL: Final = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Rule:
         is_whole: ``reverse(call, cotangent)`` gives cotangents for `ArrayCall.leaves` instead.
         is_real: whether it holds for real numbers only.
         check: says what it does not hold for, before the function runs.
+        refused: positions of arguments with respect to which no derivative is known.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Rule:
     is_whole: bool = False
     is_real: bool = False
     check: Callable[..., str | None] | None = None
+    refused: frozenset[int] = frozenset()
 
     def objection(self, args: Sequence[Any], kwargs: dict[str, Any], is_active: Callable[[Any], bool]) -> str | None:
         """What it does not hold for, if anything.
@@ -57,10 +61,14 @@ class Rule:
             bound = inspect.signature(self.reverse).bind(None, None, *args, **kwargs)
         except TypeError:
             return self._unknown(len(args), kwargs)
+        bound.apply_defaults()
         given = list(bound.arguments.items())[2:]
         for name, value in given[self.arrays :] if self.arrays is not None else ():
             if gathered(value, is_active):
                 return f"{name} is an array with a derivative"
+        for position in sorted(self.refused):
+            if position < len(args) and gathered(args[position], is_active):
+                return f"argument {position} is an array with a derivative"
         return None
 
     def _unknown(self, count: int, kwargs: dict[str, Any]) -> str:
@@ -101,6 +109,11 @@ class ArrayCall:
         """What the function gave; it is computed again if it was overwritten."""
         return self.known if self.known is not None else self.xp.asarray(self.function(*self.args, **self.kwargs))
 
+    @property
+    def special(self) -> Any:
+        """The special functions that belong to the library."""
+        return importlib.import_module(_SPECIAL[self.xp.__name__])
+
     def index(self, value: Any) -> int | None:
         """Which of the leaves a value is."""
         return self._index.get(id(value))
@@ -129,6 +142,7 @@ def contributions(rule: Rule, call: ArrayCall, cotangent: Any) -> list[Any]:
         return list(rule.reverse(call, cotangent))
     given = rule.reverse(call, cotangent, *call.args, **call.kwargs)
     bound = inspect.signature(rule.reverse).bind(call, cotangent, *call.args, **call.kwargs)
+    bound.apply_defaults()  # cotangents are given for all leading parameters, whether or not the call names them
     values: list[Any] = []
     for name, value in list(bound.arguments.items())[2:]:
         is_variadic = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL

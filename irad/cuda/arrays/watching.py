@@ -17,8 +17,13 @@ from irad.cuda.recording.unseen import HostMemory, Unseen
 
 _SCIPY: Final = ReplacedFunctions(
     NUMPY,
-    {"scipy.signal": "signal.", "scipy.ndimage": "ndimage.", "scipy.fft": "fft.", "scipy.linalg": "linalg."},
+    {
+        **{f"scipy.{name}": f"{name}." for name in ("signal", "ndimage", "fft", "linalg")},
+        "scipy.special": "",
+    },
 )
+_MAKERS: Final = ReplacedFunctions(NUMPY, {"numpy": ""}, only=frozenset(("eye", "identity", "tri")))
+"""They make constants, and are given no array that NumPy's protocols could show them by."""
 
 
 class Watched(Protocol):
@@ -42,7 +47,7 @@ def library_of(record: Record) -> Library:
 def watched(record: Record) -> Iterator[None]:
     """Shows a tape what array libraries do, while the block lasts."""
     unseen: Unseen = HostMemory()
-    watched: list[Watched] = [_SCIPY]
+    watched: list[Watched] = [_SCIPY, _MAKERS]
     if not isinstance(record.device, EmulatedDevice):
         is_loaded = "cupy" in sys.modules
         unseen = PoolMemory() if is_loaded else NotLoaded()

@@ -277,7 +277,7 @@ REFUSED = [
         lambda x: np.full_like(cuda.to_device(np.arange(4)), x[:1], dtype=np.float64),
         "the array that is given is not of floats",
     ),
-    (lambda x: np.cumprod(x), "cumprod of NumPy has no rule"),
+    (lambda x: np.gradient(x * x), "gradient of NumPy has no rule"),
     (lambda x: np.ldexp(x, 2), "ldexp of NumPy has no rule"),
 ]
 
@@ -322,8 +322,8 @@ def test_refused_before_it_overwrites(device):
     x = cuda.to_device(V)
     with irad.cuda.Tape() as tape:
         y = x * 2.0
-        with pytest.raises(UnsupportedError, match="heaviside of NumPy has no rule"):
-            np.heaviside(x, 0.5, out=x)
+        with pytest.raises(UnsupportedError, match="ldexp of NumPy has no rule"):
+            np.ldexp(x, 2, out=x)
     tape.backward((y, np.ones(4)))
     np.testing.assert_array_equal(tape.gradient(x), 2.0)
 

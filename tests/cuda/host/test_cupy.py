@@ -11,16 +11,18 @@ from numba import cuda
 import irad
 import irad.cuda
 from irad import Const, UnsupportedError
-from irad.cuda.arrays import cupy_library
-from irad.cuda.arrays.rules import ALL
+from irad.cuda.arrays import cupy_library, partials
+from irad.cuda.arrays.rules import ALL, elementwise
 from irad.cuda.devices import current
 from irad.cuda.devices.current import RECORDING
 from irad.cuda.recording.record import Record
+from irad.ruleset.expr import applied
 from tests.cuda.host import fake_gpu, standin_cupy
 
 V, W = np.array([0.4, -1.2, 2.0, 0.7]), np.array([1.5, 0.3, -0.8, 1.1])
 ABSENT_IN_CUPY = {  # functions that NumPy alone has, or that belong to SciPy's namespace
-    *("float_power", "fmod", "erf", "erfc", "expit", "signal.convolve", "signal.fftconvolve", "scatter_add", "trace"),
+    *("signal.convolve", "signal.fftconvolve", "scatter_add", "trace", "vecdot", "linalg.vecdot", "linalg.tensordot"),
+    *("linalg.outer", "logsumexp", "softmax", "log_softmax"),
     *("insert", "block", "diagflat", "concat", "unstack", "matrix_transpose", "permute_dims", "astype", "pow"),
     *("lib.stride_tricks.sliding_window_view", "fix", "ndarray.putmask", "flatten", "maximum.reduce", "minimum.reduce"),
 }
@@ -196,9 +198,20 @@ def test_cupy_has_what_rules_are_for():
             owner = getattr(owner, part, None)
         return owner is not None
 
-    assert {rule.name for rule in ALL if not has(rule.name)} <= ABSENT_IN_CUPY
+    elementwise_names = dict(elementwise._elementwise_rules())  # each library has some of these
+    assert {rule.name for rule in ALL if rule.name not in elementwise_names and not has(rule.name)} <= ABSENT_IN_CUPY
     assert all(has(name) for name in (*cupy_library._BINARY.values(), *cupy_library._UNARY.values()))
     assert hasattr(cupy.cuda.MemoryHook, "malloc_postprocess")
+
+
+def test_cupy_has_what_partial_derivatives_call():
+    """Functions that only SciPy has occur in the derivatives of functions that only SciPy has."""
+    cupy, special = pytest.importorskip("cupy"), pytest.importorskip("cupyx.scipy.special")
+    assert [name for name in partials._NUMPY.values() if not hasattr(cupy, name)] == []
+    absent = {name for name, called in partials._SPECIAL.items() if not hasattr(special, called)}
+    for name, rule in elementwise._elementwise_rules():
+        if hasattr(cupy, name) or hasattr(special, name):
+            assert not absent & {each.function for each in applied(rule.partials)}, name
 
 
 def test_calls_of_cupy_are_seen(monkeypatch):

@@ -1,140 +1,112 @@
-"""Elementwise functions: partial derivatives, one for each operand.
+"""Elementwise functions: most take their partial derivatives from the rules for compiled code (`irad.rules`).
 
-They are functions of the array library, the operands and the result. Ties and ends are as in docs/rules.md.
+Ties and ends are as in docs/rules.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, Final
 
+from irad.cuda.arrays.partials import is_known, partial_of
 from irad.cuda.arrays.ruleset import ArrayCall, Rule
+from irad.rules import ALL, elementwise as compiled
+from irad.rules.scipy import special
+from irad.ruleset.define import elementwise
+from irad.ruleset.interface import Domain, Elementwise
+from irad.ruleset.symbols import TABLE, integer_arguments
 
-Partial = Callable[..., Any]
+_REALS: Final = Domain(-3.0, 3.0, (0.0,))
+_HALF_TURN: Final = math.pi / 180.0
 
-_LN2, _LN10 = math.log(2.0), math.log(10.0)
-_TWO_OVER_SQRT_PI: Final = 2.0 / math.sqrt(math.pi)
-
-# functions that are complex differentiable, or linear
-_HOLOMORPHIC: Final[dict[str, tuple[Partial, ...]]] = {
-    "add": (lambda m, a, b, y: 1.0, lambda m, a, b, y: 1.0),
-    "subtract": (lambda m, a, b, y: 1.0, lambda m, a, b, y: -1.0),
-    "multiply": (lambda m, a, b, y: b, lambda m, a, b, y: a),
-    "divide": (lambda m, a, b, y: 1.0 / b, lambda m, a, b, y: -y / b),
-    "negative": (lambda m, x, y: -1.0,),
-    "positive": (lambda m, x, y: 1.0,),
-    "exp": (lambda m, x, y: y,),
-    "expm1": (lambda m, x, y: y + 1.0,),
-    "log": (lambda m, x, y: 1.0 / x,),
-    "log10": (lambda m, x, y: 1.0 / (_LN10 * x),),
-    "log2": (lambda m, x, y: 1.0 / (_LN2 * x),),
-    "log1p": (lambda m, x, y: 1.0 / (1.0 + x),),
-    "sqrt": (lambda m, x, y: 0.5 / y,),
-    "square": (lambda m, x, y: 2.0 * x,),
-    "reciprocal": (lambda m, x, y: -y * y,),
-    "sin": (lambda m, x, y: m.cos(x),),
-    "cos": (lambda m, x, y: -m.sin(x),),
-    "tan": (lambda m, x, y: 1.0 + y * y,),
-    "sinh": (lambda m, x, y: m.cosh(x),),
-    "cosh": (lambda m, x, y: m.sinh(x),),
-    "tanh": (lambda m, x, y: 1.0 - y * y,),
-    "arcsin": (lambda m, x, y: 1.0 / m.sqrt(1.0 - x * x),),
-    "arctan": (lambda m, x, y: 1.0 / (1.0 + x * x),),
-    "arcsinh": (lambda m, x, y: 1.0 / m.sqrt(1.0 + x * x),),
-    "arctanh": (lambda m, x, y: 1.0 / (1.0 - x * x),),
-}
-
-
-def _base_of_power(m: Any, x: Any, p: Any, y: Any) -> Any:
-    if isinstance(p, int | float):
-        return p * m.power(x, p - 1.0) if p else 0.0
-    return m.where(p == 0, 0.0, p * m.power(x, m.where(p == 0, 1.0, p - 1.0)))
-
-
-def _exponent_of_power(m: Any, x: Any, p: Any, y: Any) -> Any:
-    if isinstance(x, int | float):
-        return y * (math.log(x) if x > 0 else math.nan) if x else 0.0
-    return m.where(x == 0, 0.0, y * m.log(m.where(x == 0, 1.0, x)))
-
-
-def _of_length(m: Any, x: Any, y: Any) -> Any:
-    return m.where(y == 0, 0.0, x / m.where(y == 0, 1.0, y))
-
-
-def _of_angle(m: Any, side: Any, a: Any, b: Any) -> Any:
-    square = a * a + b * b
-    return m.where(square == 0, 0.0, side / m.where(square == 0, 1.0, square))
-
-
-def _larger_first(m: Any, a: Any, b: Any) -> Any:
-    return m.where(b > a, 0.0, m.where(m.isnan(a), 0.0, 1.0))
-
-
-def _smaller_first(m: Any, a: Any, b: Any) -> Any:
-    return m.where(b < a, 0.0, m.where(m.isnan(a), 0.0, 1.0))
-
-
-def _zero(m: Any, *_: Any) -> Any:
-    return 0.0
-
-
-_LARGER: Final = (
-    lambda m, a, b, y: _larger_first(m, a, b),
-    lambda m, a, b, y: 1.0 - _larger_first(m, a, b),
+ARRAYS_ONLY: Final = (  # compiled code computes them from others
+    elementwise("positive", lambda x, y: 1.0, on=_REALS),
+    elementwise("negative", lambda x, y: -1.0, on=_REALS),
+    elementwise("square", lambda x, y: 2.0 * x, on=_REALS),
+    *(elementwise(name, lambda x, y: _HALF_TURN, on=_REALS) for name in ("deg2rad", "radians")),
+    *(elementwise(name, lambda x, y: 1.0 / _HALF_TURN, on=_REALS) for name in ("rad2deg", "degrees")),
+    *(elementwise(name, lambda x, y: None, on=_REALS) for name in ("sign", "fix")),
+    elementwise("floor_divide", lambda a, b, y: (None, None), on=_REALS),
+    elementwise("heaviside", lambda a, b, y: (None, None), on=_REALS),
 )
-_SMALLER: Final = (
-    lambda m, a, b, y: _smaller_first(m, a, b),
-    lambda m, a, b, y: 1.0 - _smaller_first(m, a, b),
-)
-_REMAINDER: Final = (lambda m, a, b, y: 1.0, lambda m, a, b, y: -m.floor(a / b))
-
-_REAL: Final[dict[str, tuple[Partial, ...]]] = {
-    "power": (_base_of_power, _exponent_of_power),
-    "float_power": (_base_of_power, _exponent_of_power),
-    "exp2": (lambda m, x, y: _LN2 * y,),
-    "cbrt": (lambda m, x, y: 1.0 / (3.0 * y * y),),
-    "fabs": (lambda m, x, y: m.sign(x),),
-    "arccos": (lambda m, x, y: -1.0 / m.sqrt(1.0 - x * x),),
-    "arccosh": (lambda m, x, y: 1.0 / m.sqrt(x * x - 1.0),),
-    "arctan2": (lambda m, a, b, y: _of_angle(m, b, a, b), lambda m, a, b, y: _of_angle(m, -a, a, b)),
-    "hypot": (lambda m, a, b, y: _of_length(m, a, y), lambda m, a, b, y: _of_length(m, b, y)),
-    "logaddexp": (lambda m, a, b, y: m.exp(a - y), lambda m, a, b, y: m.exp(b - y)),
-    "logaddexp2": (lambda m, a, b, y: m.exp2(a - y), lambda m, a, b, y: m.exp2(b - y)),
-    "deg2rad": (lambda m, x, y: math.pi / 180.0,),
-    "radians": (lambda m, x, y: math.pi / 180.0,),
-    "rad2deg": (lambda m, x, y: 180.0 / math.pi,),
-    "degrees": (lambda m, x, y: 180.0 / math.pi,),
-    "copysign": (lambda m, a, b, y: m.sign(a) * m.copysign(1.0, b), _zero),
-    "maximum": _LARGER,
-    "fmax": _LARGER,
-    "minimum": _SMALLER,
-    "fmin": _SMALLER,
-    "remainder": _REMAINDER,
-    "mod": _REMAINDER,
-    "fmod": (lambda m, a, b, y: 1.0, lambda m, a, b, y: -m.trunc(a / b)),
-    **dict.fromkeys(("floor", "ceil", "trunc", "rint", "sign", "fix"), (_zero,)),
-    "floor_divide": (_zero, _zero),
-    "erf": (lambda m, x, y: _TWO_OVER_SQRT_PI * m.exp(-x * x),),
-    "erfc": (lambda m, x, y: -_TWO_OVER_SQRT_PI * m.exp(-x * x),),
-    "expit": (lambda m, x, y: y * (1.0 - y),),
+NAMES: Final = {  # of array libraries, where the rules have others
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "power": "pow",
+    "float_power": "pow",
+    "remainder": "as_remainder",
+    "mod": "as_remainder",
+    "logaddexp": "as_logaddexp",
+    "logaddexp2": "as_logaddexp2",
+    "sinc": "as_sinc",
+    "gamma": "tgamma",
+    "gammaln": "lgamma",
+    "psi": "digamma",
+    "ndtr": "normcdf",
+    "ndtri": "normcdfinv",
 }
+_OTHERS: Final = {"round", "identity", "jn", "expn_integer"}
+"""Rules of compiled code for what array libraries do not have, or have under this name with another meaning."""
+HOLOMORPHIC: Final = {
+    *("add", "subtract", "multiply", "divide", "negative", "positive", "exp", "expm1", "log", "log10", "log2", "log1p"),
+    *("sqrt", "square", "reciprocal", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arctan", "arcsinh"),
+    "arctanh",
+}
+"""Their partial derivatives hold for complex numbers too; but for that of arcsinh, which compares."""
 
 
-def _elementwise(name: str, partials: tuple[Partial, ...], *, is_real: bool) -> Rule:
+def _elementwise_rules() -> Iterator[tuple[str, Elementwise]]:
+    """The rules that array libraries have all functions for, by the names of these libraries."""
+    found = {rule.name: rule for rule in ALL if isinstance(rule, Elementwise)}
+    yield from ((name, found[rule]) for name, rule in NAMES.items())
+    for rule in (*compiled.RULES, *special.RULES, *ARRAYS_ONLY):
+        if isinstance(rule, Elementwise) and rule.name not in {*NAMES, *_OTHERS} and is_known(rule.partials):
+            yield rule.name, rule
+
+
+def _values_before(name: str) -> int:
+    """How many leading arguments of a rule for compiled code are the function's value: `as_sinc(value, x)`."""
+    return int(name.startswith("as_"))
+
+
+def operands_of(rule: Elementwise) -> tuple[int, ...]:
+    """Which arguments of a rule for compiled code are operands of the function."""
+    return tuple(range(_values_before(rule.name), rule.arity))
+
+
+def _rule_of(name: str, rule: Elementwise) -> Rule:
+    operands = operands_of(rule)
+    refused = {*rule.refused, *(integer_arguments(rule.name) if rule.name in TABLE else ())}
+
     def reverse(
-        call: ArrayCall, cotangent: Any, *operands: Any, dtype: Any = None, casting: Any = None, order: Any = None
+        call: ArrayCall, cotangent: Any, *given: Any, dtype: Any = None, casting: Any = None, order: Any = None
     ) -> tuple[Any, ...]:
-        values = [call.xp.asarray(each) if isinstance(each, list | tuple) else each for each in operands]
+        values = [call.xp.asarray(each) if isinstance(each, list | tuple) else each for each in given]
+        symbols = {f"x{i}": value for i, value in zip(operands, values, strict=True)}
+        symbols |= {"y": call.result, **({"x0": call.result} if 0 not in operands else {})}
 
-        def through(operand: Any, partial: Partial) -> Any:
-            if not call.is_active(operand):
+        def through(operand: Any, position: int) -> Any:
+            expr = rule.partials[position]
+            if expr is None or not call.is_active(operand):
                 return None
-            return call.like(call.times(cotangent, partial(call.xp, *values, call.result)), operand)
+            if name == "arcsinh" and call.result.dtype.kind == "c":
+                partial = 1.0 / call.xp.sqrt(1.0 + operand * operand)
+            else:
+                partial = partial_of(expr, symbols, call.xp, lambda: call.special)
+            return call.like(call.times(cotangent, partial), operand)
 
-        return tuple(through(operand, partial) for operand, partial in zip(operands, partials, strict=True))
+        return tuple(map(through, given, operands))
 
-    return Rule(name, reverse, arrays=len(partials), is_real=is_real)
+    return Rule(
+        name,
+        reverse,
+        arrays=len(operands),
+        is_real=name not in HOLOMORPHIC,
+        refused=frozenset(i for i, position in enumerate(operands) if position in refused),
+    )
 
 
 def _reverse_absolute(call: ArrayCall, cotangent: Any, x: Any, dtype: Any = None) -> Any:
@@ -157,11 +129,9 @@ def _reverse_clip(
     raised = a if low is None else m.where(is_low, low, a)
     is_high = m.zeros(m.shape(call.result), bool) if high is None else raised > high
     inside = m.where(is_low | is_high, 0, cotangent)
-    return (
-        call.like(inside, a),
-        None if low is None else call.like(m.where(is_low & ~is_high, cotangent, 0), low),
-        None if high is None else call.like(m.where(is_high, cotangent, 0), high),
-    )
+    to_low = None if low is None else call.like(m.where(is_low & ~is_high, cotangent, 0), low)
+    to_high = None if high is None else call.like(m.where(is_high, cotangent, 0), high)
+    return call.like(inside, a), to_low, to_high, to_low, to_high
 
 
 def _reverse_real(call: ArrayCall, cotangent: Any, val: Any) -> Any:
@@ -187,13 +157,12 @@ def _reverse_zero(call: ArrayCall, cotangent: Any, a: Any, *_: Any, **__: Any) -
 
 
 RULES: Final = (
-    *(_elementwise(name, partials, is_real=False) for name, partials in _HOLOMORPHIC.items()),
-    *(_elementwise(name, partials, is_real=True) for name, partials in _REAL.items()),
+    *(_rule_of(name, rule) for name, rule in _elementwise_rules()),
     Rule("absolute", _reverse_absolute),
     Rule("abs", _reverse_absolute),
     Rule("conjugate", _reverse_conjugate),
     Rule("conj", _reverse_conjugate),
-    Rule("clip", _reverse_clip, arrays=3, is_real=True),
+    Rule("clip", _reverse_clip, arrays=5, is_real=True),
     Rule("real", _reverse_real),
     Rule("imag", _reverse_imag),
     Rule("nan_to_num", _reverse_nan_to_num, is_real=True),

@@ -86,6 +86,35 @@ def _reverse_vdot(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any,
     return to_a, cotangent * a.reshape(b.shape) if call.is_active(b) else None
 
 
+def _reverse_vecdot(call: ArrayCall, cotangent: Any, a: Any, b: Any, *, axis: int = -1) -> tuple[Any, ...]:
+    """The first factor is conjugated."""
+    m, given = call.xp, call.xp.expand_dims(cotangent, axis)
+    to_a = call.like(m.conj(given) * b, a) if call.is_active(a) else None
+    return to_a, call.like(given * a, b) if call.is_active(b) else None
+
+
+def _reverse_kron(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    """The result by blocks: an axis of each factor in turn."""
+    m, ndim = call.xp, max(a.ndim, b.ndim)
+    rows, columns = ((1,) * (ndim - x.ndim) + x.shape for x in (a, b))
+    blocks = cotangent.reshape(tuple(length for pair in zip(rows, columns, strict=True) for length in pair))
+    own, inner = tuple(range(0, 2 * ndim, 2)), tuple(range(1, 2 * ndim, 2))
+    of_a = m.conj(a).reshape(tuple(length for each in rows for length in (each, 1)))
+    of_b = m.conj(b).reshape(tuple(length for each in columns for length in (1, each)))
+    to_a = m.sum(blocks * of_b, axis=inner).reshape(a.shape) if call.is_active(a) else None
+    return to_a, m.sum(blocks * of_a, axis=own).reshape(b.shape) if call.is_active(b) else None
+
+
+def _reverse_cross(call: ArrayCall, cotangent: Any, a: Any, b: Any) -> tuple[Any, ...]:
+    m = call.xp
+    to_a = call.like(m.cross(m.conj(b), cotangent), a) if call.is_active(a) else None
+    return to_a, call.like(m.cross(cotangent, m.conj(a)), b) if call.is_active(b) else None
+
+
+def _cross_in_space(a: Any, b: Any, **_: Any) -> str | None:
+    return None if a.shape[-1] == b.shape[-1] == 3 else "it has a rule for vectors of three components"
+
+
 def _einsum_terms(subscripts: str, count: int) -> tuple[list[str], str]:
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -133,8 +162,11 @@ RULES: Final = (
     Rule("matmul", _reverse_matmul, arrays=2),
     Rule("dot", _reverse_dot, arrays=2),
     Rule("inner", _reverse_inner, arrays=2),
-    Rule("outer", _reverse_outer, arrays=2),
+    *(Rule(name, _reverse_outer, arrays=2) for name in ("outer", "linalg.outer")),
     Rule("vdot", _reverse_vdot, arrays=2),
-    Rule("tensordot", _reverse_tensordot, arrays=2),
+    *(Rule(name, _reverse_vecdot, arrays=2) for name in ("vecdot", "linalg.vecdot")),
+    Rule("kron", _reverse_kron, arrays=2),
+    Rule("cross", _reverse_cross, arrays=2, check=_cross_in_space),
+    *(Rule(name, _reverse_tensordot, arrays=2) for name in ("tensordot", "linalg.tensordot")),
     Rule("einsum", _reverse_einsum, arrays=None, check=_einsum_is_plain),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -65,6 +66,112 @@ def _reverse_prod(
     before = m.cumprod(m.concatenate([ones, rows[:, :-1]], axis=1), axis=1)
     after = m.cumprod(m.concatenate([ones, rows[:, :0:-1]], axis=1), axis=1)[:, ::-1]
     return call.times(_stretched(call, cotangent, a, axis), back(before * after))
+
+
+def _reverse_cumprod(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """A row of products of its own for each element of the result, so that zeros divide nothing."""
+    m = call.xp
+    rows, back = _rows(call, a, axis)
+    below = m.where(m.tri(rows.shape[1], dtype=bool), rows[:, None, :], 1)  # for each element what it multiplies
+    ones = m.ones_like(below[:, :, :1])
+    before = m.cumprod(m.concatenate([ones, below[:, :, :-1]], axis=2), axis=2)
+    after = m.cumprod(m.concatenate([ones, below[:, :, :0:-1]], axis=2), axis=2)[:, :, ::-1]
+    slope = m.where(m.tri(rows.shape[1], dtype=bool), before * after, 0)
+    given, _ = _rows(call, cotangent.reshape(a.shape), axis)
+    return back(call.times(given[:, :, None], slope).sum(axis=1))
+
+
+def _reverse_multiply_accumulate(call: ArrayCall, cotangent: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    return _reverse_cumprod(call, cotangent, a, axis)
+
+
+def _reverse_ptp(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    highest, lowest = (_extreme(position)(call, cotangent, a, axis) for position in ("argmax", "argmin"))
+    return highest - lowest
+
+
+def _reverse_average(
+    call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, weights: Any = None, *, keepdims: Any = False
+) -> tuple[Any, ...]:
+    m = call.xp
+    if weights is None:
+        return (_reverse_mean(call, cotangent, a, axis),)
+    spread = weights
+    if m.shape(weights) != a.shape:  # NumPy takes a row of weights along the axis
+        shape = tuple(length if i in _axes(a.ndim, axis) else 1 for i, length in enumerate(a.shape))
+        spread = m.broadcast_to(m.reshape(weights, shape), a.shape)
+    total = m.sum(spread, axis=_axes(a.ndim, axis), keepdims=True)
+    share = _stretched(call, cotangent, a, axis) / m.conj(total)
+    away = a - _stretched(call, call.result, a, axis)
+    to_weights = call.like(m.conj(away) * share, m.reshape(weights, shape)) if spread is not weights else None
+    to_weights = m.conj(away) * share if spread is weights else m.reshape(to_weights, m.shape(weights))
+    return share * m.conj(spread), None, to_weights if call.is_active(weights) else None
+
+
+def _of_numbers(reverse: Callable[..., Any], filler: float) -> Callable[..., Any]:
+    """Of a function that leaves NaN out: the rule of the function that does not, where those have a filler."""
+
+    def without(
+        call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False
+    ) -> Any:
+        isnan = call.xp.isnan(a)
+        filled = call.xp.where(isnan, filler, a)
+        return call.xp.where(isnan, 0, reverse(call, cotangent, filled, axis))
+
+    return without
+
+
+def _nan_mean(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None) -> Any:
+    given = _stretched(call, cotangent, a, axis)
+    original = call.args[0] if call.args else call.kwargs["a"]
+    count = call.xp.sum(~call.xp.isnan(original), axis=_axes(a.ndim, axis), keepdims=True)
+    return given / count
+
+
+def _reverse_trapezoid(
+    call: ArrayCall, cotangent: Any, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1
+) -> tuple[Any, ...]:
+    """Of each strip half its width goes to either end; what goes to the abscissae are the mean heights."""
+    m = call.xp
+    along = axis % y.ndim
+    given = m.expand_dims(cotangent, along)
+
+    def moved(values: Any) -> Any:
+        return m.moveaxis(values, along, -1)
+
+    width = dx if x is None else m.diff(x) if m.ndim(x) == 1 else moved(m.diff(x, axis=along))
+    strips = m.broadcast_to(moved(given), moved(y)[..., 1:].shape)
+    edge = m.zeros((*strips.shape[:-1], 1), cotangent.dtype)
+
+    def at_ends(left: Any, right: Any) -> Any:
+        return m.concatenate([left, edge], axis=-1) + m.concatenate([edge, right], axis=-1)
+
+    half = 0.5 * strips * m.conj(m.asarray(width))
+    to_y = m.moveaxis(at_ends(half, half), -1, along)
+    if x is None or not call.is_active(x):
+        return to_y, None
+    heights = strips * m.conj(0.5 * (moved(y)[..., 1:] + moved(y)[..., :-1]))
+    to_x = at_ends(-heights, heights)
+    return to_y, call.like(to_x if m.ndim(x) == 1 else m.moveaxis(to_x, -1, along), x)
+
+
+def _weights_of_softmax(m: Any, a: Any, axis: Any) -> Any:
+    powers = m.exp(a - m.max(a, axis=_axes(a.ndim, axis), keepdims=True))
+    return powers / m.sum(powers, axis=_axes(a.ndim, axis), keepdims=True)
+
+
+def _reverse_logsumexp(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    return call.times(_stretched(call, cotangent, a, axis), _weights_of_softmax(call.xp, a, axis))
+
+
+def _reverse_softmax(call: ArrayCall, cotangent: Any, x: Any, axis: Any = None) -> Any:
+    y = call.result
+    return y * (cotangent - call.xp.sum(cotangent * y, axis=_axes(x.ndim, axis), keepdims=True))
+
+
+def _reverse_log_softmax(call: ArrayCall, cotangent: Any, x: Any, axis: Any = None) -> Any:
+    total = call.xp.sum(cotangent, axis=_axes(x.ndim, axis), keepdims=True)
+    return cotangent - call.xp.exp(call.result) * total
 
 
 def _extreme(position: str) -> Callable[..., Any]:
@@ -178,4 +285,17 @@ RULES: Final = (
     Rule("cumsum", _reverse_cumsum),
     Rule("add.accumulate", _reverse_accumulate),
     Rule("diff", _reverse_diff),
+    Rule("cumprod", _reverse_cumprod),
+    Rule("multiply.accumulate", _reverse_multiply_accumulate),
+    Rule("ptp", _reverse_ptp, is_real=True),
+    Rule("average", _reverse_average, arrays=3),
+    Rule("nansum", _of_numbers(_reverse_sum, 0.0)),
+    Rule("nanprod", _of_numbers(_reverse_prod, 1.0)),
+    Rule("nanmean", _of_numbers(_nan_mean, 0.0)),
+    Rule("nanmax", _of_numbers(_extreme("argmax"), -math.inf), is_real=True),
+    Rule("nanmin", _of_numbers(_extreme("argmin"), math.inf), is_real=True),
+    *(Rule(name, _reverse_trapezoid, arrays=2) for name in ("trapezoid", "trapz")),
+    Rule("logsumexp", _reverse_logsumexp, is_real=True),
+    Rule("softmax", _reverse_softmax, is_real=True),
+    Rule("log_softmax", _reverse_log_softmax, is_real=True),
 )
