@@ -5,6 +5,7 @@ from irad import (
     data as data,
     implicit as implicit,
     integrate as integrate,
+    interop as interop,
     interpolate as interpolate,
     nn as nn,
     ode as ode,

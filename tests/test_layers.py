@@ -43,6 +43,7 @@ LAYERS = (
         "irad.demo",
         "irad.implicit",
         "irad.integrate",
+        "irad.interop",
         "irad.interpolate",
         "irad.ode",
         "irad.sparse_linalg",
