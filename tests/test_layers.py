@@ -155,7 +155,7 @@ def test_a_stub_is_of_the_layer_that_offers_its_names():
     """What users see as `irad.rules`, say, is defined above it: `irad` offers it, and `irad.rules` does not know it."""
     modules = frozenset(all_modules())
     offered = {"irad": "irad", "irad.data": "irad", "irad.rules": "irad"}
-    offered |= {name: name for name in ("irad.cuda", "irad.report")}
+    offered |= {name: name for name in ("irad.cuda", "irad.interop", "irad.report")}
     stubs = {module: path.with_suffix(".pyi") for module, path in all_modules().items()}
     sources = {module: stub.read_text() for module, stub in stubs.items() if stub.exists()}
     assert sources.keys() == offered.keys()

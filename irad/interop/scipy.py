@@ -391,7 +391,9 @@ def low_level_callable(f: _Function, arguments: int = 1) -> Any:
     """
     if arguments < 1:
         raise SignatureError(
-            f"a function of {arguments} arguments has no variable", "pass a function of one number or more"
+            f"a function of {arguments} arguments has no variable",
+            "pass how many numbers the function takes, 1 or more",
+            "SciPy passes a number to it, or an array of numbers",
         )
     called = f if hasattr(f, "py_func") or hasattr(f, "_numba_type_") else numba.njit(f)
     if arguments == 1:
