@@ -1,7 +1,8 @@
 """The control-flow graph of a function, read off its terminators, and the two edits every pass needs.
 
-A `ControlFlow` is a snapshot: it does not follow later edits. Blocks that cannot be reached from the entry are absent
-from all of its parts.
+A `ControlFlow` is a snapshot: it does not follow later edits. It has each pair of blocks once, however many edges a
+switch has between them, while a phi has a value for each edge (`edges_from`). Blocks that cannot be reached from the
+entry are absent from all of its parts.
 """
 
 from __future__ import annotations
@@ -103,11 +104,15 @@ def _detach(inst: Instruction) -> None:
         inst.blocks = []
 
 
+def edges_from(predecessors: Iterable[Block], block: Block) -> Iterator[Block]:
+    """Each predecessor as often as it has edges to a block: what a phi there has to list."""
+    for source in predecessors:
+        yield from (source for target in source.terminator.targets if target is block)
+
+
 def rename_incoming(phi: Phi, old: Block, new: Block) -> None:
-    """Lets ``phi`` receive once from ``new`` what it received (once or more) from ``old``."""
-    first = phi.blocks.index(old)
-    _keep_incoming(phi, [block is not old or index == first for index, block in enumerate(phi.blocks)])
-    phi.blocks[first] = new
+    """Lets ``phi`` receive from ``new``, which has taken over the terminator, what it received from ``old``."""
+    phi.blocks = [new if block is old else block for block in phi.blocks]
 
 
 def _keep_incoming(phi: Phi, keep: list[bool]) -> None:

@@ -85,6 +85,15 @@ def replace_uses(old: TrackedValue, new: Value) -> None:
                 user.set_operand(index, new)
 
 
+def replace_operand(user: Instruction, index: int, new: Value) -> None:
+    """Replaces one operand; in a phi, that of all edges from the same block, which must agree."""
+    same = [index]
+    if isinstance(user, Phi):
+        same = [other for other, source in enumerate(user.blocks) if source is user.blocks[index]]
+    for other in same:
+        user.set_operand(other, new)
+
+
 def _add_use(value: Value, user: Instruction) -> None:
     if isinstance(value, TrackedValue):
         value.users[user] = value.users.get(user, 0) + 1

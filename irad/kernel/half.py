@@ -90,8 +90,11 @@ class _Widening:
             for inst in list(block.instructions):
                 self.widen(inst)
         for phi, twin in phis:
+            given: dict[Block, Value] = {}
             for value, source in phi.incoming():
-                twin.add_incoming(self.of(value, Builder.before(source.terminator)), source)
+                if source not in given:  # one value for all edges of a switch
+                    given[source] = self.of(value, Builder.before(source.terminator))
+                twin.add_incoming(given[source], source)
         self.drop([inst for inst in computed if _is_computed(inst)])
 
     def of(self, value: Value, build: Builder) -> Value:

@@ -12,7 +12,7 @@ from typing import Final
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Instruction, Phi
+from irad.ir.instructions import Instruction, Phi, replace_operand
 from irad.ir.module import Function, Module
 from irad.ir.types import pointer_type
 from irad.ir.values import ConstantExpression, GlobalVariable, Parameter, Value
@@ -94,7 +94,7 @@ def pass_shared(function: Function, arrays: list[SharedArray]) -> list[Parameter
     for inst in list(function.instructions()):
         for index, operand in enumerate(inst.operands):
             if any(item in given for item in _variables(operand)):
-                inst.set_operand(index, _in_code(_place(inst, index), operand, given))
+                replace_operand(inst, index, _in_code(_place(inst, index), operand, given))
     return added
 
 

@@ -18,7 +18,7 @@ from math import gcd
 
 from irad.ir.builder import Builder
 from irad.ir.instructions import ExtractValue, Freeze, InsertValue, Instruction, Load, Phi, Select, Store, replace_uses
-from irad.ir.module import Function
+from irad.ir.module import Block, Function
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type, element_types, field_offsets, size_of
 from irad.ir.values import ConstantAggregate, ConstantZero, Poison, Undef, Value, zero
 
@@ -70,8 +70,11 @@ def _split_phi(phi: Phi) -> None:
     parts: dict[Path, Value] = {}
     for path, type_ in leaves(phi.type):
         part = build.phi(type_, name=phi.name)
+        given: dict[Block, Value] = {}
         for value, block in phi.incoming():
-            part.add_incoming(Builder.before(block.terminator).extract_value(value, path), block)
+            if block not in given:  # one value for all edges of a switch
+                given[block] = Builder.before(block.terminator).extract_value(value, path)
+            part.add_incoming(given[block], block)
         parts[path] = part
     assert phi.block is not None
     _replace(phi, parts, Builder.at_start(phi.block))

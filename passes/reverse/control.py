@@ -21,7 +21,7 @@ from typing import TypeAlias
 from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.cfg import ControlFlow, control_flow
+from irad.ir.cfg import ControlFlow, control_flow, edges_from
 from irad.ir.dominance import DominatorTree, dominators
 from irad.ir.instructions import Br, CondBr, Phi
 from irad.ir.loops import Loop, loop_nest
@@ -164,7 +164,8 @@ class AugmentedLoops:
     def carried_out(self, loop: Loop, exit_block: Block, value: Value, otherwise: Value) -> Value:
         """A value of the loop's last iteration, as a phi in a block outside."""
         twin, block = self.twins[loop], self.augmented.block(exit_block)
-        incoming = [(value if p in twin.blocks else otherwise, p) for p in self.cfg.predecessors[block]]
+        everyone = edges_from(self.cfg.predecessors[block], block)
+        incoming = [(value if p in twin.blocks else otherwise, p) for p in everyone]
         return Builder.at_start(block).phi(value.type, incoming, name="last")
 
 
@@ -235,7 +236,7 @@ class Control:
             twin = augmented.block(block)
             type_ = types.I8 if len(predecessors) < 128 else types.I32
             numbers = {augmented.block(p): i for i, p in enumerate(predecessors)}
-            everyone = self.loops.cfg.predecessors[twin]
+            everyone = edges_from(self.loops.cfg.predecessors[twin], twin)
             incoming: list[tuple[Value, Block]] = [(const_int(type_, numbers.get(p, 0)), p) for p in everyone]
             found = Builder.at_start(twin).phi(type_, incoming, name="from")
             self.origins[block] = found

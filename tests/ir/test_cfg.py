@@ -1,9 +1,24 @@
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.cfg import control_flow, remove_unreachable_blocks
+from irad.ir.cfg import control_flow, edges_from, remove_unreachable_blocks
+from irad.ir.instructions import replace_operand
+from irad.ir.text.parser import parse_module
 from irad.ir.values import const_int
 from irad.ir.verifier import verify
+from irad.passes.augmented.allocation_failure import split_before
 from tests.ir.graphs import block, graph, names
+
+SWITCH = """
+define i64 @f(i64 %n) {
+entry:
+  switch i64 %n, label %end [ i64 1, label %end i64 2, label %other i64 3, label %end ]
+other:
+  br label %end
+end:
+  %r = phi i64 [ 1, %entry ], [ 1, %entry ], [ 2, %other ], [ 1, %entry ]
+  ret i64 %r
+}
+"""
 
 
 def test_order_is_reverse_postorder_and_follows_the_first_target():
@@ -63,3 +78,31 @@ def test_unreachable_cycle_of_phis_is_removed():
     first.set_operand(0, second)
     remove_unreachable_blocks(function)
     assert names(function.blocks) == "a"
+
+
+def test_a_block_can_be_split_where_a_switch_has_several_edges_to_a_phi():
+    """LLVM wants one value in a phi for each edge, so moving the terminator must not merge them."""
+    function = parse_module(SWITCH).functions["f"]
+    end = function.blocks[-1]
+    rest = split_before(function.entry.terminator)
+    Builder(function.entry).br(rest)
+    verify(function)
+    (phi,) = end.phis()
+    assert len(phi.operands) == 4
+
+
+def test_the_edges_from_predecessors_are_those_that_a_phi_lists():
+    function = parse_module(SWITCH).functions["f"]
+    end = function.blocks[-1]
+    (phi,) = end.phis()
+    assert sorted(b.name for b in edges_from(control_flow(function).predecessors[end], end)) == sorted(
+        b.name for b in phi.blocks
+    )
+
+
+def test_an_operand_of_a_phi_is_replaced_on_all_edges_from_a_block():
+    function = parse_module(SWITCH).functions["f"]
+    (phi,) = function.blocks[-1].phis()
+    replace_operand(phi, 1, const_int(types.I64, 7))
+    verify(function)
+    assert [str(value.value) for value in phi.operands] == ["7", "7", "2", "7"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from irad.decompile.memory.reads import Reads
 from irad.ir.builder import Builder
-from irad.ir.cfg import control_flow
+from irad.ir.cfg import control_flow, edges_from
 from irad.ir.instructions import Alloca, Instruction, Load, Phi, Store, replace_uses
 from irad.ir.module import Block, Function
 from irad.ir.values import ConstantFloat, ConstantInt, Undef, Value
@@ -65,7 +65,7 @@ class _Promotion:
                 self.at_end[block] = current
         for phi in self.phis:
             assert phi.block is not None
-            for source in self.cfg.predecessors[phi.block]:
+            for source in edges_from(self.cfg.predecessors[phi.block], phi.block):
                 phi.add_incoming(self._end(source), source)
         for inst in reversed(doomed):
             inst.erase()

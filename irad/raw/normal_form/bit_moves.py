@@ -21,7 +21,7 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, Store, replace_uses
+from irad.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, Store, replace_operand, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import ConstantInt, TrackedValue, Value
@@ -132,7 +132,7 @@ def _convert(group: dict[Instruction, None], kind: Type) -> None:
         first = 1 if isinstance(inst, Select) else 0
         for index, value in enumerate(inst.operands):
             if index >= first and not isinstance(inst, Load) and value not in group:
-                inst.set_operand(index, _as_kind(value, kind, inst, index))
+                replace_operand(inst, index, _as_kind(value, kind, inst, index))
     for inst in group:
         _serve_users(inst, group, kind, width)
 

@@ -37,6 +37,42 @@ def stencil_arguments(rng: np.random.Generator) -> Arguments:
     return rng.normal(size=70), 0.3, np.zeros(70)
 
 
+def bitonic_sort(x, y):
+    """Batcher's network; LLVM gives the comparisons of both directions one switch."""
+    s = cuda.shared.array(BINS, float64)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    k = 2
+    while k <= BINS:
+        j = k >> 1
+        while j > 0:
+            p = t ^ j
+            if p > t:
+                a = s[t]
+                b = s[p]
+                if (t & k) == 0:
+                    if a > b:
+                        s[t] = b
+                        s[p] = a
+                else:
+                    if a < b:
+                        s[t] = b
+                        s[p] = a
+            cuda.syncthreads()
+            j >>= 1
+        k <<= 1
+    y[t] = s[t]
+
+
+def bitonic_sort_reference(x, y):
+    y[:] = np.sort(x)
+
+
+def bitonic_sort_arguments(rng: np.random.Generator) -> Arguments:
+    return rng.permutation(BINS) + rng.uniform(0.1, 0.9, BINS), np.zeros(BINS)
+
+
 def block_reduction(x, out):
     """The sum of squares: a tree in shared memory, then one atomic addition for each block."""
     part = cuda.shared.array(BLOCK, float64)
@@ -142,6 +178,7 @@ def scan_arguments(rng: np.random.Generator) -> Arguments:
 
 CASES = (
     Case(stencil, stencil_reference, stencil_arguments, 3, BLOCK, outputs=(2,), active=(0, 1, 2)),
+    Case(bitonic_sort, bitonic_sort_reference, bitonic_sort_arguments, 1, BINS, outputs=(1,), active=(0, 1)),
     Case(block_reduction, block_reduction_reference, block_reduction_arguments, 3, BLOCK, outputs=(1,), active=(0, 1)),
     Case(histogram, histogram_reference, histogram_arguments, 3, BLOCK, outputs=(2,), active=(1, 2)),
     Case(matmul, matmul_reference, matmul_arguments, (2, 2), (TILE, TILE), outputs=(2,), active=(0, 1, 2)),

@@ -6,11 +6,12 @@ import numpy as np
 from numba import njit
 
 from irad.ir.instructions import ExtractValue, Freeze, InsertValue, Load, Phi, Select, Store
+from irad.ir.text.printer import print_module
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.memory.addresses import offset_modulo
 from irad.testing.check_gradient import check_gradient
-from tests.passes.units import parsed
+from tests.passes.units import canonical, parsed
 
 MERGE = """define double @f(i1 %c, ptr %a, ptr %b) {
 entry:
@@ -27,6 +28,25 @@ end:
   %v = load double, ptr %p
   ret double %v
 }"""
+
+
+SWITCH = """define double @f(i64 %n, {ptr, i64} %d) {
+entry:
+  switch i64 %n, label %other [ i64 1, label %end i64 2, label %end ]
+other:
+  br label %end
+end:
+  %e = phi { ptr, i64 } [ %d, %entry ], [ %d, %entry ], [ zeroinitializer, %other ]
+  %p = extractvalue { ptr, i64 } %e, 0
+  %v = load double, ptr %p
+  ret double %v
+}"""
+
+
+def test_the_edges_of_a_switch_agree_on_a_part():
+    module, _ = parsed(SWITCH)
+    verify(module)
+    canonical(str(print_module(module)))  # LLVM refuses a phi with two values from one block
 
 
 def test_a_phi_of_a_descriptor_becomes_phis_of_its_parts():

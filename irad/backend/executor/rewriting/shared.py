@@ -89,7 +89,8 @@ def place_shared(function: Function, memory: SharedMemory, base: Value) -> None:
         for inst in list(block.instructions):
             for index, operand in enumerate(inst.operands):
                 if isinstance(operand, GlobalVariable | Constant) and _mentions(operand, symbols):
-                    inst.set_operand(index, _address(operand, _position(inst, index), symbols, memory, base))
+                    address = _address(operand, _position(inst, index), symbols, memory, base)
+                    ir.replace_operand(inst, index, address)
     for name in names:
         del function.module.globals[name]
 
