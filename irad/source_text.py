@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from tokenize import NAME, TokenError, generate_tokens
 from typing import Final
 
 _WORDS: Final = frozenset(kwlist)
+_ASSIGNMENT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]*)?=(?!=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ class _Outline:
 def loop_statements(file: str) -> tuple[LoopStatement, ...]:
     """The loops of a file, outer before inner; none where it cannot be read."""
     return _outline("".join(linecache.getlines(file))).loops
+
+
+def assigned_variable(file: str, line: int) -> str | None:
+    """The variable that an assignment on a line is to; None where the line cannot be read, or has none."""
+    found = _ASSIGNMENT.match(linecache.getline(file, line))
+    return found and found[1]
 
 
 def loop_variable(file: str, line: int) -> str | None:

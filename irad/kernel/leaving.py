@@ -62,7 +62,9 @@ def meet_anywhere(function: Function) -> None:
     """Lets threads wait for each other in different places of a sweep, and say that they have not left."""
     for inst in list(function.instructions()):
         if is_barrier(inst):
-            _wait(Builder.before(inst), 0)
+            build = Builder.before(inst)
+            build.origin, build.metadata = inst, inst.metadata  # the line says that it is the user's
+            _wait(build, 0)
             inst.erase()
 
 

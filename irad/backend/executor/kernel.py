@@ -59,6 +59,10 @@ class ExecutableKernel:
         self._lowered: Lowered = lower(module, races=races)
         self.name, self.races = self._lowered.name, races
         self._engine, self._start = _code(self._lowered)
+        self._constants = [
+            Extent(self._engine.get_global_value_address(name), size, "constant memory")
+            for name, size in self._lowered.constants.items()
+        ]
 
     @property
     def parameter_types(self) -> tuple[Type, ...]:
@@ -100,7 +104,8 @@ class ExecutableKernel:
         packed = pack(self.name, self._lowered.parameters, arguments)
         with LaunchState(self._lowered, self._start, grid, block, packed, dynamic_shared) as state:
             state.order(schedule)
-            trace = Trace(state, extents, self.name) if self.races else None
+            known = None if extents is None else [*extents, *self._constants]
+            trace = Trace(state, known, self.name) if self.races else None
             for first, last in state.portions(logged=trace is not None):
                 status = scheduler().run(state.address, first, last)
                 raise_for(status, state, self.name, trace)

@@ -72,6 +72,7 @@ LAUNCH: Final = Struct(
     scratch="ptr",  # where an access outside of all arrays goes
     scratch_bytes="i64",
     fault="i64",  # the entry of the first such access, -1 if there is none
+    fault_low="i64",  # where the array of that access begins, if it is known
 )
 ENTRY: Final = Struct(
     "irad.cuda.entry",

@@ -71,6 +71,7 @@ def _waiting(state: LaunchState) -> Iterator[tuple[int, str]]:
     places, counts = np.unique(waiting["site"], return_counts=True)
     for place in places[np.argsort(counts, kind="stable")]:
         here = waiting[waiting["site"] == place]
+        place = max(place, ~place)  # a complement where threads in other places may wait as well
         text = f"{_threads(state, here)} at the {state.lowered.sites[place]}"
         if here["state"][0] >= State.WARP_SYNC and here["state"][0] != State.ACTIVEMASK:
             text += f" with the mask 0x{int(here['mask'][0]) & 0xFFFFFFFF:08x}"

@@ -14,6 +14,7 @@ from irad.backend.executor.launch import Extent, LaunchState
 from irad.backend.executor.layout import ENTRY, dtype_of
 from irad.backend.executor.outcome import placed
 from irad.backend.executor.races import Race, WarpOrder, races
+from irad.backend.executor.rewriting.sites import Site
 from irad.errors import IradError, KernelBoundsError, RaceError
 
 _ROOM: Final = 1 << 12
@@ -82,9 +83,9 @@ class Trace:
         site = self._state.lowered.sites[int(entry["site"])]
         thread = self._state.thread_at(int(entry["thread"]))
         error = KernelBoundsError(
-            f"{self._name} accesses memory that is in none of its arrays{self._nearest(int(entry['address']))}",
+            f"{self._name} accesses memory {self._outside(site, int(entry['address']))}",
             "correct the index, or compare it with the size of the array first",
-            "the grid may have more threads than the array has elements",
+            "the grid may have more threads than the array has elements" if site.array is None else None,
             location=site.location,
             detail=f"{site.words} of {entry['size']} bytes by thread {thread} of block {self._state.current_block}",
         )
@@ -147,11 +148,25 @@ class Trace:
                 return f"element {(address - extent.address) // extent.itemsize} of {extent.name or 'an array'}"
         return f"address 0x{address:x}"
 
+    def _outside(self, site: Site, address: int) -> str:
+        """Outside of what an access is."""
+        array = site.array
+        if array is None:
+            return f"that is in none of its arrays{self._nearest(address)}"
+        offset = address - self._state.launch.fault_low
+        count = array.count
+        if count is None:
+            count = self._state.launch.dynamic_bytes // array.itemsize
+        return f"outside of an array: {array.element(offset)}, which has {count}"
+
     def _nearest(self, address: int) -> str:
-        """How far an address is from the nearest array."""
+        """How far an address is from its array, if the launch knows that, or else from the nearest one."""
         if not self._extents:
             return ""
-        distances = [max(e.address - address, address - (e.address + e.size) + 1) for e in self._extents]
-        nearest = self._extents[int(np.argmin(distances))]
+        low = self._state.launch.fault_low
+        own = [e for e in self._extents if low and (low == e.address or 0 <= low - e.address < e.size)]
+        around = own or self._extents
+        distances = [max(e.address - address, address - (e.address + e.size) + 1) for e in around]
+        nearest = around[int(np.argmin(distances))]
         bytes_away = (address - nearest.address) // nearest.itemsize
         return f": element {bytes_away} of {nearest.name or 'an array'}, which has {nearest.size // nearest.itemsize}"

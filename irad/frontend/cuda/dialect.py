@@ -22,11 +22,13 @@ from irad.frontend.cuda import operations
 from irad.frontend.cuda.exceptions import take_record
 from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered
 from irad.ir import types
+from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import Alloca, Cast, Instruction, Store, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import GlobalVariable, Value
+from irad.source_text import assigned_variable
 
 
 def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str], bool]:
@@ -109,15 +111,34 @@ def _drop_variables(function: Function) -> None:
 
 
 def _name_arrays(module: Module) -> None:
-    """Gives an array in shared memory the name of the variable that it is assigned to, on the same line."""
+    """Names arrays in shared, constant and local memory after the variables that they are assigned to, for messages."""
+    debug = DebugInfo(module)
     for variable in list(module.globals.values()):
-        casts = [inst for inst in variable.users if isinstance(inst, Cast) and "dbg" in inst.metadata]
-        stores = [inst for cast in casts for inst in _stores_beside(cast)]
-        named = [str(place.name) for *_, place in (inst.operands for inst in stores) if _is_variable(place)]
-        if "addrspace(3)" in variable.prefix and variable.initializer is not None and named:
-            del module.globals[str(variable.name)]
-            variable.name = _fresh(module, named[-1].partition(".")[0])
-            module.globals[variable.name] = variable
+        is_shared = "addrspace(3)" in variable.prefix
+        if variable.initializer is not None and (is_shared or "addrspace(4)" in variable.prefix):
+            name = _assigned(variable, debug)
+            if name is not None:
+                del module.globals[str(variable.name)]
+                variable.name = _fresh(module, name if is_shared else f"constant.{name}")
+                module.globals[variable.name] = variable
+    for function in module.defined_functions():
+        for inst in function.entry.instructions:
+            if isinstance(inst, Alloca) and str(inst.name).startswith("_cudapy_lmem"):
+                name = _assigned(inst, debug)
+                inst.name = inst.name if name is None else f"local.{name}.{str(inst.name).removeprefix('_cudapy_lmem')}"
+
+
+def _assigned(array: GlobalVariable | Alloca, debug: DebugInfo) -> str | None:
+    """The variable that an array is assigned to, where it is made."""
+    casts = [inst for inst in array.users if isinstance(inst, Cast) and "dbg" in inst.metadata]
+    for cast in reversed(casts):
+        for store in reversed(_stores_beside(cast)):
+            if _is_variable(store.operands[1]):
+                return str(store.operands[1].name).partition(".")[0]
+        place = debug.location(cast)
+        if place is not None:
+            return assigned_variable(place.file, place.line)
+    return None
 
 
 def _stores_beside(inst: Instruction) -> list[Store]:

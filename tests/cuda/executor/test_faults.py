@@ -50,7 +50,7 @@ PLAIN = "  %old = load i32, ptr %to\n  %new = add i32 %old, 1\n  store i32 %new,
 def test_a_missing_barrier(schedule: Schedule):
     x, y = np.arange(32.0), np.zeros(32)
     broken = reversal("")
-    with pytest.raises(irad.RaceError, match=r"race on element [0-9]+ of a shared array with 64 elements") as caught:
+    with pytest.raises(irad.RaceError, match=r"race on element [0-9]+ of the shared array s") as caught:
         run(broken, 1, 32, x, y, races=True, schedule=schedule)
     error = caught.value
     lines = {place.line for place in error.locations if place is not None}
@@ -288,11 +288,80 @@ def test_shared_memory_is_named_in_the_users_words():
         "@irad.dynamic_shared = external addrspace(3) global [0 x i8], align 16\n"
     )
     places = {
-        "getelementptr (float, ptr addrspace(3) @s, i64 2)": "element 2 of a shared array with 3 elements",
-        "@v": "a shared variable",
+        "getelementptr (float, ptr addrspace(3) @s, i64 2)": "element 2 of the shared array s",
+        "@v": "element 0 of the shared array v",
         "getelementptr (i8, ptr addrspace(3) @irad.dynamic_shared, i64 5)": "byte 5 of dynamic shared memory",
     }
     for place, words in places.items():
         module = kernel("", f"  store i8 1, ptr addrspace(3) {place}\n  ret void", outside)
         with pytest.raises(irad.RaceError, match=f"race on {words}"):
             run(module, 1, 2, races=True, dynamic_shared=8)
+
+
+OUTSIDE = (
+    "@s = internal addrspace(3) global [4 x double] undef, align 8\n"
+    "@other = internal addrspace(3) global [4 x double] undef, align 8\n"
+    "@irad.dynamic_shared = external addrspace(3) global [0 x i8], align 16\n"
+    "@constant.table = internal addrspace(4) constant [2 x double] [double 5.0, double 6.0]\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("array", "index", "words"),
+    [
+        ("addrspacecast (ptr addrspace(3) @s to ptr)", 4, "element 4 of the shared array s, which has 4"),
+        ("addrspacecast (ptr addrspace(3) @s to ptr)", 9, "element 9 of the shared array s, which has 4"),
+        ("addrspacecast (ptr addrspace(3) @other to ptr)", -2, "element -2 of the shared array other, which has 4"),
+        (
+            "addrspacecast (ptr addrspace(3) @irad.dynamic_shared to ptr)",
+            2,
+            "element 2 of dynamic shared memory, which",
+        ),
+        ("addrspacecast (ptr addrspace(3) @irad.dynamic_shared to ptr)", -1, "element -1 of dynamic shared memory"),
+        ("addrspacecast (ptr addrspace(4) @constant.table to ptr)", 2, "element 2 of the constant array table, which"),
+        ("%local.mine.1", 3, "element 3 of the local array mine, which has 3"),
+        ("%local.mine.1", 300000, "element 300000 of the local array mine, which has 3"),
+        ("%x", 4, "element 4 of a0, which has 4"),
+    ],
+)
+def test_each_array_ends_where_it_ends(array: str, index: int, words: str):
+    """Also where what comes after it is another array of the kernel, or the stack of the process."""
+    body = f"""
+  %local.mine.1 = alloca [3 x double]
+  %at = getelementptr double, ptr {array}, i64 %n
+  %v = load double, ptr %at
+  store double %v, ptr %x
+  ret void"""
+    memory = np.zeros(8)
+    checked = kernel("ptr %x, ptr %y, i64 %n", body, OUTSIDE)
+    run(checked, 1, 1, memory[:4], memory[4:], 1, races=True, known=True, dynamic_shared=16)
+    with pytest.raises(irad.KernelBoundsError) as caught:
+        run(checked, 1, 1, memory[:4], memory[4:], index, races=True, known=True, dynamic_shared=16)
+    assert words in str(caught.value)
+
+
+def test_constant_memory_is_an_array_wherever_its_address_comes_from():
+    body = """
+  %even = icmp eq i64 %i, 0
+  %from = select i1 %even, ptr addrspacecast (ptr addrspace(4) @constant.table to ptr), ptr %x
+  %at = getelementptr double, ptr %from, i64 %n
+  %v = load double, ptr %at
+  %to = getelementptr double, ptr %y, i64 %i
+  store double %v, ptr %to
+  ret void"""
+    x, y = np.array([1.0, 2.0]), np.zeros(2)
+    run(kernel("ptr %x, ptr %y, i64 %n", body, OUTSIDE), 1, 2, x, y, 1, races=True, known=True)
+    np.testing.assert_array_equal(y, [6.0, 2.0])
+
+
+def test_reads_of_constant_memory_do_not_count_as_global():
+    body = """
+  %at = getelementptr double, ptr addrspacecast (ptr addrspace(4) @constant.table to ptr), i64 %t.64
+  %v = load double, ptr %at
+  %to = getelementptr double, ptr %x, i64 %i
+  store double %v, ptr %to
+  ret void"""
+    x = np.zeros(2)
+    report = run(kernel("ptr %x", body, OUTSIDE), 1, 2, x, races=True, known=True)
+    np.testing.assert_array_equal(x, [5.0, 6.0])
+    assert report.accesses.global_reads == 0

@@ -5,24 +5,37 @@
 declare ptr @realloc(ptr, i64)
 declare ptr @llvm.frameaddress.p0(i32)
 
-; An access is about to happen. The result is the address to use: the given one, or scratch memory if arrays are known
-; and it is in none of them.
-define ptr @irad.cuda.log_access(ptr %thread, ptr %address, i64 %size, i32 %kind, i32 %site) nounwind noinline "frame-pointer"="all" {
+; An access is about to happen. The result is the address to use: the given one, or scratch memory if it is outside of
+; its array, which is known if %bytes is not negative, or else outside of all arrays, if these are known. %low is then
+; null or the address of the array that it is to, which is one of them. Accesses of kind 0 are checked, but not logged.
+define ptr @irad.cuda.log_access(ptr %thread, ptr %address, i64 %size, i32 %kind, i32 %site, ptr %low, i64 %bytes) nounwind noinline "frame-pointer"="all" {
 entry:
   %launch.slot = call ptr @thread.launch(ptr %thread)
   %launch = load ptr, ptr %launch.slot
   %at = ptrtoint ptr %address to i64
-  %private = call i1 @is_private(ptr %launch, i64 %at)
-  br i1 %private, label %own, label %record
-record:
+  %base = ptrtoint ptr %low to i64
   %index.slot = call ptr @thread.index(ptr %thread)
   %index = load i32, ptr %index.slot
   %clock.slot = call ptr @thread.clock(ptr %thread)
   %clock = load i32, ptr %clock.slot
   %size.32 = trunc i64 %size to i32
+  %is.known = icmp sge i64 %bytes, 0
+  br i1 %is.known, label %ranged, label %open
+ranged:
+  %in.range = call i1 @fits(i64 %at, i64 %size, i64 %base, i64 %bytes)
+  %unlogged = icmp eq i32 %kind, 0
+  %skipped = and i1 %in.range, %unlogged
+  br i1 %skipped, label %own, label %record
+open:
+  %private = call i1 @is_private(ptr %launch, i64 %at)
+  br i1 %private, label %own, label %look
+look:
+  %in.any = call i1 @is_inside(ptr %launch, i64 %at, i64 %size, i64 %base)
+  br label %record
+record:
+  %inside = phi i1 [ %in.range, %ranged ], [ %in.any, %look ]
   call void @append(ptr %launch, i64 %at, i32 %size.32, i32 %kind, i32 %site, i32 %index, i32 %clock)
-  %known = call i1 @is_inside(ptr %launch, i64 %at, i64 %size)
-  br i1 %known, label %own, label %fault
+  br i1 %inside, label %own, label %fault
 own:
   ret ptr %address
 fault:
@@ -35,6 +48,8 @@ keep:
   %traced = load i64, ptr %traced.slot
   %last = sub i64 %traced, 1
   store i64 %last, ptr %fault.slot
+  %low.slot = call ptr @launch.fault_low(ptr %launch)
+  store i64 %base, ptr %low.slot
   br label %divert
 divert:
   %scratch.slot = call ptr @launch.scratch(ptr %launch)
@@ -68,8 +83,9 @@ define internal i1 @is_private(ptr %launch, i64 %at) nounwind alwaysinline {
   ret i1 %private
 }
 
-; Whether an access is in shared memory or in one of the arrays; true if arrays are not known.
-define internal i1 @is_inside(ptr %launch, i64 %at, i64 %size) nounwind {
+; Whether an access is in shared memory or in one of the arrays; true if arrays are not known. An address in the arrays
+; that it was computed from says that it has to be in one of those.
+define internal i1 @is_inside(ptr %launch, i64 %at, i64 %size, i64 %base) nounwind {
 entry:
   %extents.slot = call ptr @launch.extents(ptr %launch)
   %extents = load ptr, ptr %extents.slot
@@ -83,11 +99,14 @@ shared:
   %in.shared = call i1 @fits(i64 %at, i64 %size, i64 %shared.low, i64 %shared.size)
   %count.slot = call ptr @launch.extent_count(ptr %launch)
   %count = load i64, ptr %count.slot
-  br i1 %in.shared, label %yes, label %head
+  br label %head
 head:
   %i = phi i64 [ 0, %shared ], [ %next, %each ]
+  %in.any = phi i1 [ %in.shared, %shared ], [ %in.any.next, %each ]
+  %in.own = phi i1 [ false, %shared ], [ %in.own.next, %each ]
+  %has.own = phi i1 [ false, %shared ], [ %has.own.next, %each ]
   %more = icmp ult i64 %i, %count
-  br i1 %more, label %each, label %no
+  br i1 %more, label %each, label %done
 each:
   %extent = getelementptr { i64, i64 }, ptr %extents, i64 %i
   %low = load i64, ptr %extent
@@ -95,11 +114,20 @@ each:
   %bytes = load i64, ptr %bytes.slot
   %next = add i64 %i, 1
   %in.this = call i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes)
-  br i1 %in.this, label %yes, label %head
+  %is.low = icmp eq i64 %base, %low
+  %distance = sub i64 %base, %low
+  %within = icmp ult i64 %distance, %bytes
+  %is.own = or i1 %is.low, %within
+  %in.both = and i1 %in.this, %is.own
+  %in.any.next = or i1 %in.any, %in.this
+  %in.own.next = or i1 %in.own, %in.both
+  %has.own.next = or i1 %has.own, %is.own
+  br label %head
+done:
+  %inside = select i1 %has.own, i1 %in.own, i1 %in.any
+  ret i1 %inside
 yes:
   ret i1 true
-no:
-  ret i1 false
 }
 
 define internal i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes) nounwind alwaysinline {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -18,6 +19,7 @@ from irad.backend.executor.rewriting.shared import SharedMemory, lay_out_shared
 from irad.backend.executor.rewriting.sites import Site, Sites
 from irad.backend.executor.rewriting.thread import make_thread
 from irad.errors import InternalError, UnsupportedError
+from irad.ir import types
 from irad.ir.debug_info import DebugInfo, source_location
 from irad.ir.instructions import Call, CallSite
 from irad.ir.module import Function, Module
@@ -39,6 +41,7 @@ class Lowered:
         parameters: types and names of the kernel's parameters.
         shared: where shared arrays are.
         sites: places, by number.
+        constants: arrays in constant memory with their bytes, by symbol, if accesses are logged.
     """
 
     text: str
@@ -46,6 +49,7 @@ class Lowered:
     parameters: tuple[tuple[Type, str], ...]
     shared: SharedMemory
     sites: tuple[Site, ...]
+    constants: Mapping[str, int] = field(default_factory=dict)
 
 
 def lower(kernel: KernelModule, *, races: bool) -> Lowered:
@@ -68,7 +72,16 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     make_thread(function, shared, sites, instrument if races else None)
     _forget_metadata(module)
     define_libdevice(module)
-    return Lowered(print_module(module), sites.name, parameters, shared, tuple(sites.all))
+    constants = _expose_constants(module) if races else {}
+    return Lowered(print_module(module), sites.name, parameters, shared, tuple(sites.all), constants)
+
+
+def _expose_constants(module: Module) -> dict[str, int]:
+    """Lets others ask for the addresses of constant arrays; returns their bytes."""
+    found = {name: each for name, each in module.globals.items() if each.constant}
+    for each in found.values():
+        each.prefix = tuple(word for word in each.prefix if word not in ("internal", "private"))
+    return {name: types.size_of(each.value_type) for name, each in found.items()}
 
 
 def _inlined(kernel: KernelModule, machine: Any) -> tuple[Module, Function]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
+from irad.backend.executor.rewriting.arrays import KnownArray, known_array, shared_words
 from irad.errors import InternalError, UnsupportedError
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
@@ -38,13 +39,13 @@ class SharedMemory:
     def words_at(self, offset: int) -> str:
         """What is at an offset into the range."""
         for name, start in self.offsets.items():
-            type_ = self.contents[name]
-            if start <= offset < start + types.size_of(type_):
-                if not isinstance(type_, types.ArrayType):
-                    return "a shared variable"
-                number = (offset - start) // types.size_of(type_.element)
-                return f"element {number} of a shared array with {type_.count} elements"
+            if start <= offset < start + types.size_of(self.contents[name]):
+                return self.array(name, 1).element(offset - start)
         return f"byte {offset - self.static_bytes} of dynamic shared memory"
+
+    def array(self, name: str, unit: int) -> KnownArray:
+        """One of the arrays; ``unit`` is the size of an element where its type does not tell it."""
+        return known_array(shared_words(name), self.contents[name], unit)
 
 
 def lay_out_shared(module: Module) -> SharedMemory:

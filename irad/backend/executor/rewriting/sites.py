@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from typing import Final
 
+from irad.backend.executor.rewriting.arrays import KnownArray
 from irad.errors import SourceLocation
 from irad.ir import instructions as ir
 from irad.ir.debug_info import DebugInfo
@@ -17,14 +20,20 @@ class Site:
         words: what happens there.
         location: the user's line, innermost.
         callers: the lines from which it was inlined, innermost first.
+        array: of an access, if the kernel's text says which one it is to.
+        is_near: whether the line is that of an instruction beside it.
     """
 
     words: str
     location: SourceLocation | None
     callers: tuple[SourceLocation, ...] = ()
+    array: KnownArray | None = None
+    is_near: bool = False
 
     def __str__(self) -> str:
-        return self.words if self.location is None else f"{self.words} at {self.location}"
+        return (
+            self.words if self.location is None else f"{self.words} {'near' if self.is_near else 'at'} {self.location}"
+        )
 
 
 @dataclass(slots=True)
@@ -42,24 +51,43 @@ class Sites:
     symbol: str
     name: str = ""
     all: list[Site] = field(default_factory=list)
-    _anywhere: int | None = None
 
     def __post_init__(self) -> None:
-        self.name = self.symbol
+        self.name = _readable(self.symbol)
 
-    def add(self, words: str, inst: ir.Instruction) -> int:
+    def add(self, words: str, inst: ir.Instruction, array: KnownArray | None = None) -> int:
         """The number of a new place."""
         chain = self.debug.inline_chain(inst)
+        is_near = bool(chain) and not chain[0].line
+        if is_near:
+            chain = self._chain_near(inst, chain)
         if len(chain) > 1 and self.symbol.startswith(chain[-1].function):
             self._learn(chain.pop().function, chain[-1].function)
-        self.all.append(Site(words, chain[0] if chain else None, tuple(chain[1:])))
+        self.all.append(Site(words, chain[0] if chain else None, tuple(chain[1:]), array, is_near))
         return len(self.all) - 1
 
     def anywhere(self, words: str, inst: ir.Instruction) -> int:
-        """The number of the one place that stands for all places of such operations: the first."""
-        if self._anywhere is None:
-            self._anywhere = self.add(words, inst)
-        return self._anywhere
+        """The number of a place at which threads meet others in other places.
+
+        A barrier of the user's is to meet only itself, and the waiting for others between the sweeps, which is on no
+        line: the complement of a number stands for the latter.
+        """
+        number = self.add(words, inst)
+        return number if self.all[number].location is not None else ~number
+
+    def _chain_near(self, inst: ir.Instruction, own: list[SourceLocation]) -> list[SourceLocation]:
+        """The places of what an instruction uses, or of those around it.
+
+        LLVM gives line 0 to what it has put together from several lines.
+        """
+        around = list(inst.block.instructions) if inst.block is not None else []
+        position = around.index(inst) if inst in around else 0
+        operands = [each for each in inst.operands if isinstance(each, ir.Instruction)]
+        for other in (*operands, *inst.users, *reversed(around[:position]), *around[position + 1 :]):
+            found = self.debug.inline_chain(other)
+            if found and found[0].line and found[0].function == own[0].function:
+                return found
+        return own
 
     def _learn(self, wrapper: str, function: str) -> None:
         """Numba's kernel calls the user's function; that of a derivative has a longer symbol."""
@@ -67,3 +95,17 @@ class Sites:
 
     def __getitem__(self, number: int) -> Site:
         return self.all[number]
+
+
+def _readable(symbol: str) -> str:
+    """A kernel as the user knows it, by Numba's symbol, which counts the letters of each part of its name."""
+    name, rest = "", symbol.removeprefix("_ZN")
+    while rest is not symbol and (count := _LENGTH.match(rest)):
+        start, end = count.end(), count.end() + int(count[0])
+        name, rest = rest[start:end], rest[end:]
+    if not name:
+        return symbol
+    return f"the derivative of {name}" if "." in rest else name
+
+
+_LENGTH: Final = re.compile(r"[0-9]+")

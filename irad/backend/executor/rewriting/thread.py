@@ -50,7 +50,7 @@ def make_thread(
     kernel: Function,
     memory: SharedMemory,
     sites: Sites,
-    instrument: Callable[[Function, Registers, Sites], None] | None,
+    instrument: Callable[[Function, Registers, SharedMemory, Sites], None] | None,
 ) -> None:
     """Puts the function of a thread in the place of a kernel.
 
@@ -70,9 +70,9 @@ def make_thread(
     _load_arguments(entry, kernel, launch)
     body = _move_blocks(kernel, thread)
     _move_allocas(body, entry)
-    place_shared(thread, memory, shared)
     if instrument is not None:
-        instrument(thread, registers, sites)
+        instrument(thread, registers, memory, sites)
+    place_shared(thread, memory, shared)
     instructions = [inst for block in thread.blocks[1:] for inst in block.instructions]
     waits = any(_wait_of(inst) is not None for inst in instructions)
     coroutine = Coroutine(entry, registers.thread) if waits else None

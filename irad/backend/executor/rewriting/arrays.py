@@ -1,0 +1,160 @@
+"""Which array an access is to, as far as the text of a kernel says: an index beyond it is an error.
+
+A shared, local or constant array is known with its size. Of an array that the kernel was given, the address is known;
+the launch has the size.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from irad.backend.cuda.kernel import DYNAMIC_SHARED
+from irad.backend.executor.layout import LAUNCH
+from irad.ir import instructions as ir, types
+from irad.ir.builder import Builder
+from irad.ir.module import Block
+from irad.ir.types import Type
+from irad.ir.values import ConstantExpression, ConstantNull, GlobalVariable, Value, const_int
+
+if TYPE_CHECKING:
+    from irad.backend.executor.rewriting.shared import SharedMemory
+
+LOCAL: Final = "local."
+CONSTANT: Final = "constant."
+"""What the names of the user's local and constant arrays begin with."""
+_UNKNOWN: Final = -1
+_MADE: Final = re.compile(r"_cudapy|irad\.|$")
+_SHADOW: Final = re.compile(r"\.shadow\d*$")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownArray:
+    """An array of a known size.
+
+    Attributes:
+        words: which one, for messages.
+        itemsize: bytes of an element.
+        count: of its elements, None if the launch says how many.
+    """
+
+    words: str
+    itemsize: int
+    count: int | None
+
+    def element(self, offset: int) -> str:
+        """The element at an offset of bytes."""
+        return f"element {offset // self.itemsize} of {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The array of an access, as the log takes it.
+
+    Attributes:
+        low: its address, or one that is in it; null if nothing is known.
+        size: its bytes, -1 if they are not known.
+        array: the array, if its size is known.
+        is_private: whether other threads cannot write to it.
+    """
+
+    low: Value
+    size: Value
+    array: KnownArray | None = None
+    is_private: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Arrays:
+    """Finds the arrays of accesses in the function of a thread.
+
+    Attributes:
+        entry: the block in which parameters are loaded.
+        memory: the shared arrays, which are variables still.
+        launch: the record of the launch.
+    """
+
+    entry: Block
+    memory: SharedMemory
+    launch: Value
+    _dynamic: Value | None = None
+
+    def range_of(self, address: Value, unit: int) -> Range:
+        """The array that an address is in; ``unit`` is the size of an element where its type does not tell it."""
+        root = _root(address)
+        match root:
+            case ir.Alloca(operands=[]):
+                array = known_array(_words("local", root.name or "", LOCAL), root.allocated_type, unit)
+                return _range(root, array, root.allocated_type, private=True)
+            case GlobalVariable(name=name) if name == DYNAMIC_SHARED:
+                return Range(root, self._dynamic_bytes(), KnownArray("dynamic shared memory", unit, None))
+            case GlobalVariable(name=str(name)) if name in self.memory.contents:
+                return _range(root, self.memory.array(name, unit), self.memory.contents[name])
+            case GlobalVariable(constant=True):
+                array = known_array(_words("constant", root.name or "", CONSTANT), root.value_type, unit)
+                return _range(root, array, root.value_type, private=True)
+            case ir.Load() if root.block is self.entry:
+                return Range(root, const_int(types.I64, _UNKNOWN))
+            case _:
+                return Range(ConstantNull(types.PTR), const_int(types.I64, _UNKNOWN))
+
+    def _dynamic_bytes(self) -> Value:
+        if self._dynamic is None:
+            build = Builder(self.entry)
+            place = build.byte_offset(self.launch, LAUNCH.offset("dynamic_bytes"))
+            self._dynamic = build.zext(build.load(types.I32, place), types.I64)
+        return self._dynamic
+
+
+def known_array(words: str, type_: Type, unit: int) -> KnownArray:
+    """An array by its type; bytes stand for elements of another type."""
+    element, count = type_, 1
+    while isinstance(element, types.ArrayType):
+        count, element = count * element.count, element.element
+    size = types.size_of(element)
+    if size == 1 and unit > 1:
+        return KnownArray(words, unit, count // unit)
+    return KnownArray(words, max(size, 1), count)
+
+
+def shared_words(name: str) -> str:
+    """A shared array in the user's words: the front end gives it the name of the variable."""
+    shadow = _SHADOW.search(name)
+    if shadow is not None:
+        return f"the shadow of {_words('shared', name[: shadow.start()])}"
+    return _words("shared", name)
+
+
+def _words(kind: str, name: str, prefix: str = "") -> str:
+    own = name.removeprefix(prefix).partition(".")[0] if name.startswith(prefix) else ""
+    return f"a {kind} array" if _MADE.match(own) else f"the {kind} array {own}"
+
+
+def _range(root: Value, array: KnownArray, type_: Type, *, private: bool = False) -> Range:
+    return Range(root, const_int(types.I64, types.size_of(type_)), array, private)
+
+
+def _root(address: Value) -> Value:
+    """The pointer that an address was computed from."""
+    while True:
+        match address:
+            case ir.GetElementPtr(operands=[base, *_]):
+                address = base
+            case ir.Cast(opcode="bitcast", operands=[base]) | ir.Freeze(operands=[base]):
+                address = base
+            case ConstantExpression(opcode="getelementptr" | "bitcast" | "addrspacecast", operands=[base, *_]):
+                address = base
+            case ir.ExtractValue(operands=[whole], indices=path) if (part := _part(whole, path)) is not None:
+                address = part
+            case _:
+                return address
+
+
+def _part(whole: Value, path: tuple[int, ...]) -> Value | None:
+    """A part of the struct of an array, as it was put there."""
+    while isinstance(whole, ir.InsertValue):
+        if whole.indices == path:
+            return whole.operands[1]
+        whole = whole.operands[0]
+    return None
