@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.cuda.architectures import target_of
 from irad.backend.cuda.kernel import TRIPLE, KernelModule
+from irad.backend.cuda.local_atomics import separate_local
 from irad.backend.cuda.lowering import HOST_SYMBOLS, entry_name, lower_kernel, refuse_call, undefined_calls
 from irad.backend.cuda.toolkit import find_libdevice
 from irad.errors import BackendError
@@ -85,6 +86,11 @@ def _optimised(kernel: KernelModule, machine: Any, level: int, bounds: LaunchBou
     _link(module, needed, kernel.fastmath)
     module.verify()
     _optimise(module, machine, level)
+    found = str(module)
+    separated = separate_local(found)
+    if separated is not found:
+        module = llvm.parse_assembly(separated)
+        module.verify()
     return module
 
 
