@@ -22,7 +22,7 @@ from irad.kernel.operations import give_bodies, restore_atomics
 from irad.kernel.program import ENTRY, KernelProgram, forget_promises, load, promise_apart
 from irad.kernel.refusals import check_communication, check_options, check_tape
 from irad.kernel.toolchain import NVPTX
-from irad.kernel.wrapper import add_wrapper
+from irad.kernel.wrapper import SHADOW_ALIGNMENT, add_wrapper
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind, Request
@@ -44,6 +44,7 @@ class KernelDerivative:
         uses_tape: whether its threads need a slice of a tape beyond their local memory.
         frame_size: bytes of local memory that a thread keeps from one sweep to the other.
         shared_copies: how many times the dynamic shared memory of the primal it needs.
+        shared_beside: bytes of dynamic shared memory that it needs behind these.
         derivative: what the engine made.
     """
 
@@ -51,7 +52,15 @@ class KernelDerivative:
     uses_tape: bool
     frame_size: int
     shared_copies: int
+    shared_beside: int
     derivative: Derivative
+
+    def dynamic_shared(self, own: int) -> int:
+        """Bytes of dynamic shared memory of a launch with which the kernel itself would have ``own``."""
+        copies = own * self.shared_copies
+        if not self.shared_beside:
+            return copies
+        return -(-copies // SHADOW_ALIGNMENT) * SHADOW_ALIGNMENT + self.shared_beside
 
 
 def derive_kernel(
@@ -104,7 +113,7 @@ def derive_kernel(
     module = parse_module(derivative.text)
     forget_promises(module)
     name = f"{kernel.name}.{mode.functions[-1].name}"
-    add_wrapper(module, name, program, kinds, mode, derivative, axes)
+    beside = add_wrapper(module, name, program, kinds, mode, derivative, axes)
     restore_atomics(module)
     give_bodies(module)
     define_rounding(module)
@@ -115,6 +124,7 @@ def derive_kernel(
         "@irad.thread_alloc" in derivative.text or "@irad.tape_alloc" in derivative.text,
         derivative.frame_size,
         1 + mode.width if has_dynamic else 1,
+        beside,
         derivative,
     )
 

@@ -17,6 +17,7 @@ from typing import Final
 import llvmlite.binding as llvm
 
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.limits import promises_of
 from irad.backend.optimise import scalarise
 from irad.errors import UnsupportedError
 from irad.ir import types
@@ -52,6 +53,7 @@ class KernelProgram:
         shared: its shared arrays, which the entry takes behind them.
         apart: a module that defines the functions of rules, or nothing.
         leaves_apart: see `irad.kernel.leaving`.
+        promises: what the user has said of registers and launches, as attributes.
     """
 
     text: str
@@ -59,6 +61,7 @@ class KernelProgram:
     shared: tuple[SharedArray, ...]
     apart: str = ""
     leaves_apart: bool = False
+    promises: tuple[str, ...] = ()
 
 
 def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
@@ -70,7 +73,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     module = _inlined(kernel)
     apart = set_aside(module)
     function = module.functions[kernel.name]
-    parameters = tuple(function.params)
+    parameters, promises = tuple(function.params), promises_of(module, function)
     shared = shared_arrays(module)
     _become_entry(module, function, shared)
     call_atomics(module)
@@ -83,7 +86,8 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
         restore_types(made)
         widen_halves(made)  # LLVM makes halves again of what is stored on every way
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
-    return KernelProgram(print_module(made), parameters, tuple(shared), apart, leave_apart(made.functions[ENTRY]))
+    leaves_apart = leave_apart(made.functions[ENTRY])
+    return KernelProgram(print_module(made), parameters, tuple(shared), apart, leaves_apart, promises)
 
 
 def promise_apart(params: Iterable[Parameter]) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
+from irad.backend.cuda.limits import STATIC_SHARED
 from irad.driver import Derivative
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -44,6 +45,8 @@ BLOCK_NUMBER: Final = ARENA.size
 THREAD_NUMBER: Final = ARENA.size + 8
 """In debug mode, where in the tape's head they are."""
 _FRAME_ALIGNMENT: Final = 64
+SHADOW_ALIGNMENT: Final = 16
+"""Of shadows behind the dynamic shared arrays, in bytes."""
 REPORT_WORDS: Final = 2
 _TAPE: Final = types.struct_type([PTR, PTR, PTR, PTR, I32])  # as in backend/cuda/tape.ll
 _CONVERGENT: Final = ("convergent", "nounwind")
@@ -57,7 +60,7 @@ def add_wrapper(
     mode: Mode,
     derivative: Derivative,
     axes: int,
-) -> None:
+) -> int:
     """Adds the kernel to the derivative's module.
 
     Args:
@@ -68,13 +71,30 @@ def add_wrapper(
         mode: of the derivative.
         derivative: see there.
         axes: along how many the kernel is launched.
+
+    Returns:
+        How many bytes of dynamic shared memory a block needs behind the copies of that of the kernel.
     """
-    _Wrapper(module, name, program, tuple(kinds), mode, derivative, axes).emit()
+    wrapper = _Wrapper(module, name, program, tuple(kinds), mode, derivative, axes)
+    wrapper.emit()
+    return wrapper.shared_beside
 
 
 def report_words(derivative: Derivative) -> int:
     """How many words the report of a launch has."""
     return REPORT_WORDS + len(derivative.tape) + (derivative.table is not None)
+
+
+def bytes_beside(arrays: Sequence[SharedArray], shadowed: Sequence[SharedArray], width: int) -> int:
+    """Bytes of shadows of shared arrays that a kernel cannot declare, since there is too much already."""
+    own, beside = (
+        sum(_aligned(types.size_of(a.type)) for a in each if not a.is_dynamic) for each in (arrays, shadowed)
+    )
+    return width * beside if own + width * beside > STATIC_SHARED else 0
+
+
+def _aligned(size: int) -> int:
+    return -(-size // SHADOW_ALIGNMENT) * SHADOW_ALIGNMENT
 
 
 @dataclass(eq=False, slots=True)
@@ -98,7 +118,7 @@ class _Wrapper:
         width = self.mode.width
         all_types = [*given, *beside * width, *(type_ for _, type_ in TRAILING)]
         self.function = self.module.define(self.name, function_type(VOID, all_types))
-        self.function.convention = CONVENTION
+        self.function.convention, self.function.attributes = CONVENTION, self.program.promises
         params = self.function.params
         self.primal = params[: len(given)]
         for param, source in zip(self.primal, self.program.parameters, strict=True):
@@ -120,7 +140,7 @@ class _Wrapper:
     def emit(self) -> None:
         arrays = [self.array(each) for each in self.program.shared]
         twins = [[self.shadow(each, lane) for each in self.program.shared] for lane in range(self.mode.width)]
-        if any(twins):
+        if any(twin is not None for lane in twins for twin in lane):
             self.wait()
         frame, tape = self.frame(), self.tape()
         flat: list[Value] = [ConstantNull(PTR), *self.primal, *arrays, self.trailing["dynamic"]]
@@ -159,13 +179,13 @@ class _Wrapper:
         """The numbers among the parameters that are active."""
         return [p for p, kind in zip(self.program.parameters, self.kinds, strict=True) if kind is _ACTIVE]
 
-    def shadows(self, lane: int, shared: Sequence[Value]) -> list[Value]:
+    def shadows(self, lane: int, shared: Sequence[Value | None]) -> list[Value]:
         """The shadows that the derivative's functions take, in one direction; null where there is none."""
         own = iter(self.beside[lane])
         of_kernel = [next(own) if kind is ParameterKind.SHADOW else None for kind in self.kinds]
         found: list[Value | None] = [None, *of_kernel, *shared]
-        given = [ConstantNull(PTR), *self.primal, *shared]
-        return [found[i] or zero(given[i].type) for i in self.derivative.shadows]
+        types_ = [PTR, *(param.type for param in self.primal), *(SPACE for _ in shared)]
+        return [found[i] or zero(types_[i]) for i in self.derivative.shadows]
 
     def slot(self, type_: Type) -> Alloca:
         """A number on the stack, zero at first."""
@@ -188,17 +208,59 @@ class _Wrapper:
         self.module.globals[name] = made
         return made
 
-    def shadow(self, array: SharedArray, lane: int) -> Value:
-        """The shadow of a shared array, cleared: behind the array itself if that is the dynamic one."""
+    def shadow(self, array: SharedArray, lane: int) -> Value | None:
+        """The shadow of a shared array, cleared; None where it has none.
+
+        That of the dynamic array lies behind the array. Others are variables; where all variables together would be
+        more than a kernel may declare, they lie behind the dynamic arrays.
+        """
+        if array not in self.shadowed:
+            return None
         if array.is_dynamic:
-            size = self.build.zext(self.trailing["dynamic"], I64)
-            start = self.build.mul(size, const_int(I64, lane + 1))
-            base: Value = self.build.byte_offset(self.module.globals[DYNAMIC_SHARED], start)
+            size = self.dynamic_bytes
+            base: Value = self.build.byte_offset(self.dynamic, self.build.mul(size, const_int(I64, lane + 1)))
+        elif self.shared_beside:
+            size = const_int(I64, types.size_of(array.type))
+            base = self.build.byte_offset(self.dynamic, self.start_beside(array, lane))
         else:
             base = self.variable(f"{array.name}.shadow{lane or ''}", array)
             size = const_int(I64, types.size_of(array.type))
         self.clear(base, size)
         return base
+
+    @property
+    def shadowed(self) -> list[SharedArray]:
+        """The shared arrays that have shadows."""
+        first = 1 + len(self.primal)
+        return [each for i, each in enumerate(self.program.shared, first) if i in self.derivative.shadows]
+
+    @property
+    def shared_beside(self) -> int:
+        """Bytes of shadows that are not variables, in all directions."""
+        return bytes_beside(self.program.shared, self.shadowed, self.mode.width)
+
+    @property
+    def dynamic(self) -> GlobalVariable:
+        """Dynamic shared memory."""
+        known = self.module.globals.get(DYNAMIC_SHARED)
+        return known or self.variable(
+            DYNAMIC_SHARED, SharedArray(DYNAMIC_SHARED, types.array_type(0, types.I8), "align 16")
+        )
+
+    @property
+    def dynamic_bytes(self) -> Value:
+        """Of the kernel's own dynamic shared array."""
+        return self.build.zext(self.trailing["dynamic"], I64)
+
+    def start_beside(self, array: SharedArray, lane: int) -> Value:
+        """Where a shadow that is not a variable begins."""
+        each = [_aligned(types.size_of(other.type)) for other in self.shadowed if not other.is_dynamic]
+        position = [other for other in self.shadowed if not other.is_dynamic].index(array)
+        copies = 1 + self.mode.width if any(other.is_dynamic for other in self.program.shared) else 1
+        build = self.build
+        before = build.mul(self.dynamic_bytes, const_int(I64, copies))
+        start = build.and_(build.add(before, const_int(I64, SHADOW_ALIGNMENT - 1)), const_int(I64, -SHADOW_ALIGNMENT))
+        return build.add(start, const_int(I64, lane * sum(each) + sum(each[:position])))
 
     def clear(self, base: Value, size: Value) -> None:
         """Emits the loop in which the threads of a block clear memory, by bytes where its size is not a multiple."""

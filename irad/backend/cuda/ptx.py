@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.cuda.architectures import target_of
 from irad.backend.cuda.kernel import TRIPLE, KernelModule
+from irad.backend.cuda.limits import SMALL_PARAMETERS, parameter_bytes
 from irad.backend.cuda.local_atomics import separate_local
 from irad.backend.cuda.lowering import HOST_SYMBOLS, entry_name, lower_kernel, refuse_call, undefined_calls
 from irad.backend.cuda.toolkit import find_libdevice
@@ -24,6 +25,7 @@ from irad.ir.text.printer import print_module
 
 _DEVICE: Final = Path(__file__).parent / "device"
 _FULL: Final = 3
+_MANY_PARAMETERS_ISA: Final = 81
 _MODES: Final = (("idx", "31"), ("down", "31"), ("bfly", "31"), ("up", "0"))
 
 
@@ -65,17 +67,22 @@ def compile_ptx(
     Raises:
         BackendError: the kernel calls something that does not exist on the GPU; libdevice is needed and missing.
     """
-    machine = _machine(arch, level)
-    return machine.emit_assembly(_optimised(kernel, machine, level, bounds))
+    lowered = lower_kernel(kernel)
+    machine = _machine(arch, level, _many_parameters(lowered, kernel.name))
+    return machine.emit_assembly(_optimised(kernel, lowered, machine, level, bounds))
 
 
 def optimised_text(kernel: KernelModule, arch: str = "sm_80") -> str:
     """The LLVM text that `compile_ptx` writes as PTX."""
-    return str(_optimised(kernel, _machine(arch, _FULL), _FULL, None))
+    return str(_optimised(kernel, lower_kernel(kernel), _machine(arch, _FULL), _FULL, None))
 
 
-def _optimised(kernel: KernelModule, machine: Any, level: int, bounds: LaunchBounds | None) -> Any:
-    lowered = lower_kernel(kernel)
+def _many_parameters(lowered: Module, name: str) -> bool:
+    """Whether a kernel has so many parameters that an old version of PTX does not take them."""
+    return parameter_bytes([each.type for each in lowered.functions[entry_name(name)].params]) > SMALL_PARAMETERS
+
+
+def _optimised(kernel: KernelModule, lowered: Module, machine: Any, level: int, bounds: LaunchBounds | None) -> Any:
     if bounds is not None:
         entry = lowered.functions[entry_name(kernel.name)]
         entry.attributes = (*entry.attributes, *bounds.attributes())
@@ -94,9 +101,11 @@ def _optimised(kernel: KernelModule, machine: Any, level: int, bounds: LaunchBou
     return module
 
 
-def _machine(arch: str, level: int) -> Any:
+def _machine(arch: str, level: int, many_parameters: bool = False) -> Any:
     _prepare_llvm()
     target, isa = target_of(arch)
+    if many_parameters:
+        isa = max(isa, _MANY_PARAMETERS_ISA)
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=target, features=f"+ptx{isa}", opt=level)
 
 

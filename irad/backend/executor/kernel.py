@@ -7,13 +7,16 @@ kernel.run((blocks, 1, 1), (threads, 1, 1), [address, size, 2.0])
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.limits import LARGEST, Needs, bounds_of_launch, check_launch, limits_of
+from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.backend.executor.arguments import pack
 from irad.backend.executor.code import host_machine, loaded, optimise
 from irad.backend.executor.dialect import WATCHES
@@ -26,7 +29,6 @@ from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.backend.executor.scheduler import scheduler
 from irad.backend.executor.trace import Counts, Trace
 from irad.backend.runtime.support import TYPES, file_text
-from irad.errors import SignatureError
 from irad.ir.types import Type
 
 _KEPT: Final = 128
@@ -53,11 +55,12 @@ class ExecutableKernel:
     Attributes:
         name: of the kernel, as messages have it.
         races: whether it looks for races.
+        module: its text.
     """
 
     def __init__(self, module: KernelModule, *, races: bool = False) -> None:
         self._lowered: Lowered = lower(module, races=races)
-        self.name, self.races = self._lowered.name, races
+        self.name, self.races, self.module = self._lowered.name, races, module
         self._engine, self._start = _code(self._lowered)
         self._constants = [
             Extent(self._engine.get_global_value_address(name), size, "constant memory")
@@ -83,6 +86,7 @@ class ExecutableKernel:
         dynamic_shared: int = 0,
         schedule: Schedule = IN_ORDER,
         extents: Sequence[Extent] | None = None,
+        gpu: str | None = None,
     ) -> RunReport:
         """Runs the threads of a grid.
 
@@ -93,14 +97,17 @@ class ExecutableKernel:
             dynamic_shared: bytes of dynamic shared memory.
             schedule: the order of threads and blocks.
             extents: all memory that the kernel may touch; accesses elsewhere are errors if races are looked for.
+            gpu: the architecture whose limits count, as ``sm_90``; None for those that no GPU exceeds.
 
         Raises:
-            SignatureError: the launch does not fit the kernel.
+            SignatureError: the launch does not fit the kernel, or the GPU.
+            BackendError: registers have to be counted, and ptxas is missing.
             BarrierError: threads wait for each other for ever, or at different barriers.
             RaceError: two accesses are not ordered, if races are looked for.
             KernelBoundsError: an access is outside of ``extents``, if races are looked for.
         """
-        _check_launch(self.name, grid, block, dynamic_shared)
+        limits, needs = (LARGEST, self._lowered.needs) if gpu is None else (limits_of(gpu), self._needs_on(gpu, block))
+        check_launch(self.name, limits, needs, grid, block, dynamic_shared)
         packed = pack(self.name, self._lowered.parameters, arguments)
         with LaunchState(self._lowered, self._start, grid, block, packed, dynamic_shared) as state:
             state.order(schedule)
@@ -113,6 +120,16 @@ class ExecutableKernel:
                     trace.look_through()
             counts = trace.end() if trace is not None else None
             return RunReport(state.launch.barriers, state.launch.exchanges, counts)
+
+    def _needs_on(self, gpu: str, block: tuple[int, int, int]) -> Needs:
+        """What it needs on an architecture, where it is compiled for the launch as it would be on the GPU."""
+        bound = bounds_of_launch(self.module, block[0] * block[1] * block[2])
+        return replace(self._lowered.needs, registers=_registers(self.module, gpu, bound))
+
+
+@lru_cache(_KEPT)
+def _registers(module: KernelModule, gpu: str, threads: int | None) -> int:
+    return assemble(compile_ptx(module, gpu, bounds=LaunchBounds(threads)), gpu).registers
 
 
 @lru_cache(_KEPT)
@@ -151,19 +168,3 @@ def _code(lowered: Lowered) -> tuple[Any, int]:
 def watch_text() -> str:
     """The checks of debug mode, which tell Python what they find."""
     return f"{TYPES}\n{file_text('watch')}"
-
-
-def _check_launch(name: str, grid: Sequence[int], block: Sequence[int], dynamic_shared: int) -> None:
-    """Refuses a launch that no GPU would take."""
-    threads = block[0] * block[1] * block[2]
-    if min(*grid, *block) < 1 or threads > _MAX_THREADS or not 0 <= dynamic_shared <= _MAX_SHARED:
-        raise SignatureError(
-            f"{name} cannot be launched with grid {tuple(grid)}, block {tuple(block)} and {dynamic_shared} bytes of "
-            "dynamic shared memory",
-            f"give at least one block and one thread, at most {_MAX_THREADS} threads a block and {_MAX_SHARED} bytes",
-            "no GPU takes such a launch",
-        )
-
-
-_MAX_THREADS: Final = 1024
-_MAX_SHARED: Final = 227 * 1024

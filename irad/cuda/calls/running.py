@@ -220,7 +220,7 @@ class Run:
                 f"pass {-(-shared // _SHADOW_ALIGNMENT) * _SHADOW_ALIGNMENT}",
                 "the shadows of shared arrays lie behind them, and have to be aligned as these are",
             )
-        launch = replace(self.launch, shared=shared * self.derivative.shared_copies)
+        launch = replace(self.launch, shared=self.derivative.dynamic_shared(shared))
         if not self.derivative.uses_tape:
             report = self.told_to(stack, watched, memory)
             self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, report, shared], memory)

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
+from irad.backend.cuda.limits import limits_of
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.cuda.devices.device import Device
 from irad.cuda.devices.emulated import EmulatedDevice
@@ -20,7 +21,7 @@ RECORDING: Final[ContextVar[Any]] = ContextVar("irad.cuda.Tape", default=None)
 
 
 @contextmanager
-def executor(*, schedule: Schedule = IN_ORDER, races: bool = False) -> Iterator[EmulatedDevice]:
+def executor(*, schedule: Schedule = IN_ORDER, races: bool = False, gpu: str | None = None) -> Iterator[EmulatedDevice]:
     """Runs kernels on the CPU, on NumPy arrays, as long as the block lasts: no GPU, driver or toolkit is needed.
 
     That holds for kernels of ``numba.cuda.jit`` and of `irad.cuda.jit`, for their derivatives and for a `Tape`.
@@ -32,6 +33,12 @@ def executor(*, schedule: Schedule = IN_ORDER, races: bool = False) -> Iterator[
             result under each of ``irad.cuda.SCHEDULES``, but for the order of atomic additions.
         races: look for accesses of different threads to the same memory that nothing orders, and for accesses outside
             of the arrays that were passed: they raise `RaceError` and `KernelBoundsError`. It takes longer.
+        gpu: an architecture, as ``"sm_90"``: launches that do not fit such a GPU are refused, for registers, shared,
+            constant and parameter memory, or the size of grid and blocks. Registers are counted by ptxas, which must be
+            on this machine. Without it, what no GPU would launch is refused, registers aside.
+
+    Raises:
+        BackendError: irad does not compile for that GPU.
 
     Yields:
         The device; ``launches`` counts kernels, ``pool.allocations`` the buffers of tapes and copies.
@@ -51,7 +58,9 @@ def executor(*, schedule: Schedule = IN_ORDER, races: bool = False) -> Iterator[
         >>> y
         array([1., 4., 9.])
     """
-    token = _EXECUTOR.set(EmulatedDevice(schedule, races=races))
+    if gpu is not None:
+        limits_of(gpu)
+    token = _EXECUTOR.set(EmulatedDevice(schedule, races=races, gpu=gpu))
     try:
         device = _EXECUTOR.get()
         assert device is not None

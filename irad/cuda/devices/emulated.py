@@ -25,14 +25,15 @@ class EmulatedDevice:
     Args:
         schedule: the order of threads and blocks.
         races: whether accesses that are not ordered, and those outside of the arrays that were passed, are errors.
+        gpu: the architecture whose limits count, as ``sm_90``; None for those that no GPU exceeds.
 
     Attributes:
         pool: buffers of tapes and copies; ``pool.allocations`` counts them.
         launches: how many kernels ran.
     """
 
-    def __init__(self, schedule: Schedule = IN_ORDER, *, races: bool = False) -> None:
-        self.schedule, self.races = schedule, races
+    def __init__(self, schedule: Schedule = IN_ORDER, *, races: bool = False, gpu: str | None = None) -> None:
+        self.schedule, self.races, self.gpu = schedule, races, gpu
         self.pool = Pool(_allocate)
         self.launches = 0
 
@@ -93,6 +94,7 @@ class EmulatedDevice:
             dynamic_shared=launch.shared,
             schedule=self.schedule,
             extents=memory if self.races else None,
+            gpu=self.gpu,
         )
 
 

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.compat import with_attribute
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.limits import Needs, needs_of
 from irad.backend.executor.code import host_machine
 from irad.backend.executor.rewriting.check import check_operations
 from irad.backend.executor.rewriting.instrument import instrument
@@ -41,6 +42,7 @@ class Lowered:
         parameters: types and names of the kernel's parameters.
         shared: where shared arrays are.
         sites: places, by number.
+        needs: what it takes of a GPU.
         constants: arrays in constant memory with their bytes, by symbol, if accesses are logged.
     """
 
@@ -49,6 +51,7 @@ class Lowered:
     parameters: tuple[tuple[Type, str], ...]
     shared: SharedMemory
     sites: tuple[Site, ...]
+    needs: Needs
     constants: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -66,6 +69,7 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     module, function = _inlined(kernel, machine)
     parameters = tuple((param.type, param.name or "") for param in function.params)
     check_operations(module)
+    needs = needs_of(module, kernel.name)
     shared = lay_out_shared(module)
     retarget(module, llvm.get_process_triple(), str(machine.target_data))
     sites = Sites(DebugInfo(module), kernel.name)
@@ -73,7 +77,7 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     _forget_metadata(module)
     define_libdevice(module)
     constants = _expose_constants(module) if races else {}
-    return Lowered(print_module(module), sites.name, parameters, shared, tuple(sites.all), constants)
+    return Lowered(print_module(module), sites.name, parameters, shared, tuple(sites.all), needs, constants)
 
 
 def _expose_constants(module: Module) -> dict[str, int]:
