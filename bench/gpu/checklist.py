@@ -135,9 +135,9 @@ def launch_ptx() -> None:
     import numpy as np
 
     from irad.backend.cuda.ptx import compile_ptx
-    from irad.cuda.devices.driver import driver
+    from irad.cuda.devices.gpu import gpu
 
-    card = driver()
+    card = gpu().driver
     x = np.arange(64.0)
     place = card.allocate(x.nbytes)
     card.upload(place, x.tobytes(), 0)

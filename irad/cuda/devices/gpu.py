@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
+import threading
 import weakref
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Final
 
 import numba
 import numpy as np
@@ -15,12 +16,15 @@ from numba.core import types
 from numba.np import numpy_support
 
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.limits import Needs, bounds_of_launch, check_launch, needs_of
 from irad.backend.cuda.lowering import entry_name
-from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.backend.executor.launch import Extent
+from irad.backend.executor.rewriting.sites import readable_name
 from irad.cuda.devices.device import ArrayView, Launch
-from irad.cuda.devices.driver import Driver, driver, packed
+from irad.cuda.devices.driver import Driver, Loaded, current_context, load_library, packed
 from irad.cuda.devices.pool import Buffer, Pool
+from irad.errors import SignatureError
 from irad.ir.text.parser import parse_module
 from irad.ir.types import Type
 
@@ -35,7 +39,8 @@ class GpuDevice:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.pool = Pool(self._allocate, self.capture)
-        self._kernels: dict[KernelModule, tuple[ctypes.c_void_p, tuple[Type, ...]]] = {}
+        self._kernels: dict[tuple[KernelModule, int | None], _Kernel] = {}
+        self._elsewhere = threading.local()  # streams on which arrays may still be computed
 
     def view(self, value: Any) -> ArrayView | None:
         """What has the CUDA array interface."""
@@ -45,8 +50,35 @@ class GpuDevice:
         dtype = np.dtype([tuple(field) for field in found["descr"]] if _has_fields(found) else found["typestr"])
         shape = tuple(found["shape"])
         address, readonly = found["data"]
+        if found.get("stream") is not None:
+            self._streams.add(_LEGACY.get(int(found["stream"]), int(found["stream"])))
+        if address and self.driver.is_elsewhere(address):
+            raise SignatureError(
+                f"an array of shape {shape} is in the memory of another GPU",
+                "copy it to the current device, or make its device the current one",
+                "a kernel, its shadows and its tape are on one device",
+            )
         strides = found.get("strides") or _contiguous(shape, dtype.itemsize)
         return ArrayView(address or 0, shape, tuple(strides), dtype, bool(readonly), value)
+
+    @property
+    def _streams(self) -> set[int]:
+        """Of this thread: those that arrays were found to be computed on since the last operation."""
+        if not hasattr(self._elsewhere, "streams"):
+            self._elsewhere.streams = set()
+        found: set[int] = self._elsewhere.streams
+        return found
+
+    def _wait_on(self, stream: int) -> None:
+        """Has a stream wait for those that arrays come from, as the CUDA array interface demands.
+
+        A stream that is captured cannot wait for others, nor the others for it: the capture was begun after they were
+        ordered.
+        """
+        others, self._elsewhere.streams = self._streams, set()
+        if others - {stream} and not self.driver.capture(stream):
+            for other in sorted(others - {stream}):
+                self.driver.order(other, stream)
 
     def type_of(self, value: Any) -> Any:
         """As Numba types it, arrays by their interface."""
@@ -73,49 +105,70 @@ class GpuDevice:
         return self.driver.capture(stream)
 
     def load(self, module: KernelModule) -> None:
-        """Compiles a kernel."""
-        self.driver.enter()
-        self._kernel(module)
+        """Compiles a kernel for blocks of a usual size."""
+        self._kernel(module, None)
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Between addresses of the device or of the host."""
+        self._wait_on(stream)
         self.driver.copy(to, source, size, stream)
 
     def clear(self, to: int, size: int, stream: int) -> None:
         """Makes bytes zero."""
+        self._wait_on(stream)
         self.driver.clear(to, size, stream)
 
     def upload(self, to: int, data: bytes, stream: int) -> None:
         """Copies to the device."""
+        self._wait_on(stream)
         self.driver.upload(to, data, stream)
 
     def download(self, source: int, size: int, stream: int) -> bytes:
         """Waits, and copies from the device."""
+        self._wait_on(stream)
         return self.driver.download(source, size, stream)
 
     def launch(
         self, module: KernelModule, launch: Launch, arguments: Sequence[int | float], memory: Sequence[Extent]
     ) -> None:
         """Compiles a kernel when it is launched first; does not wait."""
-        self.driver.enter()
-        function, parameter_types = self._kernel(module)
-        given = [packed(type_, value) for type_, value in zip(parameter_types, arguments, strict=True)]
-        self.driver.launch(function, (*launch.grid, *launch.block), launch.shared, launch.stream, given)
+        kernel = self._kernel(module, bounds_of_launch(module, prod(launch.block), self.driver.limits))
+        check_launch(kernel.name, self.driver.limits, kernel.needs, launch.grid, launch.block, launch.shared)
+        given = [packed(type_, value) for type_, value in zip(kernel.parameters, arguments, strict=True)]
+        self._wait_on(launch.stream)
+        self.driver.launch(kernel.loaded, (*launch.grid, *launch.block), launch.shared, launch.stream, given)
 
-    def _kernel(self, module: KernelModule) -> tuple[ctypes.c_void_p, tuple[Type, ...]]:
-        if module not in self._kernels:
-            image = compile_ptx(module, self.driver.architecture).encode() + b"\0"
-            function = self.driver.load(image, entry_name(module.name))
-            params = parse_module(module.text).functions[module.name].params
-            self._kernels[module] = function, tuple(param.type for param in params)
-        return self._kernels[module]
+    def _kernel(self, module: KernelModule, threads: int | None) -> _Kernel:
+        """A kernel, compiled for blocks of at most so many threads."""
+        if (module, threads) not in self._kernels:
+            ptx = compile_ptx(module, self.driver.architecture, bounds=LaunchBounds(threads))
+            loaded = self.driver.load(ptx.encode() + b"\0", entry_name(module.name))
+            parsed = parse_module(module.text)
+            needs = replace(
+                needs_of(parsed, module.name),
+                registers=loaded.registers,
+                static_shared=loaded.static_shared,
+                constant=loaded.constant,
+            )
+            parameters = tuple(param.type for param in parsed.functions[module.name].params)
+            self._kernels[module, threads] = _Kernel(readable_name(module.name), loaded, parameters, needs)
+        return self._kernels[module, threads]
 
     def _allocate(self, size: int) -> Buffer:
-        self.driver.enter()
         address = self.driver.allocate(size)
         owner = _Owner()
         weakref.finalize(owner, self.driver.free, address).atexit = False
         return Buffer(address, size, owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel that can be launched: its name, the driver's handle, its parameters, what it needs."""
+
+    name: str
+    loaded: Loaded
+    parameters: tuple[Type, ...]
+    needs: Needs
 
 
 class _Memory:
@@ -159,11 +212,21 @@ def _array_type(view: ArrayView) -> Any:
     return types.Array(element, len(view.shape), layout, readonly=view.readonly)
 
 
-@cache
+_LEGACY: Final = {1: 0}
+"""The default stream has two names."""
+_GPUS: Final[dict[int, GpuDevice]] = {}
+_LOCK: Final = threading.Lock()
+
+
 def gpu() -> GpuDevice:
-    """The GPU of this machine.
+    """The GPU whose context is current: each has kernels, buffers and tapes of its own.
 
     Raises:
         BackendError: there is none.
     """
-    return GpuDevice(driver())
+    library = load_library()
+    context = current_context(library)
+    with _LOCK:
+        if context not in _GPUS:
+            _GPUS[context] = GpuDevice(Driver(library, context))
+        return _GPUS[context]

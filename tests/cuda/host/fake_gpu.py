@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from irad.backend.cuda.ptx import LaunchBounds
 from irad.cuda.devices import current, driver, gpu
 from tests.cuda.host.fake_driver import FakeLibrary
 
@@ -35,10 +36,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeLibrary:
     device = gpu.GpuDevice(driver.Driver(found))
     compile_ptx = gpu.compile_ptx
 
-    def compiled(module: Any, architecture: str) -> str:
+    def compiled(module: Any, architecture: str, *, bounds: LaunchBounds) -> str:
         assert architecture == "sm_80"
         found.loaded = module
-        return compile_ptx(module, architecture)
+        return compile_ptx(module, architecture, bounds=bounds)
 
     monkeypatch.setattr(gpu, "compile_ptx", compiled)
     monkeypatch.setattr(gpu.GpuDevice, "array", lambda self, view, keeps=None: _Interface(view, keeps))

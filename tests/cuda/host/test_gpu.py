@@ -54,9 +54,9 @@ def test_arrays_with_the_interface(library, stream):
     np.testing.assert_allclose(dx, gradient)
     np.testing.assert_allclose(y, result)
     assert library.streams == {77 if stream else None}
-    loads = library.calls.count("cuModuleLoadData")
+    loads = library.calls.count("cuModuleLoadDataEx")
     irad.cuda.grad(power)[1, 32, stream](*given)
-    assert library.calls.count("cuModuleLoadData") == loads
+    assert library.calls.count("cuModuleLoadDataEx") == loads
 
 
 def test_arrays_of_the_host_are_refused(library):

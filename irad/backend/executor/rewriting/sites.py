@@ -53,7 +53,7 @@ class Sites:
     all: list[Site] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.name = _readable(self.symbol)
+        self.name = readable_name(self.symbol)
 
     def add(self, words: str, inst: ir.Instruction, array: KnownArray | None = None) -> int:
         """The number of a new place."""
@@ -97,7 +97,7 @@ class Sites:
         return self.all[number]
 
 
-def _readable(symbol: str) -> str:
+def readable_name(symbol: str) -> str:
     """A kernel as the user knows it, by Numba's symbol, which counts the letters of each part of its name."""
     name, rest = "", symbol.removeprefix("_ZN")
     while rest is not symbol and (count := _LENGTH.match(rest)):
