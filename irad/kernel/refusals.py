@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from irad.backend.cuda.limits import LARGEST, STATIC_SHARED
 from irad.driver import Derivative, locate
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import CallSite, Fence
 from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
+from irad.ir.types import size_of
 from irad.kernel.convention import KERNEL
 from irad.kernel.leaving import error_of_counting
+from irad.kernel.shared_memory import SharedArray
 from irad.options import Options
 
 _FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
@@ -34,6 +37,36 @@ def check_options(options: Options) -> None:
             "derivatives of kernels do not check indices: boundscheck=True",
             "run with irad.cuda.executor(races=True), which reports accesses outside of the arrays of a launch",
             "a thread of a GPU cannot raise an exception where an index is wrong",
+        )
+
+
+def check_shared(arrays: Sequence[SharedArray], shadowed: Sequence[SharedArray], width: int) -> None:
+    """Refuses shared arrays that no GPU has room for, or for their shadows.
+
+    Args:
+        arrays: of the kernel.
+        shadowed: those that have shadows, one for each direction.
+        width: how many directions there are.
+
+    Raises:
+        UnsupportedError: names arrays and sizes.
+    """
+    sizes = {each.name: size_of(each.type) for each in arrays if not each.is_dynamic}
+    own = sum(sizes.values())
+    total = own + width * sum(sizes[each.name] for each in shadowed if not each.is_dynamic)
+    words = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    if own > STATIC_SHARED:
+        raise UnsupportedError(
+            f"the shared arrays of the kernel have {own} bytes ({words})",
+            "(a) use smaller tiles, or (b) dynamic shared memory, cuda.shared.array(0, …), whose size the launch gives",
+            f"GPUs take kernels with {STATIC_SHARED} bytes of shared arrays of a fixed size",
+        )
+    if total > LARGEST.shared:
+        raise UnsupportedError(
+            f"the shared arrays of the kernel and their shadows have {total} bytes ({words}; {width} "
+            f"shadow{'s' * (width > 1)} of each array of floats)",
+            "(a) use smaller tiles, or (b) fewer directions at once",
+            f"no GPU has more than {LARGEST.shared} bytes of shared memory for a block",
         )
 
 

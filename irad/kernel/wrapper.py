@@ -31,6 +31,7 @@ from irad.ir.types import I32, I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, GlobalVariable, Parameter, Undef, Value, const_int, zero
 from irad.kernel.leaving import meet_anywhere, wait_for_others
 from irad.kernel.program import KernelProgram
+from irad.kernel.refusals import check_shared
 from irad.kernel.shared_memory import SPACE, SharedArray
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
@@ -74,8 +75,12 @@ def add_wrapper(
 
     Returns:
         How many bytes of dynamic shared memory a block needs behind the copies of that of the kernel.
+
+    Raises:
+        UnsupportedError: no GPU has so much shared memory.
     """
     wrapper = _Wrapper(module, name, program, tuple(kinds), mode, derivative, axes)
+    check_shared(program.shared, wrapper.shadowed, mode.width)
     wrapper.emit()
     return wrapper.shared_beside
 

@@ -217,6 +217,8 @@ class KernelCode:
         registers, primal_registers: of a thread.
         stack: bytes of local memory of a thread.
         spilled: bytes that are moved because there are too few registers.
+        largest_block: threads of a block for which that holds.
+        spilled_beyond: the same in the largest blocks of the GPU, for which fewer registers are used.
         shared, primal_shared: bytes of static shared memory of a block.
     """
 
@@ -225,6 +227,8 @@ class KernelCode:
     primal_registers: int
     stack: int
     spilled: int
+    largest_block: int
+    spilled_beyond: int
     shared: int
     primal_shared: int
 

@@ -20,7 +20,7 @@ from irad.options import Options
 from irad.report.kernels.collect import KernelCollector
 from irad.report.kernels.subject import KernelSubject, check_count, kernel_subject
 from irad.report.model import Report
-from irad.report.shown.overview import addition_words
+from irad.report.shown.overview import addition_words, format_bytes
 from irad.report.tape.totals import formula
 
 _BARRIERS = ("call of cuda.syncthreads", "call of cuda.syncwarp")
@@ -55,14 +55,15 @@ def check_kernel(
         if launch is not None:
             subject = replace(subject, launched_axes=launch.axes)
         plain = replace(plain, positions=subject.positions)
-        report = KernelCollector(subject).report(())
+        collector = KernelCollector(subject)
+        report, beside = collector.report(()), collector.derived[0].shared_beside
     except InternalError:
         raise
     except UnsupportedProgram as several:
         return replace(plain, problems=tuple({str(each): each for each in several.errors}.values()))
     except IradError as error:
         return replace(plain, problems=(error,))
-    return replace(plain, plan=tuple(_plan(subject, report)))
+    return replace(plain, plan=tuple(_plan(subject, report, beside)))
 
 
 def _kind(value: Any) -> str:
@@ -84,8 +85,8 @@ def _check_types(kinds: Sequence[tuple[str, str]], args: tuple[Any, ...]) -> Non
             )
 
 
-def _plan(subject: KernelSubject, report: Report) -> Iterator[str]:
-    """How the derivative works, in sentences."""
+def _plan(subject: KernelSubject, report: Report, beside: int) -> Iterator[str]:
+    """How the derivative works, in sentences; ``beside`` are the bytes of its shadows in dynamic shared memory."""
     yield f"for launches along {subject.axes} {'axes' if subject.axes > 1 else 'axis'}, both sweeps in one launch"
     for addition in report.additions:
         yield f"adds {addition_words(addition)}"
@@ -94,6 +95,8 @@ def _plan(subject: KernelSubject, report: Report) -> Iterator[str]:
     if places:
         lines = ", ".join(map(str, sorted(set(places))))
         yield f"threads wait for each other in the reverse sweep where they do in the kernel (lines {lines})"
+    if beside:
+        yield f"shadows of shared arrays are {format_bytes(beside)} of dynamic shared memory"
     saved = [text for text in formula(report) if not text.endswith("per call")]
     local = [text.removesuffix(" per call") for text in formula(report) if text.endswith("per call")]
     if local:

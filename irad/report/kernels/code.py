@@ -7,8 +7,9 @@ from typing import Final
 
 from irad.backend.cuda.assemble import Assembly, assemble
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.limits import LIMITS, bounds_of_launch
 from irad.backend.cuda.lowering import entry_name
-from irad.backend.cuda.ptx import compile_ptx, optimised_text
+from irad.backend.cuda.ptx import LaunchBounds, compile_ptx, optimised_text
 from irad.report.llvm_text import lines_of_text
 from irad.report.model import KernelCode, Stage, StageText, TextLine
 from irad.report.names import Namer
@@ -27,17 +28,23 @@ def code_of(primal: KernelModule, derivative: KernelModule) -> tuple[KernelCode,
     found = []
     for arch in ARCHITECTURES:
         own, made = (assemble(compile_ptx(module, arch), arch) for module in (primal, derivative))
-        found.append(_needs(own, made))
+        limits = LIMITS[arch]
+        largest = limits.threads_with(made.registers)
+        bound = bounds_of_launch(derivative, limits.threads) if largest < limits.threads else None
+        beyond = made if bound is None else assemble(compile_ptx(derivative, arch, bounds=LaunchBounds(bound)), arch)
+        found.append(_needs(own, made, largest, beyond))
     return tuple(found)
 
 
-def _needs(primal: Assembly, derivative: Assembly) -> KernelCode:
+def _needs(primal: Assembly, derivative: Assembly, largest: int, beyond: Assembly) -> KernelCode:
     return KernelCode(
         arch=derivative.arch,
         registers=derivative.registers,
         primal_registers=primal.registers,
         stack=derivative.stack,
         spilled=derivative.spill_stores + derivative.spill_loads,
+        largest_block=largest,
+        spilled_beyond=beyond.spill_stores + beyond.spill_loads,
         shared=derivative.shared,
         primal_shared=primal.shared,
     )

@@ -57,6 +57,8 @@ def code_words(code: KernelCode) -> str:
     if code.shared:
         parts.append(f"{format_bytes(code.shared)} of shared memory (the kernel {format_bytes(code.primal_shared)})")
     parts.append(f"{format_bytes(code.spilled)} spilled" if code.spilled else "nothing spilled")
+    if code.spilled_beyond != code.spilled:
+        parts.append(f"{format_bytes(code.spilled_beyond)} in blocks of more than {code.largest_block} threads")
     return ", ".join(parts)
 
 

@@ -20,6 +20,7 @@ from irad.backend.cuda.limits import LIMITS, STATIC_SHARED, Needs, bounds_of_lau
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.frontend.cuda.program import load_kernel
 from irad.ir.text.parser import parse_module
+from irad.report.shown.overview import code_words
 from tests.cuda.case import Case
 from tests.cuda.derivatives import derivative_of
 from tests.cuda.executor.texts import kernel, run
@@ -237,3 +238,40 @@ def test_registers_are_given_in_whole_warps(registers: int):
     """As NVIDIA's occupancy calculator counts: 8 registers a thread and 4 warps at a time."""
     most = LIMITS["sm_80"].threads_with(registers)
     assert most == {32: 1024, 33: 1024, 64: 1024, 65: 896, 128: 512, 255: 256}[registers]
+
+
+def test_the_check_tells_of_shared_memory():
+    x = np.zeros(SIDE * SIDE)
+    assert "shadows of shared arrays are 32.0 KiB of dynamic shared memory" in str(irad.check(tile, x, x))
+
+    @cuda.jit
+    def large(x):
+        s = cuda.shared.array(6145, float64)
+        s[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+        cuda.syncthreads()
+        x[cuda.threadIdx.x] = s[0]
+
+    said = str(irad.check(large, x))
+    assert "the shared arrays of the kernel have 49160 bytes (s 49160)" in said
+    with irad.cuda.executor(), pytest.raises(irad.SignatureError, match="its shared arrays have 49160 bytes"):
+        large[1, 8](x)
+
+
+def test_several_directions_may_be_too_many():
+    x, shadows = np.zeros(SIDE * SIDE), tuple(np.zeros(SIDE * SIDE) for _ in range(7))
+    y, seeds = np.zeros(SIDE), tuple(np.ones(SIDE) for _ in range(7))
+    with irad.cuda.executor(), pytest.raises(irad.UnsupportedError, match="have 262144 bytes") as found:
+        irad.cuda.grad(tile)[1, SIDE, 0, SIDE * 8](BatchDuplicated(x, shadows), BatchDuplicated(y, seeds))
+    assert "s 32768; 7 shadows of each array of floats" in str(found.value)
+
+
+@needs_libdevice
+@needs_ptxas
+def test_spills_are_reported():
+    code = {each.arch: each for each in irad.inspect(cuda.jit(black_scholes), *prices(4)).report.code}
+    for each in code.values():
+        assert each.spilled == 0
+        assert each.registers * each.largest_block <= 65536 < each.registers * (each.largest_block + 128)
+        assert each.spilled_beyond > 0
+    words = code_words(code["sm_90"])
+    assert f"in blocks of more than {code['sm_90'].largest_block} threads" in words
