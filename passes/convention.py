@@ -100,6 +100,7 @@ class HostConvention:
         parallel: None where loops are not launched in threads.
         library: see there.
         is_shared: many threads run an entry at the same time on the same memory, but for what it allocates itself.
+        has_own_tape: where that is so, the tape of a thread lies by itself; else words of the tapes of a warp alternate.
     """
 
     result: int
@@ -110,6 +111,7 @@ class HostConvention:
     parallel: ParallelLoops | None = None
     library: LibraryCode = LibraryCode()
     is_shared: bool = False
+    has_own_tape: bool = False
 
     def drops_reference(self, call: CallSite) -> bool:
         """Whether a call drops a reference to memory."""

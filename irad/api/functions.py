@@ -11,9 +11,11 @@ from typing import Any, TypeVar, get_args
 from numba.core.registry import CPUDispatcher
 
 from irad.api.jit import jit
+from irad.api.kernels import is_device_function
 from irad.api.not_functions import not_a_function
 from irad.errors import SignatureError
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.offered import stand_for_device_function
 from irad.options import Options, PlanName
 
 _T = TypeVar("_T")
@@ -46,6 +48,14 @@ def primal_of(f: Any) -> Any:
             known = f.__dict__.get(_COMPILED)
             if known is None:
                 known = f.__dict__[_COMPILED] = jit(f)
+            return known
+    if is_device_function(f):
+        _refuse_star_keywords(f.py_func)
+        with _lock:
+            known = f.__dict__.get(_COMPILED)
+            if known is None:
+                known = f.__dict__[_COMPILED] = jit(f.py_func)
+                stand_for_device_function(known, f)
             return known
     raise not_a_function(f)
 

@@ -38,6 +38,11 @@ def is_kernel(f: Any) -> bool:
     return _is(f, "numba.cuda.dispatcher", "CUDADispatcher")
 
 
+def is_device_function(f: Any) -> bool:
+    """Whether something is a device function of `numba.cuda.jit`."""
+    return is_kernel(f) and bool(f.targetoptions.get("device"))
+
+
 def launched_of(f: Any) -> Launched | None:
     """What ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]`` is; None for everything else."""
     if _is(f, "irad.cuda.derivatives", "ConfiguredDerivative"):

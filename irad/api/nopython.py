@@ -29,6 +29,7 @@ from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
+from irad.frontend.offered import offer, original_of
 
 
 def literal(value: Any, name: str) -> Any:
@@ -58,7 +59,7 @@ def literal(value: Any, name: str) -> Any:
 def function_behind(f: Any) -> Any:
     """The Python object that the type of a function belongs to."""
     if isinstance(f, types.Dispatcher):
-        return f.dispatcher
+        return original_of(f.dispatcher)
     raise SignatureError(
         f"compiled code asks for the derivative of {described(f)}",
         "pass a function decorated with irad.jit or numba.njit",
@@ -220,12 +221,12 @@ for function in (
     hvp_into,
     hvp_and_grad_into,
 ):
-    overload(function, prefer_literal=True, strict=False)(_chosen(function))
+    offer(function, _chosen(function))
 for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
-    overload(each, prefer_literal=True, strict=False)(_jacobian(each))
+    offer(each, _jacobian(each))
 for made in (hessian, hessian_into):
-    overload(made, prefer_literal=True, strict=False)(_hessian(made))
-overload(jvp, prefer_literal=True, strict=False)(_jvp)
+    offer(made, _hessian(made))
+offer(jvp, _jvp)
 overload(taylor, prefer_literal=True, strict=False)(_taylor)
 overload(checkpoint, strict=False)(_checkpoint)
 overload(checkpoint_loop, prefer_literal=True, strict=False)(_checkpoint_loop)

@@ -387,7 +387,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task)
         active = task.role_of(argument.position) is not Role.CONST
         for leaf in argument.leaves:
             for offset in range(layouts.width_of(leaf.type)):
-                kinds.append(_kind_of(leaf, offset) if active else ParameterKind.CONST)
+                kinds.append(kind_of_parameter(leaf, offset) if active else ParameterKind.CONST)
                 memory.append(abi.memory_of_parameter(leaf, offset, active=active))
     return Request(
         entry=program.entry,
@@ -445,7 +445,8 @@ def _has_rules(program: NumbaProgram) -> bool:
     return any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
 
 
-def _kind_of(leaf: Content, offset: int) -> ParameterKind:
+def kind_of_parameter(leaf: Content, offset: int) -> ParameterKind:
+    """What an LLVM parameter is, so many places after the first one of a leaf that has a derivative."""
     if leaf.kind.has_cotangent and offset < leaf.float_count:
         return ParameterKind.ACTIVE
     if (leaf.kind.has_memory or leaf.kind.is_reference) and leaf.index + offset == leaf.data_index:

@@ -104,7 +104,7 @@ def derive_kernel(
         derivative = derive(
             _settled(program.text, kinds if apart else (), mode),
             _request(program, kinds, memory, options, mode, axes),
-            _registry() if rules is None else rules.over(_registry()),
+            built_in_rules() if rules is None else rules.over(built_in_rules()),
             check=options.verify,
             observe=observe,
             canonical_loops=NVPTX.canonical_loops,
@@ -198,5 +198,6 @@ def _support() -> tuple[str, ...]:
 
 
 @cache
-def _registry() -> Registry:
+def built_in_rules() -> Registry:
+    """The rules for what kernels do, before those for all programs."""
     return Registry.of(*KERNELS).over(Registry.of(*ALL))

@@ -23,6 +23,7 @@ from irad.ir.types import VOID, function_type
 from irad.rules.cuda.atomics import ADD, SUBTRACT, is_subtraction
 from irad.rules.cuda.linear import LINEAR, STOP
 from irad.rules.cuda.ruled import PART, RULED
+from irad.ruleset.guards import GUARDS, guarded
 
 _OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
 _SUFFIXES: Final[Mapping[types.Type, str]] = {types.FLOAT: "f32", types.DOUBLE: "f64"}
@@ -42,16 +43,17 @@ def drop_bodies(module: Module) -> None:
     """Makes declarations of the operations that stand for rules of users."""
     for function in module.defined_functions():
         if _stands_for_rule(function):
-            _drop_body(function)
+            drop_body(function)
             function.attributes = _PURE
 
 
 def give_bodies(module: Module) -> None:
-    """Defines them again: each gives its first argument."""
+    """Defines them again: each gives its first argument, a guard what it guards."""
     for function in module.functions.values():
         if _stands_for_rule(function) and function.is_declaration:
             function.prefix, function.attributes = ("internal",), ("alwaysinline",)
-            Builder(function.add_block("entry")).ret(function.params[0])
+            build = Builder(function.add_block("entry"))
+            build.ret(guarded(build, *function.params) if _is_guard(function) else function.params[0])
 
 
 def set_aside(module: Module) -> str:
@@ -62,13 +64,34 @@ def set_aside(module: Module) -> str:
     for function in list(apart.defined_functions()):
         function.prefix = ()
         if not is_part(function):
-            _drop_body(function)
+            drop_body(function)
             del apart.functions[str(function.name)]
     for function in module.defined_functions():
         if is_part(function):
-            _drop_body(function)
+            drop_body(function)
             function.attributes = ("nounwind",)
     return print_module(apart)
+
+
+def end_stops(module: Module) -> None:
+    """Lets derivatives flow through partial derivatives again, in a derivative that is differentiated itself.
+
+    In the operation `linear` they stay stopped: its value has the derivative that the rule says.
+    """
+    for function in module.defined_functions():
+        for inst in list(function.instructions()):
+            if not isinstance(inst, CallSite) or not _is_named(inst, STOP):
+                continue
+            for user in list(inst.users):
+                if isinstance(user, CallSite) and _is_named(user, LINEAR):
+                    continue
+                for index, operand in enumerate(user.operands):
+                    if operand is inst:
+                        user.set_operand(index, inst.arguments[0])
+
+
+def _is_named(call: CallSite, start: str) -> bool:
+    return isinstance(call.callee, Function) and str(call.callee.name).startswith(start)
 
 
 def is_part(function: Function) -> bool:
@@ -76,7 +99,8 @@ def is_part(function: Function) -> bool:
     return str(function.name).startswith(PART)
 
 
-def _drop_body(function: Function) -> None:
+def drop_body(function: Function) -> None:
+    """Makes a declaration of a function."""
     for inst in list(function.instructions()):
         inst.set_operands(())
     function.blocks.clear()
@@ -84,7 +108,12 @@ def _drop_body(function: Function) -> None:
 
 
 def _stands_for_rule(function: Function) -> bool:
-    return str(function.name).startswith((LINEAR, STOP, RULED))
+    return str(function.name).startswith((LINEAR, STOP, RULED)) or _is_guard(function)
+
+
+def _is_guard(function: Function) -> bool:
+    """Whether it is the guard of a product in a derivative that may be differentiated itself."""
+    return str(function.name) in GUARDS.values()
 
 
 def _make_call(module: Module, inst: AtomicRMW) -> None:

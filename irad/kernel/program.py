@@ -70,7 +70,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     Raises:
         UnsupportedError: it holds what irad cannot follow.
     """
-    module = _inlined(kernel)
+    module = inlined(parse_module(kernel.text), kernel.name)
     apart = set_aside(module)
     function = module.functions[kernel.name]
     parameters, promises = tuple(function.params), promises_of(module, function)
@@ -78,16 +78,21 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     _become_entry(module, function, shared)
     call_atomics(module)
     _settle_axes(function, axes)
-    text = scalarise(print_module(module), (ENTRY,), NVPTX)
-    made = parse_module(text)
-    changed = [step(made) for step in (expand_masked, split_vectors, restore_types, widen_halves)]
-    if any(changed):
-        made = parse_module(scalarise(print_module(made), (ENTRY,), NVPTX))
-        restore_types(made)
-        widen_halves(made)  # LLVM makes halves again of what is stored on every way
+    made = normalised(module, ENTRY)
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
     leaves_apart = leave_apart(made.functions[ENTRY])
     return KernelProgram(print_module(made), parameters, tuple(shared), apart, leaves_apart, promises)
+
+
+def normalised(module: Module, entry: str) -> Module:
+    """A module in the normal form that the engine reads, of which one function stays visible."""
+    made = parse_module(scalarise(print_module(module), (entry,), NVPTX))
+    changed = [step(made) for step in (expand_masked, split_vectors, restore_types, widen_halves)]
+    if any(changed):
+        made = parse_module(scalarise(print_module(made), (entry,), NVPTX))
+        restore_types(made)
+        widen_halves(made)  # LLVM makes halves again of what is stored on every way
+    return made
 
 
 def promise_apart(params: Iterable[Parameter]) -> None:
@@ -107,15 +112,18 @@ def forget_promises(module: Module) -> None:
             param.attributes = tuple(word for word in param.attributes if word != _APART)
 
 
-def _inlined(kernel: KernelModule) -> Module:
-    """The kernel's module with all that it calls in one function."""
-    module = parse_module(kernel.text)
+def inlined(module: Module, name: str) -> Module:
+    """A module, which is changed, with all that one of its functions calls in that function.
+
+    Raises:
+        UnsupportedError: a function calls itself.
+    """
     drop_bodies(module)
-    for name, words in module.attribute_groups.items():
-        module.attribute_groups[name] = tuple(word for word in words if word not in _OBSTACLES)
+    for group, words in module.attribute_groups.items():
+        module.attribute_groups[group] = tuple(word for word in words if word not in _OBSTACLES)
     for function in module.defined_functions():
         kept = [word for word in function.attributes if word not in _OBSTACLES]
-        if function.name != kernel.name:
+        if function.name != name:
             function.prefix = ("internal",)
             kept.append("alwaysinline")
         function.attributes = tuple(dict.fromkeys(kept))
@@ -125,11 +133,11 @@ def _inlined(kernel: KernelModule) -> Module:
     pipeline.add_always_inliner_pass()
     pipeline.add_global_dead_code_eliminate_pass()
     pipeline.run(parsed, NVPTX.scalar_pass_builder())
-    inlined = parse_module(str(parsed))
-    for function in inlined.defined_functions():
-        if function.name != kernel.name and not is_part(function):
-            raise _recursive(function, inlined.functions[kernel.name])
-    return inlined
+    made = parse_module(str(parsed))
+    for function in made.defined_functions():
+        if function.name != name and not is_part(function):
+            raise _recursive(function, made.functions[name])
+    return made
 
 
 def _settle_axes(function: Function, axes: int) -> None:

@@ -41,11 +41,16 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
     if build.module.opaque_guards and type_ in GUARDS:
         guard = build.module.declare(GUARDS[type_], function_type(type_, [type_, type_]), ATTRIBUTES)
         return build.call(guard, [derivative, product])
-    nothing = zero_of(type_)
-    guarded = build.select(build.fcmp("oeq", derivative, nothing), nothing, product)
-    if isinstance(guarded, Select) and isinstance(type_, FloatType):
-        guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
-    return guarded
+    return guarded(build, derivative, product)
+
+
+def guarded(build: Builder, derivative: Value, product: Value) -> Value:
+    """What a guard gives, as a select."""
+    nothing = zero_of(derivative.type)
+    made = build.select(build.fcmp("oeq", derivative, nothing), nothing, product)
+    if isinstance(made, Select) and isinstance(derivative.type, FloatType):
+        made.metadata = {**made.metadata, "prof": build.module.shared_metadata(_RARELY)}
+    return made
 
 
 def shown(build: Builder, derivative: Value, product: Value) -> Value:

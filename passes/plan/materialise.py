@@ -219,7 +219,8 @@ class Materialiser:
     @property
     def alternates(self) -> bool:
         """Whether places on the tape alternate with those of other threads."""
-        return self.sweep.augmented.program.request.host.is_shared
+        host = self.sweep.augmented.program.request.host
+        return host.is_shared and not host.has_own_tape
 
     def runtime(self, name: str) -> Function:
         """A run-time function."""

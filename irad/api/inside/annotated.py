@@ -8,7 +8,7 @@ from typing import Any, Final
 from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import overload, register_model, typeof_impl
+from numba.extending import register_model, typeof_impl
 
 from irad.api.annotate import (
     BATCHES,
@@ -22,6 +22,7 @@ from irad.api.annotate import (
 )
 from irad.api.modes import AutodiffMode
 from irad.frontend.numba.messages import described
+from irad.frontend.offered import offer
 
 _ALONE: Final = (Const, Cache, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)
@@ -80,9 +81,9 @@ class Described:
 def _register(kind: type) -> None:
     held = _HELD[kind]
     if kind in _ALONE:
-        overload(kind, strict=False)(lambda value: lambda value: held(value))
+        offer(kind, lambda value: lambda value: held(value), literals=False)
     else:
-        overload(kind, strict=False)(lambda value, shadow: lambda value, shadow: held(value, shadow))
+        offer(kind, lambda value, shadow: lambda value, shadow: held(value, shadow), literals=False)
 
 
 for _kind in _HELD:

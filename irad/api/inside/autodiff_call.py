@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from numba.core import types
-from numba.extending import overload
 
 from irad.api.annotate import ROLES
 from irad.api.autodiff import autodiff, autodiff_of
@@ -17,6 +16,7 @@ from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.annotations import Seed
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
+from irad.frontend.offered import offer
 
 MOST_ARGUMENTS: Final = 24
 _NAMES: Final = tuple(f"a{i}" for i in range(MOST_ARGUMENTS))
@@ -81,4 +81,4 @@ def _misfit(problem: str, remedy: str) -> SignatureError:
 
 
 _TYPING: Final = f"    return typed(mode, f, ({', '.join(_NAMES)}), seed, options)\n"
-overload(autodiff, prefer_literal=True, strict=False)(_function("typing", _TYPING, {"typed": typed}))
+offer(autodiff, _function("typing", _TYPING, {"typed": typed}))

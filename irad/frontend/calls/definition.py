@@ -21,22 +21,29 @@ class Definition:
 
     Attributes:
         intrinsic: for the globals of the wrapper. It works as long as this object lives.
+        names: as below.
+        meaning: what a call does, for compilers other than that of the CPU: a `DerivativeCall`, or from the types of
+            the arguments the code that is called.
 
     Args:
         names: of the parameters.
         define: from the tuple of their types the signature, and what lowers a call.
+        meaning: as above.
     """
 
     def __init__(
-        self, names: Sequence[str], define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]]
+        self,
+        names: Sequence[str],
+        define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]],
+        meaning: Any = None,
     ) -> None:
-        self._names, self._define = names, define
+        self.names, self._define, self.meaning = tuple(names), define, meaning
         self.lowerings: list[Callable[..., object]] = []
         self.renewed()
 
     def renewed(self) -> Callable[..., object]:
         """A new intrinsic that does the same: Numba remembers what the old one was typed as."""
-        listing = ", ".join(self._names)
+        listing = ", ".join(self.names)
         values = f"({listing},)" if listing else "()"
         source = f"def irad_call(irad_context, {listing}):\n    return irad_type()({values})\n"
         scope = {"irad_type": weakref.WeakMethod(self._type)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -406,7 +406,25 @@ def intrinsic_call(
         return result_type(*argument_types), lower
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
-    return Definition(names, define)
+    return Definition(names, define, DerivativeCall(primal, task, len(parameters), has_targets, has_seed))
+
+
+@dataclass(frozen=True, slots=True)
+class DerivativeCall:
+    """What the call of an intrinsic of `intrinsic_call` does.
+
+    Attributes:
+        primal: the dispatcher of the function.
+        task: what is called.
+        count: the number of the function's parameters.
+        has_targets, has_seed: as there.
+    """
+
+    primal: Any
+    task: Task
+    count: int
+    has_targets: bool
+    has_seed: bool
 
 
 def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:

@@ -30,7 +30,10 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend import compat
-from irad.frontend.cuda import exceptions, extremes, rules, warp_functions
+from irad.errors import SourceLocation, UnsupportedError
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
+from irad.frontend.offered import device_function_of, represent
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -95,8 +98,19 @@ class _TypingContext(target.CUDATypingContext):
         super().__init__()
 
     def resolve_value_type(self, val: Any) -> Any:
+        self._replace_offered(val)
         _, val = self._replaced.get(id(val), (None, val))
         return self.numba_type(val)
+
+    def _replace_offered(self, val: Any) -> None:
+        """Has device code call an intrinsic in place of a function that irad offers to compiled code."""
+        found = None if id(val) in self._replaced else inside.offered_intrinsic(val, self._new_twin)
+        if found is not None:
+            own, wants_literals = found
+            self._replaced[id(val)] = val, own
+            self.refresh()  # it is new to Numba
+            for template in self.numba_type(own).templates:
+                template.prefer_literal = wants_literals
 
     def numba_type(self, val: Any) -> Any:
         """The type of a value, where no function is replaced but by its twin."""
@@ -106,10 +120,25 @@ class _TypingContext(target.CUDATypingContext):
         """For a dispatcher one for the same function that compiles only here."""
         if not isinstance(val, (Dispatcher, CUDADispatcher)) or val in self._are_twins:
             return val
+        val = device_function_of(val)
         version = rules.declared(val)
         if val not in self._twins or self._twins[val][0] != version:
-            self._twins[val] = version, rules.twin(val, self._new_twin)
+            twin = self._derivative(val) if isinstance(val, DerivativeDispatcher) else rules.twin(val, self._new_twin)
+            represent(twin, val)
+            self._twins[val] = version, twin
         return self._twins[val][1]
+
+    def _derivative(self, val: DerivativeDispatcher) -> Any:
+        twin = inside.derivative_twin(val, self._new_twin)
+        if twin is None:
+            raise UnsupportedError(
+                f"device code calls {val!r}",
+                "(a) irad.grad, irad.value_and_grad, irad.jvp, irad.vjp, irad.jacobian, irad.hessian, irad.hvp or "
+                "irad.autodiff or (b) call it on the host",
+                f"irad.{val.kind} has no form for GPUs, whose code cannot allocate memory",
+                SourceLocation.of(val.primal.py_func),
+            )
+        return twin
 
     def _new_twin(self, function: Callable[..., Any], options: Mapping[str, Any]) -> CUDADispatcher:
         """A dispatcher of a device function that compiles only here."""

@@ -11,10 +11,11 @@ from typing import Any, Final
 from irad.backend.cuda.kernel import KernelModule
 from irad.compiling import step
 from irad.errors import SourceLocation
-from irad.frontend.cuda import numba_cuda
+from irad.frontend.cuda import inside, numba_cuda
 from irad.frontend.cuda.counters import restart_counters
 from irad.frontend.cuda.dialect import to_dialect
 from irad.frontend.custom import catalogue
+from irad.kernel.inside import expand
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,10 @@ def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.Kern
         lowered = numba_cuda.lower(function, argument_types, options)
         text, names, raises = to_dialect(lowered, options)
         text, symbol = restart_counters(text, lowered.symbol)
+        module = expand(KernelModule(text, symbol, options.fastmath, contract=True), inside.WANTED)
     rest = iter(names)
     parameters = (
         KernelParameter(name, type_, tuple(islice(rest, count)))
         for (name, type_), count in zip(lowered.arguments, lowered.counts, strict=True)
     )
-    return KernelProgram(
-        KernelModule(text, symbol, options.fastmath, contract=True), KernelSignature(tuple(parameters)), source, raises
-    )
+    return KernelProgram(module, KernelSignature(tuple(parameters)), source, raises)

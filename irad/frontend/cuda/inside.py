@@ -1,0 +1,446 @@
+"""Derivatives that device code calls: ``irad.grad(f)(x)`` in a kernel or in a device function.
+
+Input   what irad offers to compiled code (`irad.frontend.offered`), and the derivatives that it makes for the CPU.
+Output  for each function that makes derivatives an intrinsic of the CUDA target, for each derivative a device function.
+Method  what a derivative does is written down in its `Task`, whatever the target. Here a call of it becomes one of a
+        function that is declared only, given the address of the primal; `irad.kernel.inside` derives that and defines
+        the function. So derivatives nest: the outer one sees the code of the inner one.
+Limit   numbers, tuples, and arrays with memory for their derivatives: device code cannot allocate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType, SimpleNamespace
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.cuda.extending import intrinsic
+
+from irad.errors import SourceLocation, UnsupportedError
+from irad.frontend.calls import seeding
+from irad.frontend.calls.annotations import Returns, Role, Seed
+from irad.frontend.calls.dispatcher import DerivativeCall, check_targets, target_types, target_values
+from irad.frontend.calls.lanes import seed_types_of_lanes, seeds_of_lanes, targets_of_lanes
+from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
+from irad.frontend.calls.signature import check_arguments, check_return
+from irad.frontend.calls.sweeps import Cotangents
+from irad.frontend.derivation import Derivation, kind_of_parameter
+from irad.frontend.generated import function_from
+from irad.frontend.memory.given_arrays import memory_at
+from irad.frontend.numba.messages import described
+from irad.frontend.offered import typing_of
+from irad.frontend.values import abi, build, gradients, layouts
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content, LeafKind
+from irad.kernel.inside import WantedInside
+from irad.passes.request import ParameterKind
+
+_OWN: Final = {"__name__": __name__}  # errors name the first line that is not irad's
+_POINTER: Final = ir.IntType(8).as_pointer()
+_EXCEPTIONS: Final = 1  # the LLVM parameter of functions of the CPU that those of the GPU do not have
+_Make = Callable[[Callable[..., Any], Mapping[str, Any]], Any]
+
+WANTED: Final[dict[str, WantedInside]] = {}
+"""By the symbol of the function that is called."""
+
+
+def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
+    """The intrinsic that device code calls in place of a function that irad offers, and whether it wants literals.
+
+    None for other functions.
+
+    Args:
+        function: as the user's code names it.
+        make: of a function of Python and options a dispatcher of a device function.
+    """
+    found = typing_of(function)
+    if found is None:
+        return None
+    typed, literals = found
+    given = list(inspect.signature(typed).parameters.values())
+    names = [each.name for each in given]
+
+    def bridged(values: tuple[Any, ...]) -> Any:
+        kinds = tuple(each if isinstance(each, types.Type) else types.Omitted(each) for each in values)
+        taken = tuple(map(types.unliteral, kinds))
+        compiled = make(typed(*values), {}).compile_device(taken)
+        # Numba finds what lowers a call by the types: those of literals tell calls apart
+        given = [types.none if isinstance(each, types.Omitted) else each for each in kinds]
+        signature = compiled.signature.return_type(*given)
+
+        def lower(context: Any, builder: Any, _: Any, arguments: Sequence[Any]) -> Any:
+            if isinstance(signature.return_type, types.Dispatcher):  # which is nothing at run time
+                return context.get_dummy_value()
+            passed = [
+                value if isinstance(wanted, types.Omitted) else context.cast(builder, value, kind, wanted)
+                for value, kind, wanted in zip(arguments, given, taken, strict=True)
+            ]
+            context.active_code_library.add_linking_library(compiled.library)
+            return context.call_internal(builder, compiled.fndesc, compiled.signature, passed)
+
+        return signature, lower
+
+    defaults = {f"irad_default{i}": each.default for i, each in enumerate(given) if each.default is not each.empty}
+    texts = [f"{name}=irad_default{i}" if f"irad_default{i}" in defaults else name for i, name in enumerate(names)]
+    source = f"def offered(irad_context, {', '.join(texts)}):\n    return irad_bridged(({', '.join(names)},))\n"
+    made = function_from("offered", source, "irad.frontend.cuda", {"irad_bridged": bridged, **defaults, **_OWN})
+    return intrinsic(made), literals
+
+
+def derivative_twin(derivative: Any, make: _Make) -> Any:
+    """The device function that computes what a derivative does; None where irad has no form of it for the GPU.
+
+    Args:
+        derivative: a `DerivativeDispatcher`.
+        make: as for `offered_intrinsic`.
+    """
+    called = derivative.irad_called
+    if called.meaning is None:
+        return None
+    listing = ", ".join(called.names)
+    scope = {"typed": lambda context, given: _typed(context, called.meaning, given, make), **_OWN}
+    source = f"def irad_call(irad_context, {listing}):\n    return typed(irad_context, ({listing},))\n"
+    call = intrinsic(function_from("irad_call", source, "irad", scope))
+    wrapper = derivative.py_func
+    code = FunctionType(wrapper.__code__, {**wrapper.__globals__, "irad_call": call}, wrapper.__name__)
+    code.__defaults__, code.__qualname__, code.__module__ = (
+        wrapper.__defaults__,
+        wrapper.__qualname__,
+        wrapper.__module__,
+    )
+    return make(code, {})
+
+
+def _typed(context: Any, meaning: Any, given: tuple[Any, ...], make: _Make) -> tuple[Any, Callable[..., Any]]:
+    given = tuple(map(types.unliteral, given))
+    if isinstance(meaning, DerivativeCall):
+        call = _Call(context, meaning, given)
+        return call.result_type(*given), call.lower
+    compiled = make(meaning(given), {}).compile_device(given)
+
+    def lower(context: Any, builder: Any, _: Any, arguments: Sequence[Any]) -> Any:
+        context.active_code_library.add_linking_library(compiled.library)
+        return context.call_internal(builder, compiled.fndesc, compiled.signature, arguments)
+
+    return compiled.signature.return_type(*given), lower
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """One direction: memory given for arguments, the shadow of the result's memory, the cotangents of numbers."""
+
+    targets: Mapping[int, tuple[Any, Any]]
+    shadow: Any
+    cotangents: Cotangents
+
+
+class _Call:
+    """A call of a derivative in device code, for the types of its arguments.
+
+    Raises:
+        SignatureError, UnsupportedError: there is no such derivative on a GPU.
+    """
+
+    def __init__(self, context: Any, what: DerivativeCall, given: tuple[Any, ...]) -> None:
+        self.what, self.task, self.given = what, what.task, given[: what.count]
+        rest = list(given[what.count :])
+        self.target_types = target_types(what.primal, what.task, rest.pop(0)) if what.has_targets else {}
+        self.seed_type = rest.pop(0) if what.has_seed else None
+        self.twin = context.numba_type(what.primal).dispatcher
+        self.compiled = self.twin.compile_device(self.given)
+        self.check()
+        self.result_type = derivative_type(self.derivation, self.target_types)
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """What the code for the CPU knows about a call."""
+        arguments = abi.arguments_of(self.what.primal.py_func, self.given)
+        nothing: Any = SimpleNamespace(written=frozenset())
+        return_type = self.compiled.signature.return_type
+        function = inspect.unwrap(self.what.primal.py_func)
+        return Derivation(self.task, self.given, self.given, arguments, arguments, return_type, nothing, function)
+
+    # -------------------------------------------------------------------------------------------- checks
+
+    def check(self) -> None:
+        """Refuses what cannot be."""
+        primal, derivation = self.what.primal, self.derivation
+        check_arguments(primal, derivation.arguments, self.task)
+        check_return(primal, derivation.return_type, self.task)
+        check_targets(primal, derivation, self.target_types)
+        for each in () if self.seed_type is None else seed_types_of_lanes(primal, self.seed_type, self.task):
+            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
+        for argument in derivation.arguments:
+            for leaf in argument.leaves:
+                self._check_leaf(argument, leaf)
+        for leaf in build.returned_leaves(derivation.return_type):
+            if leaf.kind not in (LeafKind.NUMBER, LeafKind.INERT) or isinstance(leaf.type, types.Buffer):
+                raise self._refused(
+                    f"returns {described(leaf.type)}",
+                    "return numbers or tuples of numbers, and write arrays to an argument that is passed",
+                    "device code cannot make arrays",
+                )
+
+    def _check_leaf(self, argument: Argument, leaf: Content) -> None:
+        role = self.task.role_of(argument.position)
+        if role is Role.CONST:
+            return
+        if leaf.kind not in (LeafKind.NUMBER, LeafKind.INERT, LeafKind.ARRAY):
+            raise self._refused(
+                f"takes {described(leaf.type)} as {argument.name}",
+                "pass numbers, tuples of these, or arrays",
+                "in device code these have derivatives",
+            )
+        if leaf.kind is LeafKind.ARRAY and role is Role.GRADIENT:
+            name = argument.name
+            raise self._refused(
+                f"takes an array as {name}, and device code asks for its gradient as a new array",
+                f"give memory for it: (a) irad.value_and_grad_into(f)(out, {name}), with a local array as out, or (b) "
+                f"irad.autodiff(irad.Reverse, f, irad.Duplicated({name}, shadow))",
+                "device code cannot make arrays",
+            )
+
+    def _refused(self, what: str, remedy: str, reason: str) -> UnsupportedError:
+        function = self.derivation.function
+        return UnsupportedError(
+            f"the derivative of {function.__qualname__} in device code: {function.__qualname__} {what}",
+            remedy,
+            reason,
+            location=SourceLocation.of(function),
+        )
+
+    # -------------------------------------------------------------------------------------------- code
+
+    @cached_property
+    def wanted(self) -> WantedInside:
+        """What the call stands for."""
+        derivation, has_shadow = self.derivation, self.task.is_forward or self.task.seed is not Seed.NONE
+        kinds = [ParameterKind.SHADOW if has_shadow else ParameterKind.CONST]
+        memory = [abi.memory_of_return(derivation.return_type)]
+        for argument in derivation.arguments:
+            active = self.task.role_of(argument.position) is not Role.CONST
+            for leaf in argument.leaves:
+                for offset in range(layouts.width_of(leaf.type)):
+                    kinds.append(kind_of_parameter(leaf, offset) if active else ParameterKind.CONST)
+                    memory.append(abi.memory_of_parameter(leaf, offset, active=active))
+        function = derivation.function
+        return WantedInside(
+            tuple(kinds),
+            tuple(memory),
+            self.task.mode,
+            self.task.options,
+            function.__qualname__,
+            SourceLocation.of(function),
+        )
+
+    def lower(self, context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        """Emits the call."""
+        arguments, more = values[: self.what.count], list(values[self.what.count :])
+        targets = target_values(builder, self.target_types, more.pop(0)) if self.what.has_targets else {}
+        lanes = [self._lane(context, builder, each) for each in targets_of_lanes(builder, targets, self.task)]
+        for lane in lanes:
+            self._check_shapes(context, builder, arguments, lane)
+            self._clear(context, builder, lane)
+        if not self.task.is_forward:
+            self._seed(context, builder, lanes, more)
+        value = self._call(context, builder, arguments, lanes)
+        return self._result(context, builder, value, lanes)
+
+    def _lane(self, context: Any, builder: Any, targets: Mapping[int, tuple[Any, Any]]) -> _Lane:
+        memory = context.data_model_manager[self.derivation.return_type].get_return_type()
+        shadow = cgutils.alloca_once(builder, memory)
+        builder.store(cgutils.get_null_value(memory), shadow)
+        return _Lane(targets, shadow, Cotangents(context, builder, self.derivation))
+
+    def _arrays(self, context: Any, builder: Any, lane: _Lane) -> Iterator[tuple[Argument, Content, Any, Any]]:
+        """The arrays that have a derivative, each with the memory for that and its type."""
+        for argument, leaf in self.derivation.active_memory():
+            yield argument, leaf, *memory_at(context, builder, *lane.targets[argument.position], leaf.path)
+
+    def _seed(self, context: Any, builder: Any, lanes: Sequence[_Lane], more: list[Any]) -> None:
+        """Makes the cotangent of the value."""
+        if self.task.seed is Seed.ONE:
+            for lane in lanes:
+                seeding.store_unit(builder, lane.shadow, (0,) if self.task.has_aux else ())
+        elif self.task.seed is Seed.GIVEN:
+            for lane, (value, kind) in zip(
+                lanes, seeds_of_lanes(builder, (more.pop(0), self.seed_type), self.task), strict=True
+            ):
+                _store_seed(context, builder, self.derivation.return_type, kind, value, lane.shadow, ())
+
+    def _call(self, context: Any, builder: Any, arguments: Sequence[Any], lanes: Sequence[_Lane]) -> Any:
+        """Emits the call of the function that is declared only; what the primal returns."""
+        context.active_code_library.add_linking_library(self.compiled.library)
+        primal = context.declare_function(builder.module, self.compiled.fndesc)
+        given = [(types.voidptr, builder.bitcast(primal, _POINTER)), *zip(self.given, arguments, strict=True)]
+        for lane in lanes:
+            if self.wanted.kinds[0] is ParameterKind.SHADOW:
+                given.append((types.voidptr, builder.bitcast(lane.shadow, _POINTER)))
+            for _, _, array, _ in self._arrays(context, builder, lane):
+                given.append((types.voidptr, builder.bitcast(array.data, _POINTER)))
+        for lane in lanes:
+            if self.task.is_forward:
+                given += self._tangents(context, builder, lane)
+            else:
+                given += [(types.voidptr, builder.bitcast(p, _POINTER)) for p in lane.cotangents.pointers()]
+        kinds, values = [kind for kind, _ in given], [value for _, value in given]
+        result = self.derivation.return_type
+        packer = context.get_arg_packer(kinds)
+        memory = context.data_model_manager[result].get_return_type()
+        callee_type = ir.FunctionType(ir.IntType(32), [memory.as_pointer(), *packer.argument_types])
+        WANTED[self.wanted.symbol] = self.wanted
+        told_apart = hashlib.sha256(str(callee_type).encode()).hexdigest()[:8]
+        callee = cgutils.get_or_insert_function(builder.module, callee_type, f"{self.wanted.symbol}.{told_apart}")
+        status, value = context.call_conv.call_function(builder, callee, result, kinds, values)
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return value
+
+    def _tangents(self, context: Any, builder: Any, lane: _Lane) -> Iterator[tuple[Any, Any]]:
+        for argument, leaf in self.derivation.active_numbers():
+            value, kind = lane.targets[argument.position]
+            for step in leaf.path:
+                value, kind = builder.extract_value(value, step), kind.types[step]
+            if kind == types.none:
+                number = cgutils.get_null_value(context.get_value_type(leaf.number))
+            else:
+                number = context.cast(builder, value, kind, leaf.number)
+            yield leaf.number, number
+
+    # -------------------------------------------------------------------------------------------- memory given
+
+    def _clear(self, context: Any, builder: Any, lane: _Lane) -> None:
+        """Zeros in the arrays that the derivative overwrites."""
+        for argument, _, array, kind in self._arrays(context, builder, lane):
+            if self.task.role_of(argument.position) is Role.INTO:
+                _emit(context, builder, _clearing(kind.ndim), types.none(kind), (array._getvalue(),))
+
+    def _check_shapes(self, context: Any, builder: Any, arguments: Sequence[Any], lane: _Lane) -> None:
+        """Raises where the memory for a derivative is not laid out as its array is."""
+        for argument, leaf, array, kind in self._arrays(context, builder, lane):
+            own, own_type = memory_at(context, builder, arguments[argument.position], argument.type, leaf.path)
+            is_fixed = own_type.layout == kind.layout in ("C", "F")
+            code = _checking(kind.ndim, has_strides=not is_fixed)
+            _emit(context, builder, code, types.none(own_type, kind), (own._getvalue(), array._getvalue()))
+
+    # -------------------------------------------------------------------------------------------- results
+
+    def _result(self, context: Any, builder: Any, value: Any, lanes: Sequence[_Lane]) -> Any:
+        task = self.task
+        if not task.is_forward:
+            self._store_scalars(context, builder, lanes)
+        if task.returns is Returns.VALUE:
+            return value
+        if task.is_forward:
+            found = [self._tangent_of_value(context, builder, lane) for lane in lanes]
+            derivative, kind = _packed(context, builder, found) if task.is_batched else found[0]
+        else:
+            columns = [self._gradients(context, builder, lane, number) for number, lane in enumerate(lanes)]
+            if task.is_batched:
+                columns = [[_packed(context, builder, each) for each in zip(*columns, strict=True)]]
+            derivative, kind = columns[0][0] if task.single else _packed(context, builder, columns[0])
+        value_type = self.derivation.return_type
+        held, aux = (value, value_type), []
+        if task.has_aux:
+            parts = [(builder.extract_value(value, i), value_type.types[i]) for i in range(2)]
+            aux = parts[1:]
+            held = parts[0] if task.is_forward else held
+        match task.returns:
+            case Returns.GRADIENT:
+                parts = [(derivative, kind), *aux]
+            case Returns.VALUE_AND_GRADIENT:
+                parts = [held, (derivative, kind), *(aux if task.is_forward else ())]
+            case _:
+                parts = [(derivative, kind), held, *(aux if task.is_forward else ())]
+        return parts[0][0] if len(parts) == 1 else _packed(context, builder, parts, self.result_type)[0]
+
+    def _tangent_of_value(self, context: Any, builder: Any, lane: _Lane) -> tuple[Any, Any]:
+        """From the shadow of the memory that the value is returned through, with its type."""
+        full = self.derivation.return_type
+        held = context.get_returned_value(builder, full, builder.load(lane.shadow))
+        if self.task.has_aux:
+            held, full = builder.extract_value(held, 0), full.types[0]
+        wanted = gradients.tangent_type(full)
+        return _without_inert(context, builder, held, full, wanted), wanted
+
+    def _gradients(self, context: Any, builder: Any, lane: _Lane, number: int) -> list[tuple[Any, Any]]:
+        """The derivatives of one direction that are returned, with their types."""
+        found = []
+        for position in self.task.returned:
+            kind = self.derivation.caller_arguments[position].type
+            item_type = gradient_types_of(self.derivation, position, self.target_types)[number]
+
+            def make(leaf: Content, wanted: Any, position: int = position) -> Any:
+                if leaf.kind is LeafKind.ARRAY:
+                    return memory_at(context, builder, *lane.targets[position], leaf.path)[0]._getvalue()
+                return lane.cotangents.value(leaf, wanted)
+
+            leaves = iter(self.derivation.arguments[position].leaves)
+            found.append((structured(context, builder, kind, item_type, leaves, make), item_type))
+        return found
+
+    def _store_scalars(self, context: Any, builder: Any, lanes: Sequence[_Lane]) -> None:
+        """Derivatives of numbers that go to arrays of one element."""
+        for lane in lanes:
+            for argument, leaf in self.derivation.active_numbers():
+                if self.task.role_of(argument.position) is Role.INTO:
+                    array, kind = memory_at(context, builder, *lane.targets[argument.position], leaf.path)
+                    builder.store(lane.cotangents.value(leaf, kind.dtype), array.data)
+
+
+def _packed(context: Any, builder: Any, parts: Sequence[tuple[Any, Any]], kind: Any = None) -> tuple[Any, Any]:
+    kind = kind or types.BaseTuple.from_types(tuple(each for _, each in parts))
+    return context.make_tuple(builder, kind, [value for value, _ in parts]), kind
+
+
+def _without_inert(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
+    """A value with None in place of what has no derivative."""
+    if isinstance(kind, types.BaseTuple):
+        parts = [
+            _without_inert(context, builder, builder.extract_value(value, i), item, its)
+            for i, (item, its) in enumerate(zip(kind.types, wanted.types, strict=True))
+        ]
+        return context.make_tuple(builder, wanted, parts)
+    return context.get_dummy_value() if wanted == types.none else value
+
+
+def _store_seed(
+    context: Any, builder: Any, kind: Any, seed_type: Any, seed: Any, shadow: Any, path: tuple[int, ...]
+) -> None:
+    """Stores the cotangents of the numbers in a value."""
+    if seed_type == types.none:
+        return
+    if isinstance(kind, types.BaseTuple):
+        for i, (item, its) in enumerate(zip(kind.types, seed_type.types, strict=True)):
+            part = builder.extract_value(seed, i)
+            _store_seed(context, builder, item, its, part, shadow, (*path, i))
+        return
+    builder.store(context.cast(builder, seed, seed_type, kind), seeding.place_of(builder, shadow, path))
+
+
+def _emit(context: Any, builder: Any, code: Callable[..., Any], signature: Any, values: Sequence[Any]) -> None:
+    compiled = context.compile_subroutine(builder, code, signature, caching=False)
+    context.call_internal(builder, compiled.fndesc, signature, values)
+
+
+def _clearing(ndim: int) -> Callable[..., Any]:
+    """Code that makes all elements of an array zero."""
+    lines = [f"{'    ' * (i + 1)}for i{i} in range(out.shape[{i}]):" for i in range(ndim)]
+    index = ", ".join(f"i{i}" for i in range(ndim)) or "()"
+    lines.append(f"{'    ' * (ndim + 1)}out[{index}] = 0")
+    return function_from("clear", "def clear(out):\n" + "\n".join(lines) + "\n", "irad.inside", {})
+
+
+def _checking(ndim: int, *, has_strides: bool) -> Callable[..., Any]:
+    """Code that raises where an array and the memory for its derivative are not laid out alike."""
+    parts = ["shape", "strides"] if has_strides else ["shape"]
+    tests = [f"array.{part}[{i}] != memory.{part}[{i}]" for part in parts for i in range(ndim)] or ["False"]
+    message = "the shadow of an array has another shape, or other strides"
+    source = f"def check(array, memory):\n    if {' or '.join(tests)}:\n        raise ValueError({message!r})\n"
+    return function_from("check", source, "irad.inside", {})

@@ -1,0 +1,57 @@
+"""The functions of irad that compiled code may call by name, such as ``irad.grad(f)(x)`` in a function of the user's.
+
+Numba types such a call for the CPU by `numba.extending.overload`. For its CUDA target `irad.frontend.cuda.inside` looks
+up here how a function is typed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba.extending import overload
+
+_TYPED: Final[dict[Callable[..., Any], tuple[Callable[..., Any], bool]]] = {}
+
+
+def offer(function: Callable[..., Any], typed: Callable[..., Any], *, literals: bool = True) -> None:
+    """Lets compiled code call a function.
+
+    Args:
+        function: as it is called from Python.
+        typed: from the types of the arguments to the function of Python that Numba compiles in its place.
+        literals: whether ``typed`` is given the types of literals as such.
+    """
+    _TYPED[function] = typed, literals
+    overload(function, prefer_literal=literals, strict=False)(typed)
+
+
+def typing_of(function: object) -> tuple[Callable[..., Any], bool] | None:
+    """How a function is typed, and whether with literals; None for one that is not offered."""
+    try:
+        return _TYPED.get(function)  # type: ignore[call-overload, no-any-return]
+    except TypeError:  # not hashable
+        return None
+
+
+def represent(twin: Any, original: Any) -> None:
+    """Notes that a dispatcher of the CUDA target stands for another one, whose function it compiles."""
+    twin.irad_original = weakref.ref(original)
+
+
+def original_of(dispatcher: Any) -> Any:
+    """The dispatcher that one stands for; itself, where it is the user's."""
+    original = getattr(dispatcher, "irad_original", None)
+    return dispatcher if original is None else original()
+
+
+def stand_for_device_function(dispatcher: Any, device_function: Any) -> None:
+    """Notes that a dispatcher of the CPU was made of a device function."""
+    dispatcher.irad_device_function = weakref.ref(device_function)
+
+
+def device_function_of(dispatcher: Any) -> Any:
+    """The device function that a dispatcher was made of; itself, where there is none."""
+    made_of = getattr(dispatcher, "irad_device_function", None)
+    return dispatcher if made_of is None else made_of()

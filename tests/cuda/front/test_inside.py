@@ -1,0 +1,177 @@
+"""Derivatives that device code calls: on the executor, on the CPU from the same source, as PTX, differentiated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba import cuda, njit
+
+import irad
+import irad.cuda
+from irad import Duplicated
+from irad.backend.cuda.assemble import assemble
+from irad.backend.cuda.ptx import compile_ptx
+from irad.frontend.cuda.program import load_kernel
+from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas
+
+
+@njit
+def energy(x, k):
+    return 0.5 * k * x * x + math.sin(x)
+
+
+@cuda.jit(device=True)
+def energy_of_device(x, k):
+    return 0.5 * k * x * x + math.sin(x)
+
+
+@njit
+def lennard_jones(r):
+    s6 = (1.0 / r) ** 6
+    return 4.0 * (s6 * s6 - s6)
+
+
+made_outside = irad.grad(energy, argnums=(0, 1))
+
+
+def gradient(x, k):
+    return -irad.grad(energy_of_device)(x, k)
+
+
+def value_and_gradient(x, k):
+    value, (by_x, by_k) = irad.value_and_grad(energy, (0, 1))(x, k)
+    return value + by_x * by_k
+
+
+def outside(x, k):
+    by_x, by_k = made_outside(x, k)
+    return by_x * by_k
+
+
+def tangent(x, k):
+    value, slope = irad.jvp(energy, (x, k), (1.0, 0.5))
+    return value * slope
+
+
+def pushed(x, k):
+    _, slope = irad.pushforward(energy, argnames="k")(x, k, 2.0)
+    return slope
+
+
+def annotated(x, k):
+    found, value = irad.autodiff(irad.ReverseWithPrimal, energy, irad.Active(x), irad.Active(k))
+    return found[0] * found[1] * value
+
+
+def annotated_forward(x, k):
+    return irad.autodiff(irad.Forward, energy, irad.Duplicated(x, 3.0), irad.Const(k))
+
+
+def second(x, k):
+    return irad.grad(irad.grad(energy))(x, k)
+
+
+def product(x, k):
+    return irad.hvp(energy)(x, 2.0, k)
+
+
+def third(x, k):
+    return irad.grad(irad.grad(irad.grad(energy)))(x, k)
+
+
+def of_library(x, k):
+    return k * irad.grad(lennard_jones)(1.0 + x)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A device function, and what it computes, in closed form."""
+
+    function: Callable[..., Any]
+    expected: Callable[[Any, Any], Any]
+
+
+E = lambda x, k: 0.5 * k * x * x + np.sin(x)  # noqa: E731
+F = lambda x, k: k * x + np.cos(x)  # noqa: E731
+CASES = [
+    Case(gradient, lambda x, k: -F(x, k)),
+    Case(value_and_gradient, lambda x, k: E(x, k) + F(x, k) * 0.5 * x * x),
+    Case(outside, lambda x, k: F(x, k) * 0.5 * x * x),
+    Case(tangent, lambda x, k: E(x, k) * (F(x, k) + 0.25 * x * x)),
+    Case(pushed, lambda x, k: x * x),
+    Case(annotated, lambda x, k: F(x, k) * 0.5 * x * x * E(x, k)),
+    Case(annotated_forward, lambda x, k: 3.0 * F(x, k)),
+    Case(second, lambda x, k: k - np.sin(x)),
+    Case(product, lambda x, k: 2.0 * (k - np.sin(x))),
+    Case(third, lambda x, k: -np.cos(x) + 0.0 * k),
+    Case(of_library, lambda x, k: k * 4.0 * (-12.0 * (1.0 + x) ** -13 + 6.0 * (1.0 + x) ** -7)),
+]
+X, K = np.array([0.0, 0.3, 0.7, 1.1, 2.3]), np.array([2.0])
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.function.__name__)
+
+
+def kernel_of(function: Callable[..., Any]) -> Any:
+    device_function = cuda.jit(device=True)(function)
+
+    @cuda.jit
+    def kernel(x, k, y):
+        i = cuda.grid(1)
+        if i < x.size:
+            y[i] = device_function(x[i], k[0])
+
+    return kernel
+
+
+def outcome(kernel: Any, *arrays: Any, threads: int = 4) -> list[Any]:
+    """The arrays after a launch, on copies."""
+    copies = [array.copy() for array in arrays]
+    with irad.cuda.executor(races=True):
+        kernel[2, threads](*copies)
+    return copies
+
+
+@each_case
+def test_value(case: Case):
+    kernel, expected = kernel_of(case.function), case.expected(X, K[0])
+    *_, found = outcome(kernel, X, K, np.zeros(5))
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
+@each_case
+def test_derivative(case: Case):
+    kernel = kernel_of(case.function)
+    weights, step = np.array([1.0, -2.0, 0.5, 3.0, 1.5]), 1e-30j
+    dx, dk, dy = np.zeros(5), np.zeros(1), weights.copy()
+    with irad.cuda.executor(races=True):
+        irad.cuda.grad(kernel)[2, 4](Duplicated(X, dx), Duplicated(K, dk), Duplicated(np.zeros(5), dy))
+    by_x = (case.expected(X + step, K[0]) / 1e-30).imag
+    by_k = (case.expected(X + 0.0, K[0] + step) / 1e-30).imag
+    np.testing.assert_allclose(dx, weights * by_x, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(dk, np.sum(weights * by_k), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.function is not gradient][1::2], ids=lambda case: case.function.__name__
+)
+def test_same_on_cpu(case: Case):
+    assert njit(case.function)(0.7, 2.0) == pytest.approx(case.expected(0.7, 2.0), rel=1e-13)
+
+
+def test_of_a_device_function_from_python():
+    assert irad.grad(energy_of_device)(0.7, 2.0) == pytest.approx(F(0.7, 2.0), rel=1e-14)
+
+
+@needs_libdevice
+@needs_ptxas
+@each_case
+def test_assembles(case: Case):
+    types = tuple(map(numba.typeof, (X, K, X)))
+    done = assemble(compile_ptx(load_kernel(kernel_of(case.function), types).module, "sm_80"), "sm_80")
+    assert done.spill_stores == done.spill_loads == 0
+    assert done.stack <= 40, "libdevice's, of large angles: the tape is in registers"
