@@ -61,8 +61,9 @@ def is_reversed_lane(unit: Unit) -> bool:
 
 
 def is_reversed_kernel(unit: Unit) -> bool:
-    """Whether a function is a kernel whose reverse is asked for."""
-    return unit.program.request.host.is_shared and is_reverse(unit) and not unit.everything
+    """Whether a function is a kernel whose reverse is asked for; arguments of other functions differ between threads."""
+    host = unit.program.request.host
+    return host.is_shared and not host.is_inside and is_reverse(unit) and not unit.everything
 
 
 def may_gather(made: GeneratedPair) -> bool:

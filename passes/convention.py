@@ -100,7 +100,8 @@ class HostConvention:
         parallel: None where loops are not launched in threads.
         library: see there.
         is_shared: many threads run an entry at the same time on the same memory, but for what it allocates itself.
-        has_own_tape: where that is so, the tape of a thread lies by itself; else words of the tapes of a warp alternate.
+        is_inside: where that is so, the entry is called inside of a kernel: with other arguments by each thread, whose
+            tape lies by itself. Else arguments are those of a launch, and words of the tapes of a warp alternate.
     """
 
     result: int
@@ -111,7 +112,7 @@ class HostConvention:
     parallel: ParallelLoops | None = None
     library: LibraryCode = LibraryCode()
     is_shared: bool = False
-    has_own_tape: bool = False
+    is_inside: bool = False
 
     def drops_reference(self, call: CallSite) -> bool:
         """Whether a call drops a reference to memory."""

@@ -8,27 +8,45 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from numba.extending import overload
 
-_TYPED: Final[dict[Callable[..., Any], tuple[Callable[..., Any], bool]]] = {}
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """How a function is typed; the attributes are the arguments of `offer`."""
+
+    typed: Callable[..., Any]
+    literals: bool
+    on_device: Callable[..., Any] | None
 
 
-def offer(function: Callable[..., Any], typed: Callable[..., Any], *, literals: bool = True) -> None:
+_TYPED: Final[dict[Callable[..., Any], Offered]] = {}
+
+
+def offer(
+    function: Callable[..., Any],
+    typed: Callable[..., Any],
+    *,
+    literals: bool = True,
+    on_device: Callable[..., Any] | None = None,
+) -> None:
     """Lets compiled code call a function.
 
     Args:
         function: as it is called from Python.
         typed: from the types of the arguments to the function of Python that Numba compiles in its place.
         literals: whether ``typed`` is given the types of literals as such.
+        on_device: in place of ``typed`` for device code; takes what makes a device function of one of Python first.
     """
-    _TYPED[function] = typed, literals
+    _TYPED[function] = Offered(typed, literals, on_device)
     overload(function, prefer_literal=literals, strict=False)(typed)
 
 
-def typing_of(function: object) -> tuple[Callable[..., Any], bool] | None:
-    """How a function is typed, and whether with literals; None for one that is not offered."""
+def typing_of(function: object) -> Offered | None:
+    """How a function is typed; None for one that is not offered."""
     try:
         return _TYPED.get(function)  # type: ignore[call-overload, no-any-return]
     except TypeError:  # not hashable

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Final
 
 import llvmlite.binding as llvm
@@ -27,23 +28,31 @@ from irad.driver import Derivative, derive, locate
 from irad.errors import InternalError, IradError, SourceLocation, UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
+from irad.ir.cfg import control_flow
+from irad.ir.dominance import dominators
 from irad.ir.instructions import (
     Alloca,
     AtomicRMW,
+    Binary,
     Call,
     CallSite,
     Cast,
+    CondBr,
     GetElementPtr,
+    ICmp,
     Instruction,
     Phi,
     Select,
     replace_uses,
 )
-from irad.ir.module import Function, Module
+from irad.ir.loops import Loop, loop_nest
+from irad.ir.module import Block, Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from irad.ir.trip_count import trip_count
 from irad.ir.types import I1, I32, PTR
 from irad.ir.values import ConstantInt, ConstantNull, Parameter, Value, const_int, zero
+from irad.ir.worklist import reachable
 from irad.kernel.convention import INSIDE
 from irad.kernel.derive import built_in_rules
 from irad.kernel.half import define_rounding
@@ -53,6 +62,7 @@ from irad.kernel.shared_memory import shared_arrays
 from irad.kernel.toolchain import NVPTX
 from irad.options import Options
 from irad.passes import runtime
+from irad.passes.augmented.allocation_failure import split_before
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind, Request
 from irad.rules.cuda.barriers import BLOCK, PREDICATED, WARP
@@ -245,7 +255,7 @@ def _derived(text: str, primal: str, wanted: WantedInside, number: int) -> str:
     forget_promises(module)
     end_stops(module)
     _add_sweeps(module, f"{_DERIVED}{number}", program.functions[primal], derivative, wanted)
-    module = parse_module(_simplified(_in_one(module, f"{_DERIVED}{number}")))
+    module = parse_module(NVPTX.canonical_loops(_simplified(_in_one(module, f"{_DERIVED}{number}"))))
     function = module.functions[f"{_DERIVED}{number}"]
     _settle_tape(module, function, wanted)
     _count_as(function, primal)
@@ -372,6 +382,12 @@ def _simplified(text: str) -> str:
 # ---------------------------------------------------------------------------------------------------- tape
 
 _ALLOCATES: Final = (runtime.ARENA_ALLOC, runtime.ARENA_ALLOC_PRODUCT, runtime.ARENA_SHADOW, runtime.SHADOW_ALLOC)
+_ANSWERS: Final[Mapping[str, Value | None]] = {
+    runtime.ARENA_FAILED: const_int(I1, 0),
+    runtime.STACK_FULL: const_int(I1, 0),
+    runtime.ARENA_TOP: ConstantNull(PTR),
+    runtime.ARENA_REASON: None,  # the second argument
+}
 _NOTHING: Final = (runtime.ARENA_REWIND, runtime.ARENA_DEFER, runtime.SHADOW_FREE)
 
 
@@ -381,78 +397,108 @@ def _settle_tape(module: Module, function: Function, wanted: WantedInside) -> No
     Raises:
         UnsupportedError: how much that is depends on values at run time.
     """
-    taken = 0
-    for inst in list(function.instructions()):
-        symbol = str(getattr(inst.callee, "name", "")) if isinstance(inst, Call) else ""
-        if not isinstance(inst, Call) or not symbol.startswith("irad."):
-            continue
-        if symbol in _ALLOCATES:
-            taken += _allocate_locally(module, function, inst, wanted, _MOST_LOCAL - taken)
-        elif symbol in _NOTHING:
-            inst.erase()
-        elif symbol in (runtime.ARENA_FAILED, runtime.STACK_FULL):
-            replace_uses(inst, const_int(I1, 0))
-            inst.erase()
-        elif symbol == runtime.ARENA_TOP:
-            replace_uses(inst, ConstantNull(PTR))
-            inst.erase()
-        elif symbol == runtime.ARENA_REASON:
-            replace_uses(inst, inst.arguments[1])
-            inst.erase()
+    found = [
+        (inst, str(getattr(inst.callee, "name", ""))) for inst in function.instructions() if isinstance(inst, Call)
+    ]
+    runs, taken = _Runs(function), 0
+    for call in [call for call, symbol in found if symbol in _ALLOCATES]:
+        size, times = _size_of(call), runs.most(call)
+        if size is None or times is None:
+            raise _refused(module, call, wanted, None)
+        taken += size * times
+        if taken > _MOST_LOCAL:
+            raise _refused(module, call, wanted, taken)
+        _allocate_locally(function, call, size, times)
+    for call, symbol in found:
+        if symbol in _ANSWERS:
+            answer = _ANSWERS[symbol]
+            replace_uses(call, call.arguments[1] if answer is None else answer)
+        if symbol in _ANSWERS or symbol in _NOTHING:
+            call.erase()
 
 
-def _allocate_locally(module: Module, function: Function, call: Call, wanted: WantedInside, left: int) -> int:
+class _Runs:
+    """How often instructions run at most, in one call of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self._cfg = control_flow(function)
+        self._dominators = dominators(self._cfg)
+        self._loops = loop_nest(self._cfg, self._dominators)
+
+    def most(self, inst: Instruction) -> int | None:
+        """The number, None where it is not known."""
+        assert inst.block is not None
+        if any(self._reaches(inst.block, each) and self._reaches(each, inst.block) for each in self._loops.irreducible):
+            return None
+        times, loop = 1, self._loops.loop_of(inst.block)
+        while loop is not None:
+            count = trip_count(loop, self._cfg, self._dominators)
+            known = count.emit(Builder.before(loop.preheader.terminator)) if count and loop.preheader else None
+            turns = known.value + 1 if isinstance(known, ConstantInt) else self._shifts(loop)
+            if turns is None:
+                return None
+            times, loop = times * turns, loop.parent
+        return times
+
+    def _shifts(self, loop: Loop) -> int | None:
+        """The turns of a loop that ends when a number has no bits left, as that of a power with an integer exponent."""
+        for block, _ in loop.exits:
+            test = block.terminator.operands[0] if isinstance(block.terminator, CondBr) else None
+            if not isinstance(test, ICmp) or loop.latch is None or not self._dominators.dominates(block, loop.latch):
+                continue
+            shifted, bound = test.operands
+            ends = isinstance(bound, ConstantInt) and bound.value == 0 and test.predicate in ("eq", "ne", "ugt")
+            for phi in loop.header.phis() if ends else ():
+                match phi.value_from(loop.latch):
+                    case Binary(opcode="lshr", operands=[of, ConstantInt(value=bits)]) as step if of is phi and bits:
+                        if shifted in (phi, step):
+                            return 8 * types.size_of(phi.type) + 1
+        return None
+
+    def _reaches(self, start: Block, end: Block) -> bool:
+        return end in reachable([start], lambda block: self._cfg.successors[block])
+
+
+def _size_of(call: Call) -> int | None:
+    """The bytes that a call allocates, None where they are not known; in steps of eight."""
     sizes = [argument for argument in call.arguments if argument.type is not PTR]
     known = [size.value for size in sizes if isinstance(size, ConstantInt)]
-    if len(known) < len(sizes) or _repeats(call):
-        raise _unknown_size(module, call, wanted)
-    size = known[0] if len(known) == 1 else known[0] * known[1]
-    if size > left:
-        raise _too_large(module, call, wanted, size)
-    place = Builder.at_start(function.entry).alloca(types.array_type(max(size, 1), types.I8), align=8)
+    return -(-prod(known) // 8) * 8 if len(known) == len(sizes) else None
+
+
+def _allocate_locally(function: Function, call: Call, size: int, times: int) -> None:
+    """A local variable in place of memory from the tape: for a call in a loop with a place for each time it runs."""
+    start = Builder.at_start(function.entry)
+    place: Value = start.alloca(types.array_type(max(size * times, 1), types.I8), align=8)
+    if times > 1:
+        next_free = start.alloca(types.I64, align=8)
+        start.store(const_int(types.I64, 0), next_free)
+        build = Builder.before(call)
+        offset = build.load(types.I64, next_free)
+        build.store(build.add(offset, const_int(types.I64, size)), next_free)
+        place = build.byte_offset(place, offset)
     replace_uses(call, place)
     call.erase()
-    return size
 
 
-def _repeats(inst: Instruction) -> bool:
-    """Whether an instruction may run several times in one call."""
-    start = inst.block
-    assert start is not None
-    pending = list(start.successors())
-    seen = set(pending)
-    while pending:
-        block = pending.pop()
-        if block is start:
-            return True
-        for each in block.successors():
-            if each not in seen:
-                seen.add(each)
-                pending.append(each)
-    return False
-
-
-def _unknown_size(module: Module, call: Call, wanted: WantedInside) -> UnsupportedError:
-    error = UnsupportedError(
-        f"the derivative of {wanted.name} inside a kernel needs a tape of a size that is not known when the kernel is "
-        "compiled",
-        "(a) make the number of iterations a constant, for i in range(10), or (b) use forward mode: irad.jvp, or "
-        "(c) differentiate the kernel instead: irad.cuda.grad(kernel), whose tape is in the memory of the GPU",
-        "the tape of a derivative inside a kernel lies in the registers and the local memory of the thread; a loop "
-        "whose iterations depend on each other saves values in each of them",
-    )
-    error.instruction = call
-    locate(error, module, INSIDE)
-    error.location = error.location or wanted.source
-    return error
-
-
-def _too_large(module: Module, call: Call, wanted: WantedInside, size: int) -> UnsupportedError:
-    error = UnsupportedError(
-        f"the derivative of {wanted.name} inside a kernel needs a tape of {size} bytes and more in each thread",
-        "(a) use forward mode: irad.jvp, or (b) differentiate the kernel instead: irad.cuda.grad(kernel)",
-        f"the tape lies in the local memory of the thread; irad uses at most {_MOST_LOCAL} bytes of it",
-    )
+def _refused(module: Module, call: Call, wanted: WantedInside, size: int | None) -> UnsupportedError:
+    """The error of a tape that is too large, or of a size that is not known."""
+    outside = "differentiate the kernel instead: irad.cuda.grad(kernel), whose tape is in the memory of the GPU"
+    if size is None:
+        error = UnsupportedError(
+            f"the derivative of {wanted.name} inside a kernel needs a tape of a size that is not known when the kernel "
+            "is compiled",
+            "(a) give the loop a largest number of iterations that is a constant, for i in range(20), and leave it by "
+            f"break, or (b) use forward mode, which needs none: irad.jvp, or (c) {outside}",
+            "the tape of a derivative inside a kernel lies in the registers and the local memory of the thread; a loop "
+            "whose iterations depend on each other saves values in each of them",
+        )
+    else:
+        error = UnsupportedError(
+            f"the derivative of {wanted.name} inside a kernel needs a tape of {size} bytes or more in each thread",
+            f"(a) use forward mode, which needs none: irad.jvp, or (b) {outside}",
+            f"the tape lies in the local memory of the thread, of which irad uses {_MOST_LOCAL} bytes at most",
+        )
     error.instruction = call
     locate(error, module, INSIDE)
     error.location = error.location or wanted.source
@@ -467,12 +513,64 @@ def _add_plainly(module: Module) -> None:
     for function in module.defined_functions():
         for inst in list(function.instructions()):
             if isinstance(inst, AtomicRMW) and inst.opcode in ("fadd", "fsub") and not inst.users:
-                pointer, amount = inst.operands
-                if all(isinstance(each, Alloca) for each in _objects(pointer)):
-                    build = Builder.before(inst)
-                    before = build.load(amount.type, pointer)
-                    build.store(build.binary(inst.opcode, before, amount), pointer)
+                is_local = _Places().is_local(inst.operands[0])
+                if not isinstance(is_local, ConstantInt):
+                    _add_where(inst, is_local)
+                elif is_local.value:
+                    _add(Builder.before(inst), inst)
                     inst.erase()
+
+
+def _add(build: Builder, inst: AtomicRMW) -> None:
+    pointer, amount = inst.operands
+    build.store(build.binary(inst.opcode, build.load(amount.type, pointer), amount), pointer)
+
+
+def _add_where(inst: AtomicRMW, is_local: Value) -> None:
+    """Adds atomically or not, as a value says when the thread runs."""
+    before = inst.block
+    after = split_before(inst)
+    function = after.function
+    assert before is not None
+    assert function is not None
+    plain, atomic = (function.add_block(f"add.{name}", after=before) for name in ("local", "global"))
+    Builder(before).cond_br(is_local, plain, atomic)
+    build = Builder(plain)
+    _add(build, inst)
+    build.br(after)
+    build = Builder(atomic)
+    build.atomic(inst.opcode, inst.operands[1], inst.operands[0])
+    build.br(after)
+    inst.erase()
+
+
+class _Places:
+    """Whether pointers lead to local memory, as values beside those that choose between pointers."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, Value] = {}
+
+    def is_local(self, pointer: Value) -> Value:
+        """An i1, a constant where it is always the same."""
+        if pointer not in self._known:
+            are_local = {isinstance(each, Alloca) for each in _objects(pointer)}
+            self._known[pointer] = self._found(pointer) if len(are_local) > 1 else const_int(I1, int(True in are_local))
+        return self._known[pointer]
+
+    def _found(self, pointer: Value) -> Value:
+        match pointer:
+            case GetElementPtr() | Cast():
+                return self.is_local(pointer.operands[0])
+            case Select():
+                chosen = [self.is_local(each) for each in pointer.operands[1:]]
+                return Builder.after(pointer).select(pointer.operands[0], *chosen)
+            case Phi(block=Block() as block):
+                made = self._known[pointer] = Builder.before(block.instructions[0]).phi(I1)  # loops lead back to it
+                for each, way in pointer.incoming():
+                    made.add_incoming(self.is_local(each), way)
+                return made
+            case _:
+                raise AssertionError("only these have several addresses behind them")
 
 
 def _objects(pointer: Value) -> set[Value]:

@@ -220,7 +220,7 @@ class Materialiser:
     def alternates(self) -> bool:
         """Whether places on the tape alternate with those of other threads."""
         host = self.sweep.augmented.program.request.host
-        return host.is_shared and not host.has_own_tape
+        return host.is_shared and not host.is_inside
 
     def runtime(self, name: str) -> Function:
         """A run-time function."""

@@ -73,7 +73,8 @@ def kept_call_maker(kind: KeptCallType) -> Any:
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             made = cgutils.create_struct_proxy(kind)(context, builder)
             [made.kept] = values
-            context.nrt.incref(builder, signature.args[0], made.kept)
+            if context.enable_nrt:  # device code counts no references
+                context.nrt.incref(builder, signature.args[0], made.kept)
             return made._getvalue()
 
         return kind(kept), lower

@@ -205,13 +205,13 @@ def _apply(
         f"    found = derivative({', '.join([*leading, *passed])})\n"
         f"    return {result}\n"
     )
-    scope = {"derivative": _sweeps(primal, task), "direction": direction, "kept_value": kept_value}
+    scope = {"derivative": sweeps(primal, task), "direction": direction, "kept_value": kept_value}
     apply = function_from("apply", source, _FILE, scope)
     apply.__name__ = primal.py_func.__qualname__
     return apply
 
 
-def _sweeps(primal: Any, task: Task) -> DerivativeDispatcher:
+def sweeps(primal: Any, task: Task) -> DerivativeDispatcher:
     """Both sweeps as a function of the shadows or the cotangent, and the arguments."""
     function, has_seed = primal.py_func, task.seed is Seed.GIVEN
     targets = [f"{INTERNAL}target{position}" for position in task.destinations]

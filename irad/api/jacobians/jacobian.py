@@ -7,12 +7,14 @@ a pushforward (`columns`) or a pullback (`rows`); these are compiled lazily, whe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, get_args
 
 from numba.core import types
 
 from irad.api.functions import options_or_default, remembered
 from irad.api.jacobians.call import Call, JacobianTask, Mode, returning
+from irad.api.jacobians.device import device_code
 from irad.api.jacobians.specialised import Written, specialised
 from irad.api.positions import chosen
 from irad.api.selection import selected
@@ -242,7 +244,12 @@ def _build(primal: Any, task: JacobianTask, mode: Mode | None, rebuild: tuple[An
     names = parameter_names(primal.py_func)
 
     def make(write: Callable[[Call], Written], *, is_partial: bool = False) -> JacobianDispatcher:
-        call = specialised(task.kind, [*task.leading, *names], lambda given: write(Call(primal, task, given)))
+        call = specialised(
+            task.kind,
+            [*task.leading, *names],
+            lambda given: write(Call(primal, task, given)),
+            partial(device_code, primal, task),
+        )
         out = ["out" if "out" not in names else "out_jacobian" for _ in task.leading]
         wrapper = make_wrapper(task.kind, primal.py_func, out, f"irad_call({', '.join([*out, '{arguments}'])})", call)
         python_type = task.python_type if not is_partial else lambda result: _first_of(result, task)

@@ -21,13 +21,19 @@ Written = tuple[str, Mapping[str, object]]
 """The body of a function as text, and its global names."""
 
 
-def specialised(name: str, parameters: Sequence[str], write: Callable[[tuple[Any, ...]], Written]) -> Definition:
+def specialised(
+    name: str,
+    parameters: Sequence[str],
+    write: Callable[[tuple[Any, ...]], Written],
+    on_device: Any = None,
+) -> Definition:
     """What a wrapper calls: Python code for the types of the arguments, compiled by Numba.
 
     Args:
         name: of the functions.
         parameters: their parameters.
         write: from the types of the arguments to the code, which may be another where it is differentiated.
+        on_device: the same for device code (`irad.frontend.calls.definition.Written`).
     """
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
@@ -51,7 +57,7 @@ def specialised(name: str, parameters: Sequence[str], write: Callable[[tuple[Any
 
         return resolved()[1].return_type(*argument_types), lower
 
-    return Definition(parameters, define)
+    return Definition(parameters, define, on_device)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

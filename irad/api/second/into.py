@@ -17,9 +17,11 @@ from irad.api.jacobians.call import call_of
 from irad.api.jacobians.jacobian import derivative_matrix
 from irad.api.jacobians.specialised import Written, specialised
 from irad.api.selection import Selection, selected
-from irad.errors import SignatureError
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.calls.definition import Returned
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
+from irad.frontend.generated import function_from
 from irad.frontend.memory.given_arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
@@ -149,7 +151,20 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
             return _code(kind, given[0], count, has_aux, function), scope
 
         scope = {"irad_push": push, "irad_shadow_like": shadow_like}
-        called = specialised(kind, [f"{INTERNAL}out", internal, *names], write)
+
+        def on_device(given: tuple[Any, ...], _: Returned) -> Any:
+            if kind == "hvp_into":
+                raise UnsupportedError(
+                    f"device code calls irad.hvp_into of {function.__qualname__}",
+                    "irad.hvp_and_grad_into(f)((product, gradient), x, vector)",
+                    "the product is computed along with the gradient, for which device code cannot make memory",
+                    location_of(function),
+                )
+            body, _ = write(given)
+            parameters = ", ".join([f"{INTERNAL}out", internal, *names])
+            return function_from(kind, f"def {kind}({parameters}):\n{body}", f"irad.{kind}", scope)
+
+        called = specialised(kind, [f"{INTERNAL}out", internal, *names], write, on_device)
         out, vector = (each if each not in names else f"{each}_of_product" for each in ("out", "vector"))
         wrapper = make_wrapper(
             kind, function, [out], f"irad_call({out}, {{direction}}, {{arguments}})", called, (vector, after)

@@ -12,6 +12,11 @@ from numba.extending import intrinsic
 
 from irad.frontend.generated import function_from
 
+Returned = Callable[[Any, tuple[Any, ...]], Any]
+"""From a function and the types of its arguments to the type of its result, for the target that is compiled for."""
+Written = Callable[[tuple[Any, ...], Returned], Callable[..., Any]]
+"""From the types of the arguments to code that Numba compiles."""
+
 
 class Definition:
     """An intrinsic of fixed parameters, and what it does by the types of its arguments.
@@ -22,8 +27,8 @@ class Definition:
     Attributes:
         intrinsic: for the globals of the wrapper. It works as long as this object lives.
         names: as below.
-        meaning: what a call does, for compilers other than that of the CPU: a `DerivativeCall`, or from the types of
-            the arguments the code that is called.
+        meaning: what a call does, for compilers other than that of the CPU: a `DerivativeCall`, or a `Written`; None
+            where only the CPU can do it.
 
     Args:
         names: of the parameters.

@@ -14,7 +14,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
@@ -62,35 +62,39 @@ def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
     found = typing_of(function)
     if found is None:
         return None
-    typed, literals = found
-    given = list(inspect.signature(typed).parameters.values())
-    names = [each.name for each in given]
+    typed = found.typed if found.on_device is None else partial(found.on_device, make)
+    parameters = inspect.signature(typed).parameters.values()
 
     def bridged(values: tuple[Any, ...]) -> Any:
-        kinds = tuple(each if isinstance(each, types.Type) else types.Omitted(each) for each in values)
-        taken = tuple(map(types.unliteral, kinds))
-        compiled = make(typed(*values), {}).compile_device(taken)
+        kinds = [each if isinstance(each, types.Type) else types.Omitted(each) for each in values]
+        taken = [types.unliteral(kind) for kind in kinds]
+        compiled = make(typed(*values), {}).compile_device(tuple(taken))
         # Numba finds what lowers a call by the types: those of literals tell calls apart
-        given = [types.none if isinstance(each, types.Omitted) else each for each in kinds]
-        signature = compiled.signature.return_type(*given)
+        signature = compiled.signature.return_type(
+            *(types.none if isinstance(kind, types.Omitted) else kind for kind in kinds)
+        )
 
-        def lower(context: Any, builder: Any, _: Any, arguments: Sequence[Any]) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
             if isinstance(signature.return_type, types.Dispatcher):  # which is nothing at run time
                 return context.get_dummy_value()
             passed = [
                 value if isinstance(wanted, types.Omitted) else context.cast(builder, value, kind, wanted)
-                for value, kind, wanted in zip(arguments, given, taken, strict=True)
+                for value, kind, wanted in zip(arguments, signature.args, taken, strict=True)
             ]
             context.active_code_library.add_linking_library(compiled.library)
             return context.call_internal(builder, compiled.fndesc, compiled.signature, passed)
 
         return signature, lower
 
-    defaults = {f"irad_default{i}": each.default for i, each in enumerate(given) if each.default is not each.empty}
-    texts = [f"{name}=irad_default{i}" if f"irad_default{i}" in defaults else name for i, name in enumerate(names)]
-    source = f"def offered(irad_context, {', '.join(texts)}):\n    return irad_bridged(({', '.join(names)},))\n"
-    made = function_from("offered", source, "irad.frontend.cuda", {"irad_bridged": bridged, **defaults, **_OWN})
-    return intrinsic(made), literals
+    scope: dict[str, Any] = {"irad_bridged": bridged, **_OWN}
+    texts = []
+    for each in parameters:
+        scope[f"irad_default_{each.name}"] = each.default
+        default = "" if each.default is each.empty else f"=irad_default_{each.name}"
+        texts.append(each.name + default)
+    names = "".join(f"{each.name}, " for each in parameters)
+    source = f"def offered(irad_context, {', '.join(texts)}):\n    return irad_bridged(({names}))\n"
+    return intrinsic(function_from("offered", source, "irad.frontend.cuda", scope)), found.literals
 
 
 def derivative_twin(derivative: Any, make: _Make) -> Any:
@@ -122,7 +126,11 @@ def _typed(context: Any, meaning: Any, given: tuple[Any, ...], make: _Make) -> t
     if isinstance(meaning, DerivativeCall):
         call = _Call(context, meaning, given)
         return call.result_type(*given), call.lower
-    compiled = make(meaning(given), {}).compile_device(given)
+
+    def returned(function: Any, kinds: tuple[Any, ...]) -> Any:
+        return context.numba_type(function).dispatcher.compile_device(kinds).signature.return_type
+
+    compiled = make(meaning(given, returned), {}).compile_device(given)
 
     def lower(context: Any, builder: Any, _: Any, arguments: Sequence[Any]) -> Any:
         context.active_code_library.add_linking_library(compiled.library)
@@ -165,6 +173,14 @@ class _Call:
         return_type = self.compiled.signature.return_type
         function = inspect.unwrap(self.what.primal.py_func)
         return Derivation(self.task, self.given, self.given, arguments, arguments, return_type, nothing, function)
+
+    @property
+    def name(self) -> str:
+        """Of what is differentiated, for messages."""
+        primal, name = self.what.primal, self.derivation.function.__qualname__
+        while hasattr(primal, "primal"):
+            primal, name = primal.primal, f"irad.{primal.kind} of {name}"
+        return name
 
     # -------------------------------------------------------------------------------------------- checks
 
@@ -209,7 +225,7 @@ class _Call:
     def _refused(self, what: str, remedy: str, reason: str) -> UnsupportedError:
         function = self.derivation.function
         return UnsupportedError(
-            f"the derivative of {function.__qualname__} in device code: {function.__qualname__} {what}",
+            f"the derivative of {self.name} in device code: {self.name} {what}",
             remedy,
             reason,
             location=SourceLocation.of(function),
@@ -235,7 +251,7 @@ class _Call:
             tuple(memory),
             self.task.mode,
             self.task.options,
-            function.__qualname__,
+            self.name,
             SourceLocation.of(function),
         )
 

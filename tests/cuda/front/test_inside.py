@@ -89,6 +89,58 @@ def of_library(x, k):
     return k * irad.grad(lennard_jones)(1.0 + x)
 
 
+@njit
+def flux(state, g):
+    depth, flow = state
+    return flow, flow * flow / depth + 0.5 * g * depth * depth
+
+
+def jacobian(x, k):
+    (a, b), (c, d) = irad.jacobian(flux)((1.0 + x, k), 9.81)
+    return a + 10.0 * b + 100.0 * c + 1000.0 * d
+
+
+def value_and_jacobian(x, k):
+    (_, value), (_, (_, by_flow)) = irad.value_and_jacobian(flux_of_both, (0, 1))(1.0 + x, k)
+    return value * by_flow
+
+
+@njit
+def flux_of_both(depth, flow):
+    return flow, flow * flow / depth
+
+
+def hessian(x, k):
+    ((xx, xk), (kx, kk)) = irad.hessian(energy, (0, 1))(x, k)
+    return xx * xk + kx + kk
+
+
+def pulled(x, k):
+    value, pullback = irad.vjp(energy, x, k)
+    by_x, by_k = pullback(2.0)
+    return value * by_x + by_k
+
+
+def pulled_back_from_tuple(x, k):
+    _, pullback = irad.vjp(flux, (1.0 + x, k), 9.81, argnums=0)
+    by_depth, by_flow = pullback((1.0, 2.0))
+    return by_depth + by_flow
+
+
+@njit
+def with_count(x, k):
+    return energy(x, k), (3, x)
+
+
+def with_aux(x, k):
+    slope, (count, _) = irad.grad(with_count, has_aux=True)(x, k)
+    return slope * count
+
+
+def by_name(x, k):
+    return irad.grad(energy, argnames="k")(x, k)
+
+
 @dataclass(frozen=True)
 class Case:
     """A device function, and what it computes, in closed form."""
@@ -97,6 +149,7 @@ class Case:
     expected: Callable[[Any, Any], Any]
 
 
+H = lambda x: 1.0 + x  # noqa: E731
 E = lambda x, k: 0.5 * k * x * x + np.sin(x)  # noqa: E731
 F = lambda x, k: k * x + np.cos(x)  # noqa: E731
 CASES = [
@@ -110,6 +163,13 @@ CASES = [
     Case(second, lambda x, k: k - np.sin(x)),
     Case(product, lambda x, k: 2.0 * (k - np.sin(x))),
     Case(third, lambda x, k: -np.cos(x) + 0.0 * k),
+    Case(jacobian, lambda x, k: 10.0 + 100.0 * (9.81 * H(x) - k * k / H(x) ** 2) + 1000.0 * 2.0 * k / H(x)),
+    Case(value_and_jacobian, lambda x, k: k * k / H(x) * (2.0 * k / H(x))),
+    Case(hessian, lambda x, k: (k - np.sin(x)) * x + x + 0.0 * k),
+    Case(pulled, lambda x, k: E(x, k) * 2.0 * F(x, k) + x * x),
+    Case(pulled_back_from_tuple, lambda x, k: 2.0 * (9.81 * H(x) - k * k / H(x) ** 2) + 1.0 + 4.0 * k / H(x)),
+    Case(with_aux, lambda x, k: 3.0 * F(x, k)),
+    Case(by_name, lambda x, k: 0.5 * x * x + 0.0 * k),
     Case(of_library, lambda x, k: k * 4.0 * (-12.0 * (1.0 + x) ** -13 + 6.0 * (1.0 + x) ** -7)),
 ]
 X, K = np.array([0.0, 0.3, 0.7, 1.1, 2.3]), np.array([2.0])
