@@ -1,5 +1,7 @@
 """Numba's launches, and its functions for arrays and streams, where an executor or a tape is active.
 
+A kernel that calls derivatives is launched by irad everywhere, since Numba cannot compile it.
+
 Numba's own stay in place otherwise. They are wrapped once, when `irad.cuda` is loaded.
 """
 
@@ -15,9 +17,10 @@ from numba.cuda.cudadrv import devicearray
 
 from irad.cuda.arrays import numpy_library
 from irad.cuda.devices import standins
-from irad.cuda.devices.current import emulated
+from irad.cuda.devices.current import current_device, emulated
 from irad.cuda.kernels import launch_of, run_kernel
 from irad.cuda.recording.record import current_record, record_launch, recorded_copy, refuse_assignment
+from irad.frontend.cuda.inside import calls_derivatives
 
 _STANDINS: Final = (
     *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like"),
@@ -38,8 +41,8 @@ class _Configured:
         device, record, launch = emulated(), current_record(), self.launch
         if record is not None:
             record_launch(record, self.kernel, launch, arguments)
-        elif device is not None:
-            run_kernel(device, self.kernel, launch, arguments)
+        elif device is not None or calls_derivatives(self.kernel):
+            run_kernel(current_device(), self.kernel, launch, arguments)
         else:  # configured inside of the block, launched outside
             self.kernel[self.configuration](*arguments)
 
@@ -49,8 +52,11 @@ def install() -> None:
     if hasattr(dispatcher.CUDADispatcher.__getitem__, "__wrapped__"):
         return
     _replace(dispatcher.CUDADispatcher, "__getitem__", _Configured, _on_executor_or_tape)
-    _replace(dispatcher._LaunchConfiguration, "__call__", _launch_configured, _on_executor_or_tape)
-    _replace(dispatcher.ForAll, "__call__", _launch_for_all, _on_executor_or_tape)
+    for launches, other in (
+        (dispatcher._LaunchConfiguration, _launch_configured),
+        (dispatcher.ForAll, _launch_for_all),
+    ):
+        _replace(launches, "__call__", other, _on_executor_or_tape, lambda given: calls_derivatives(given.dispatcher))
     for arrays in (standins.DeviceArray, devicearray.DeviceNDArray):
         _record_copies(arrays)
     _refuse_assignments(devicearray.DeviceNDArray)
@@ -68,12 +74,20 @@ def _on_executor_or_tape() -> bool:
     return current_record() is not None or emulated() is not None
 
 
-def _replace(owner: Any, name: str, other: Callable[..., Any], when: Callable[[], bool] = _on_executor) -> None:
+def _replace(
+    owner: Any,
+    name: str,
+    other: Callable[..., Any],
+    when: Callable[[], bool] = _on_executor,
+    is_for: Callable[[Any], bool] | None = None,
+) -> None:
+    """Has something else called, where one condition holds, or another one of what is called."""
     numbas = getattr(owner, name)
 
     @functools.wraps(numbas)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return (other if when() else numbas)(*args, **kwargs)
+        is_ours = when() or (is_for is not None and is_for(args[0]))
+        return (other if is_ours else numbas)(*args, **kwargs)
 
     setattr(owner, name, call)
 

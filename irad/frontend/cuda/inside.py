@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
 from llvmlite import ir
@@ -25,7 +25,13 @@ from numba.cuda.extending import intrinsic
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Returns, Role, Seed
-from irad.frontend.calls.dispatcher import DerivativeCall, check_targets, target_types, target_values
+from irad.frontend.calls.dispatcher import (
+    DerivativeCall,
+    DerivativeDispatcher,
+    check_targets,
+    target_types,
+    target_values,
+)
 from irad.frontend.calls.lanes import seed_types_of_lanes, seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
 from irad.frontend.calls.signature import check_arguments, check_return
@@ -95,6 +101,50 @@ def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
     names = "".join(f"{each.name}, " for each in parameters)
     source = f"def offered(irad_context, {', '.join(texts)}):\n    return irad_bridged(({names}))\n"
     return intrinsic(function_from("offered", source, "irad.frontend.cuda", scope)), found.literals
+
+
+def calls_derivatives(kernel: Any) -> bool:
+    """Whether a kernel, or a function that it calls, names something with which irad makes derivatives.
+
+    Told from the names in their code, so that nothing has to be compiled. It may say so of a kernel that never does.
+    """
+    known: dict[str, Any] = kernel.__dict__
+    if _CALLS not in known:
+        known[_CALLS] = any(map(_is_of_derivatives, _named(kernel.py_func)))
+    return bool(known[_CALLS])
+
+
+_CALLS: Final = "_irad_calls_derivatives"
+
+
+def _is_of_derivatives(value: Any) -> bool:
+    return isinstance(value, DerivativeDispatcher) or typing_of(value) is not None
+
+
+def _named(function: FunctionType) -> Iterator[Any]:
+    """What the code of a function names: global and nonlocal values, attributes of modules, and so on in callees."""
+    seen, pending = set[int](), [function]
+    for each in pending:
+        code = each.__code__
+        cells = dict(zip(code.co_freevars, each.__closure__ or (), strict=True))
+        values = [each.__globals__[name] for name in code.co_names if name in each.__globals__]
+        values += [cell.cell_contents for cell in cells.values() if _is_filled(cell)]
+        modules = [value for value in values if isinstance(value, ModuleType)]
+        values += [getattr(module, name) for module in modules for name in code.co_names if hasattr(module, name)]
+        for value in values:
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield value
+                callee = getattr(value, "py_func", value)
+                pending += [callee] if isinstance(callee, FunctionType) else []
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
 
 
 def derivative_twin(derivative: Any, make: _Make) -> Any:
