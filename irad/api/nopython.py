@@ -29,7 +29,7 @@ from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
-from irad.frontend.offered import offer, original_of
+from irad.frontend.offered import PlainFunctionType, offer, original_of, refuse_on_device
 
 
 def literal(value: Any, name: str) -> Any:
@@ -60,6 +60,8 @@ def function_behind(f: Any) -> Any:
     """The Python object that the type of a function belongs to."""
     if isinstance(f, types.Dispatcher):
         return original_of(f.dispatcher)
+    if isinstance(f, PlainFunctionType):
+        return f.function
     raise SignatureError(
         f"compiled code asks for the derivative of {described(f)}",
         "pass a function decorated with irad.jit or numba.njit",
@@ -227,7 +229,9 @@ for each in (jacobian, value_and_jacobian, value_and_jacobian_into):
 for made in (hessian, hessian_into):
     offer(made, _hessian(made))
 offer(jvp, _jvp)
-overload(taylor, prefer_literal=True, strict=False)(_taylor)
+offer(taylor, _taylor)
+for memory_saving in (checkpoint, checkpoint_loop, checkpoint_while):
+    refuse_on_device(memory_saving, "call the function itself: the tape of a thread is in registers and local memory")
 overload(checkpoint, strict=False)(_checkpoint)
 overload(checkpoint_loop, prefer_literal=True, strict=False)(_checkpoint_loop)
 overload(checkpoint_while, prefer_literal=True, strict=False)(_checkpoint_while)

@@ -11,16 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from numba.extending import overload
+from numba.core import types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_constant
+from numba.extending import overload, register_model
+
+from irad.errors import SourceLocation, UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """How a function is typed; the attributes are the arguments of `offer`."""
+    """How a function is typed: the arguments of `offer`, and whether device code must not call it."""
 
     typed: Callable[..., Any]
     literals: bool
-    on_device: Callable[..., Any] | None
+    on_device: Callable[..., Any] | None = None
+    is_refused: bool = False
 
 
 _TYPED: Final[dict[Callable[..., Any], Offered]] = {}
@@ -43,6 +49,36 @@ def offer(
     """
     _TYPED[function] = Offered(typed, literals, on_device)
     overload(function, prefer_literal=literals, strict=False)(typed)
+
+
+def refuse_on_device(function: Callable[..., Any], remedy: str) -> None:
+    """Has device code that calls a function refused by its name; Numba would say what it cannot compile in there."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise UnsupportedError(
+            f"device code calls irad.{function.__name__}",
+            remedy,
+            "device code has registers and local memory of a size that is known, and nothing that outlives a call",
+            location=SourceLocation.here(),
+        )
+
+    _TYPED[function] = Offered(refused, literals=True, is_refused=True)
+
+
+class PlainFunctionType(types.Opaque):  # type: ignore[misc]
+    """The type of a function of Python without decorator in device code, where only irad takes it."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        super().__init__(name=f"function {function.__qualname__} ({id(function)})")
+
+
+register_model(PlainFunctionType)(models.OpaqueModel)
+
+
+@lower_constant(PlainFunctionType)
+def _nothing(context: Any, _: Any, __: Any, ___: Any) -> Any:
+    return context.get_dummy_value()
 
 
 def typing_of(function: object) -> Offered | None:
@@ -73,3 +109,13 @@ def device_function_of(dispatcher: Any) -> Any:
     """The device function that a dispatcher was made of; itself, where there is none."""
     made_of = getattr(dispatcher, "irad_device_function", None)
     return dispatcher if made_of is None else made_of()
+
+
+def mark_for_derivatives(context: Any) -> None:
+    """Notes that code that a target context compiles may be differentiated, though it may also be run as it is."""
+    context.irad_for_derivatives = True
+
+
+def for_derivatives(context: Any) -> bool:
+    """Whether that was noted."""
+    return bool(getattr(context, "irad_for_derivatives", False))

@@ -27,6 +27,7 @@ from irad.ruleset.guards import GUARDS, guarded
 
 _OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
 _SUFFIXES: Final[Mapping[types.Type, str]] = {types.FLOAT: "f32", types.DOUBLE: "f64"}
+_STOPPED: Final = "irad.stop.f"  # f64 or f32: what `irad.stop_gradient` calls
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
 _ATTRIBUTES: Final = ("nounwind", "memory(argmem: readwrite)")
 
@@ -108,7 +109,7 @@ def drop_body(function: Function) -> None:
 
 
 def _stands_for_rule(function: Function) -> bool:
-    return str(function.name).startswith((LINEAR, STOP, RULED)) or _is_guard(function)
+    return str(function.name).startswith((LINEAR, STOP, RULED, _STOPPED)) or _is_guard(function)
 
 
 def _is_guard(function: Function) -> bool:

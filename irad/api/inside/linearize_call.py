@@ -22,6 +22,7 @@ from irad.frontend.calls.signature import without_derivative
 from irad.frontend.custom.contract import kept_value
 from irad.frontend.custom.forward.partials import zero_tangent
 from irad.frontend.generated import function_from
+from irad.frontend.offered import refuse_on_device
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 
@@ -48,6 +49,9 @@ class LinearMapType(KeptCallType):
 
 
 register_model(LinearMapType)(KeptCallModel)
+
+
+refuse_on_device(linearize, "irad.jvp(f, args, tangents), for each direction")
 
 
 @overload(linearize, prefer_literal=True, strict=False)

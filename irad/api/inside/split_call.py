@@ -38,6 +38,11 @@ from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import location_of, refuse_pullback
 from irad.frontend.numba.messages import described
+from irad.frontend.offered import refuse_on_device
+
+refuse_on_device(
+    split, "(a) irad.vjp(f, …), whose pullback runs the function again, or (b) irad.autodiff(irad.Reverse, …)"
+)
 
 
 @overload(split, prefer_literal=True, strict=False)

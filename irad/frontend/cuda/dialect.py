@@ -28,6 +28,7 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.values import GlobalVariable, Value
+from irad.kernel.operations import give_bodies
 from irad.source_text import assigned_variable
 
 
@@ -51,6 +52,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
             function.prefix = ("internal",)
             # It may wait for other threads; where it cannot, LLVM finds that out and drops the word.
             function.attributes += ("convergent",)
+    give_bodies(module)  # of `irad.stop_gradient`, which is called by name
     _name_arrays(module)
     _name_shared_memory(module)
     kernel.convention = "ptx_kernel"

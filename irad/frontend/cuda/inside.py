@@ -69,6 +69,8 @@ def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
     if found is None:
         return None
     typed = found.typed if found.on_device is None else partial(found.on_device, make)
+    if found.is_refused:
+        return intrinsic(lambda irad_context, *args, **named: typed(*args, **named)), True
     parameters = inspect.signature(typed).parameters.values()
 
     def bridged(values: tuple[Any, ...]) -> Any:

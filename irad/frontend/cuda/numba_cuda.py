@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from llvmlite import ir
@@ -33,7 +33,7 @@ from irad.backend import compat
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
-from irad.frontend.offered import device_function_of, represent
+from irad.frontend.offered import PlainFunctionType, device_function_of, mark_for_derivatives, represent
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -100,6 +100,8 @@ class _TypingContext(target.CUDATypingContext):
     def resolve_value_type(self, val: Any) -> Any:
         self._replace_offered(val)
         _, val = self._replaced.get(id(val), (None, val))
+        if isinstance(val, FunctionType) and self._lookup_global(val) is None:
+            return PlainFunctionType(val)
         return self.numba_type(val)
 
     def _replace_offered(self, val: Any) -> None:
@@ -176,6 +178,7 @@ class _Contexts:
             if self._made is None:
                 typing_context = _TypingContext()
                 self._made = typing_context, target.CUDATargetContext(typing_context)
+                mark_for_derivatives(self._made[1])
                 _take_externals(descriptor.cuda_target._targetctx, self._made[1])
             typing_context, target_context = self._made
             stack.enter_context(_replaced(descriptor.cuda_target, "_typingctx", typing_context))

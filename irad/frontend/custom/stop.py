@@ -24,6 +24,7 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
 from irad.frontend.numba.raw_target import RawContext
+from irad.frontend.offered import for_derivatives
 from irad.frontend.values import build, layouts, tree
 
 _Value = TypeVar("_Value")
@@ -83,7 +84,7 @@ def _within_autodiff_typed():  # type: ignore[no-untyped-def]
 def _stop(context, number):  # type: ignore[no-untyped-def]
     def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (value,) = values
-        if not isinstance(context, RawContext):
+        if not isinstance(context, RawContext) and not for_derivatives(context):
             return value
         if number in layouts.COMPLEX:
             for part in range(2):

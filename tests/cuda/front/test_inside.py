@@ -141,6 +141,28 @@ def by_name(x, k):
     return irad.grad(energy, argnames="k")(x, k)
 
 
+def undecorated(x, k):
+    return x * x * k
+
+
+def of_plain_function(x, k):
+    return irad.grad(undecorated)(x, k)
+
+
+def series(x, k):
+    _, (_, curvature) = irad.taylor(energy, 2)(x, (1.0, 0.0), k)
+    return curvature
+
+
+@njit
+def with_stop(x, k):
+    return x * irad.stop_gradient(x * k)
+
+
+def stopped(x, k):
+    return irad.grad(with_stop)(x, k)
+
+
 @dataclass(frozen=True)
 class Case:
     """A device function, and what it computes, in closed form."""
@@ -170,8 +192,11 @@ CASES = [
     Case(pulled_back_from_tuple, lambda x, k: 2.0 * (9.81 * H(x) - k * k / H(x) ** 2) + 1.0 + 4.0 * k / H(x)),
     Case(with_aux, lambda x, k: 3.0 * F(x, k)),
     Case(by_name, lambda x, k: 0.5 * x * x + 0.0 * k),
+    Case(of_plain_function, lambda x, k: 2.0 * x * k),
+    Case(series, lambda x, k: 0.5 * (k - np.sin(x))),
     Case(of_library, lambda x, k: k * 4.0 * (-12.0 * (1.0 + x) ** -13 + 6.0 * (1.0 + x) ** -7)),
 ]
+OF_CPU = [case for case in CASES if case.function not in (gradient, of_plain_function)][1::2]
 X, K = np.array([0.0, 0.3, 0.7, 1.1, 2.3]), np.array([2.0])
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.function.__name__)
 
@@ -216,9 +241,7 @@ def test_derivative(case: Case):
     np.testing.assert_allclose(dk, np.sum(weights * by_k), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.function is not gradient][1::2], ids=lambda case: case.function.__name__
-)
+@pytest.mark.parametrize("case", OF_CPU, ids=lambda case: case.function.__name__)
 def test_same_on_cpu(case: Case):
     assert njit(case.function)(0.7, 2.0) == pytest.approx(case.expected(0.7, 2.0), rel=1e-13)
 
@@ -235,3 +258,56 @@ def test_assembles(case: Case):
     done = assemble(compile_ptx(load_kernel(kernel_of(case.function), types).module, "sm_80"), "sm_80")
     assert done.spill_stores == done.spill_loads == 0
     assert done.stack <= 40, "libdevice's, of large angles: the tape is in registers"
+
+
+def test_stopped_gradient():
+    """Nothing flows through it, inside of a kernel and through one."""
+    kernel = kernel_of(stopped)
+    *_, found = outcome(kernel, X, K, np.zeros(5))
+    np.testing.assert_allclose(found, X * K[0], rtol=1e-15)
+    dx, dk = np.zeros(5), np.zeros(1)
+    with irad.cuda.executor():
+        irad.cuda.grad(kernel)[2, 4](Duplicated(X, dx), Duplicated(K, dk), Duplicated(np.zeros(5), np.ones(5)))
+        assert not dx.any()
+        assert not dk.any()
+        irad.cuda.grad(kernel_of(with_stop))[2, 4](
+            Duplicated(X, dx), Duplicated(K, dk), Duplicated(np.zeros(5), np.ones(5))
+        )
+    np.testing.assert_allclose(dx, X * K[0], rtol=1e-15)
+    assert not dk.any()
+
+
+def of_checkpoint(x, k):
+    return irad.checkpoint(energy)(x, k)
+
+
+def of_linear_map(x, k):
+    return irad.linearize(energy, x, k)[0]
+
+
+def of_sweeps(x, k):
+    return irad.split(irad.ReverseSplitWithPrimal, energy, irad.Active, irad.Active)[0](x, k)
+
+
+def of_unknown_position(x, k):
+    return irad.grad(energy, int(k))(x, k)
+
+
+def of_integer(x, k):
+    return irad.grad(energy)(int(x), k)
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (of_checkpoint, "device code calls irad.checkpoint"),
+        (of_linear_map, "device code calls irad.linearize"),
+        (of_sweeps, "device code calls irad.split"),
+        (of_unknown_position, "argnums of a derivative inside compiled code is an int64 whose value is known only"),
+        (of_integer, "is an int64, which has no derivative"),
+    ],
+)
+def test_refused(function: Callable[..., Any], problem: str):
+    with pytest.raises(irad.IradError) as refused:
+        load_kernel(kernel_of(function), tuple(map(numba.typeof, (X, K, X))))
+    assert problem in str(refused.value)
