@@ -17,7 +17,7 @@ from irad import Active, Const, Duplicated, UnsupportedError
 from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.ptx import compile_ptx
 from irad.frontend.cuda.program import load_kernel
-from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas
+from tests.cuda.ptx.tools import ARCHITECTURES, needs_libdevice, needs_ptxas
 
 X = np.array([0.2, 0.45, 0.6, 0.85])
 P = np.array([[0.3, 0.9, 1.4], [1.1, 0.2, 0.7], [0.5, 0.6, 1.9], [1.3, 0.8, 0.4]])
@@ -191,7 +191,7 @@ def test_where_a_pointer_leads_decides_how_is_added():
 def test_assembles(name: str):
     kernel, at, _ = ARRAYS[name]
     module = load_kernel(kernel, (numba.typeof(at), numba.typeof(at))).module
-    for arch in ("sm_80", "sm_100"):
+    for arch in ARCHITECTURES:
         done = assemble(compile_ptx(module, arch), arch)
         assert done.spill_stores == done.spill_loads == 0
 
