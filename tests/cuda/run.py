@@ -10,7 +10,9 @@ import numpy as np
 from numba import cuda
 
 from irad.backend.executor.kernel import load
+from irad.backend.executor.launch import Extent
 from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.cuda.devices.device import numpy_view
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.exceptions import RECORD_SIZE, exception_of
 from irad.frontend.cuda.program import load_kernel
@@ -43,10 +45,23 @@ def run(
     executable = load(program.module, races=races)
     record = np.zeros(RECORD_SIZE, np.uint8)
     flat = [*flatten(program.signature, arguments), *[record.ctypes.data] * program.raises]
-    executable.run(_three(grid), _three(block), flat, dynamic_shared=shared, schedule=schedule)
+    memory = [*extents(*arguments), Extent(record.ctypes.data, record.nbytes, "the record of exceptions", 4)]
+    executable.run(_three(grid), _three(block), flat, dynamic_shared=shared, schedule=schedule, extents=memory)
     error = exception_of(record.tobytes())
     if error is not None:
         raise error
+
+
+def extents(*values: Any) -> list[Extent]:
+    """The memory of arrays, and of those in tuples."""
+    found = []
+    for number, value in enumerate(values):
+        if isinstance(value, tuple):
+            found += extents(*value)
+        elif isinstance(value, np.ndarray | np.void):
+            low, high = numpy_view(value).extent
+            found.append(Extent(low, high - low, f"argument {number}", value.dtype.itemsize))
+    return found
 
 
 def _three(size: Size) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ import numba
 import numpy as np
 
 from irad.backend.executor.kernel import RunReport, load
+from irad.backend.executor.launch import Extent
 from irad.backend.executor.schedule import IN_ORDER, Schedule
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.program import KernelParameter, KernelProgram, load_kernel
@@ -19,6 +20,7 @@ from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind
 from irad.ruleset.memory_type import MemoryType
 from tests.cuda.case import Case
+from tests.cuda.run import extents
 
 FLOATS = {"float64": "double", "float32": "float", "float16": "half"}
 SLICE = 1 << 16
@@ -65,7 +67,12 @@ class Launch:
         kernel = load(self.program.module, races=races)
         case = self.case
         return kernel.run(
-            extent(case.grid), extent(case.block), self.flat(arguments), dynamic_shared=case.shared, schedule=schedule
+            extent(case.grid),
+            extent(case.block),
+            self.flat(arguments),
+            dynamic_shared=case.shared,
+            schedule=schedule,
+            extents=None if races else extents(*arguments),
         )
 
     def flat(self, arguments: Any) -> list[Any]:
@@ -96,6 +103,7 @@ class Launch:
         threads = int(np.prod([*extent(case.grid), *extent(case.block)]))
         threads = -(-threads // WARP) * WARP
         tape = np.empty(threads * size if made.uses_tape else 1, np.uint8)
+        of_tape = Extent(tape.ctypes.data, tape.nbytes, "the tape")
         report = np.zeros(2, np.int64)
         shared = (case.shared + 15) // 16 * 16
         trailing = [tape.ctypes.data, size, report.ctypes.data, shared]
@@ -105,6 +113,7 @@ class Launch:
             [*self.flat(arguments), *given[ParameterKind.SHADOW], *given[ParameterKind.ACTIVE], *trailing],
             dynamic_shared=shared * made.shared_copies,
             schedule=schedule,
+            extents=None if races else [*extents(*arguments, *beside.values(), report), of_tape],
         )
         return report_of_run, report
 

@@ -53,14 +53,14 @@ class ExecutableKernel:
     """A kernel as machine code, which is freed with the object. Any number of threads may run it at the same time.
 
     Attributes:
+        module: what it was made of.
         name: of the kernel, as messages have it.
         races: whether it looks for races.
-        module: its text.
     """
 
     def __init__(self, module: KernelModule, *, races: bool = False) -> None:
         self._lowered: Lowered = lower(module, races=races)
-        self.name, self.races, self.module = self._lowered.name, races, module
+        self.module, self.name, self.races = module, self._lowered.name, races
         self._engine, self._start = _code(self._lowered)
         self._constants = [
             Extent(self._engine.get_global_value_address(name), size, "constant memory")

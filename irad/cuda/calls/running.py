@@ -264,7 +264,7 @@ class Run:
         found = [_extent(part.name, part.view) for part in self.call.arrays]
         found += [_extent(f"the shadow of {p.name}", each) for p in self.call.arrays for each in self.shadows_of(p)]
         found += [_extent(f"the derivative of {n.name}", each) for n in self.call.numbers for each in n.places]
-        return [*found, Extent(sums.address, _WORD * self.words, "derivatives")] if sums is not None else found
+        return [*found, Extent(sums.address, _WORD * self.words, "derivatives", _WORD)] if sums is not None else found
 
     @property
     def written(self) -> list[ArrayView]:

@@ -93,7 +93,7 @@ class EmulatedDevice:
             arguments,
             dynamic_shared=launch.shared,
             schedule=self.schedule,
-            extents=memory if self.races else None,
+            extents=memory,
             gpu=self.gpu,
         )
 

@@ -17,6 +17,7 @@ from tests.cuda.run import run
 
 FLOATS = (np.float32, np.float64)
 INTEGERS = (np.int32, np.int64, np.uint32, np.uint64)
+ORDERED = pytest.mark.executor_only("the result depends on the order of the threads")
 
 
 def with_operation(name: str) -> Callable[..., None]:
@@ -95,6 +96,7 @@ def test_extremes_of_floats(start: float, values: list[float], dtype: Any):
         np.testing.assert_equal(after(f"nan{name}", start, given), dtype(best(known) if known else NAN))
 
 
+@ORDERED
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_operations_on_integers(dtype: Any):
     values = np.array([5, 3, 12, 9], dtype)
@@ -121,6 +123,7 @@ def test_counters_that_wrap(dtype: Any):
     assert after("inc", 5, np.zeros(1, dtype)) == 0
 
 
+@ORDERED
 def test_the_value_before_is_the_result():
     @cuda.jit
     def kernel(counter, order):
@@ -133,6 +136,7 @@ def test_the_value_before_is_the_result():
     assert sorted(order) == list(range(64))
 
 
+@ORDERED
 def test_compare_and_swap_stays_recognisable():
     @cuda.jit
     def kernel(memory, winner):

@@ -15,6 +15,7 @@ from irad import Active, Const, Duplicated, NonFiniteError, TieWarning, Unsuppor
 from tests.cuda.host import fake_gpu
 from tests.cuda.host.fake_gpu import Foreign
 
+pytestmark = pytest.mark.executor_only("debug mode tells Python what it finds, which no code of a GPU can")
 DEBUG = irad.Options(debug=True)
 
 
