@@ -5,6 +5,8 @@ Each is made for a compiled operator, as ``(settings, b, args) -> x``; the setti
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,8 +15,46 @@ from numba.extending import register_jitable
 
 
 @register_jitable
+def _power_of_two(v):  # type: ignore[no-untyped-def]
+    """The size of the largest part as a power of two, so that a division by it rounds nothing; 1 for zeros."""
+    return math.ldexp(1.0, max(math.frexp(np.abs(v).max())[1], -1000)) if v.size > 0 and np.any(v != 0.0) else 1.0
+
+
+@register_jitable
 def _norm(v):  # type: ignore[no-untyped-def]
-    return np.sqrt(np.dot(v, v))
+    square = np.dot(v, v)
+    if 1e-280 < square < 1e280 or not np.all(np.isfinite(v)):
+        return np.sqrt(square)
+    unit = _power_of_two(v)
+    return unit * np.sqrt(np.dot(v / unit, v / unit))
+
+
+@register_jitable
+def _difference(b, product):  # type: ignore[no-untyped-def]
+    if product.size != b.size:  # one number would be subtracted from all
+        raise ValueError("the operator of a solver of irad.implicit returns more or fewer numbers than it is given")
+    return b - product
+
+
+def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A method that solves for a right-hand side of size 1, the squares of which neither overflow nor vanish."""
+
+    def made(operator: Any) -> Any:
+        solve = make(operator)
+
+        @njit
+        def solver(settings, b, args):  # type: ignore[no-untyped-def]
+            start, relative, absolute, limit, restart = settings
+            if start.size != b.size:
+                raise ValueError("a linear solver of irad.implicit begins with more or fewer numbers than b has")
+            if not (np.all(np.isfinite(b)) and np.all(np.isfinite(start))):
+                raise ValueError("a linear solver of irad.implicit is given a right-hand side or x0 that is not finite")
+            unit = _power_of_two(b)
+            return unit * solve((start / unit, relative, absolute / unit, limit, restart), b / unit, args)
+
+        return solver
+
+    return made
 
 
 def _cg(operator: Any) -> Any:
@@ -22,7 +62,7 @@ def _cg(operator: Any) -> Any:
     def conjugate_gradients(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
         x = start.copy()
-        r = b - operator(x, *args)
+        r = _difference(b, operator(x, *args))
         p, square, small = r.copy(), np.dot(r, r), max(relative * _norm(b), absolute)
         for _ in range(limit):
             if np.sqrt(square) <= small:
@@ -64,7 +104,7 @@ def _gmres(operator: Any) -> Any:
         basis, triangle = np.zeros((most + 1, b.size)), np.zeros((most, most + 1))
         rotations, rest = np.zeros((most, 2)), np.zeros(most + 1)
         while True:
-            r = b - operator(x, *args)
+            r = _difference(b, operator(x, *args))
             size = _norm(r)
             if size <= small:
                 return x
@@ -102,7 +142,7 @@ def _bicgstab(operator: Any) -> Any:
     def stabilised(settings, b, args):  # type: ignore[no-untyped-def]
         start, relative, absolute, limit, _ = settings
         x = start.copy()
-        r = b - operator(x, *args)
+        r = _difference(b, operator(x, *args))
         shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
         rho, alpha, omega, small = 1.0, 1.0, 1.0, max(relative * _norm(b), absolute)
         for _ in range(limit):
@@ -120,8 +160,8 @@ def _bicgstab(operator: Any) -> Any:
             alpha = rho / along
             s = r - alpha * v
             t = operator(s, *args).copy()
-            square = np.dot(t, t)
-            omega = np.dot(t, s) / square if square > 0.0 else 0.0
+            size = _norm(t)
+            omega = np.dot(t / size, s) / size if size > 0.0 else 0.0
             x += alpha * p + omega * s
             r = s - omega * t
         if _norm(r) <= small:
@@ -131,4 +171,44 @@ def _bicgstab(operator: Any) -> Any:
     return stabilised
 
 
-METHODS: Final = {"cg": _cg, "gmres": _gmres, "bicgstab": _bicgstab}
+@register_jitable
+def row_units(operator, size, args):  # type: ignore[no-untyped-def]
+    """The sizes of a matrix's rows relative to the largest, as powers of two; 1 for those that are not much smaller.
+
+    They are found by the product with numbers of scattered signs, in which the terms of a row rarely cancel.
+    """
+    product, found = np.abs(operator(np.cos(np.arange(size) ** 2), *args)), np.ones(size)
+    most = product.max() if product.size == size and size > 0 else 0.0
+    for i in range(size if 0.0 < most < np.inf else 0):
+        below = math.frexp(most)[1] - math.frexp(product[i])[1] if product[i] > 0.0 else 0
+        if below >= _FAR_BELOW:
+            found[i] = math.ldexp(1.0, -below)
+    return found
+
+
+_FAR_BELOW: Final = 7  # powers of two: the precision that a smaller row loses in a norm, at most
+
+
+def _by_rows(operator: Any) -> Any:
+    """GMRES for equations in different units, by rows that have been divided by their sizes."""
+
+    @njit
+    def divided(v, units, args):  # type: ignore[no-untyped-def]
+        return operator(v, *args) / units
+
+    solve = METHODS["gmres"](divided)
+
+    @njit
+    def solver(settings, b, args):  # type: ignore[no-untyped-def]
+        units = row_units(operator, b.size, args)
+        return solve(settings, b / units, (units, args))
+
+    return solver
+
+
+METHODS: Final[dict[str, Callable[[Any], Any]]] = {
+    "cg": _in_units(_cg),
+    "gmres": _in_units(_gmres),
+    "bicgstab": _in_units(_bicgstab),
+    "gmres by rows": _by_rows,
+}

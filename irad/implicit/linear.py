@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numba.core import types
@@ -12,7 +12,9 @@ from numba.extending import overload
 
 from irad.api.custom.passed_along import passed_along
 from irad.api.functions import primal_of
+from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
+from irad.frontend.numba.messages import described
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, krylov_of
 from irad.implicit.offering import offer
 
@@ -33,7 +35,7 @@ def cg(
 
     Args:
         A: a function, linear in its first argument, whose matrix is symmetric and positive definite.
-        b: an array of floats with one axis.
+        b: an array of real numbers with one axis.
         x0: where to begin; None: at zero.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
         rtol: of the norm of the residual, relative to that of ``b``.
@@ -82,7 +84,7 @@ def gmres(
 
     Args:
         A: a function, linear in its first argument.
-        b: an array of floats with one axis.
+        b: an array of real numbers with one axis.
         x0: where to begin; None: at zero.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
         rtol: of the norm of the residual, relative to that of ``b``.
@@ -128,7 +130,7 @@ def bicgstab(
 
     Args:
         A: a function, linear in its first argument.
-        b: an array of floats with one axis.
+        b: an array of real numbers with one axis.
         x0: where to begin; None: at zero.
         args: a tuple of further arguments of ``A``: numbers, arrays and structures of these.
         rtol: of the norm of the residual, relative to that of ``b``.
@@ -160,27 +162,51 @@ def bicgstab(
 
 
 def _called(method: str, operator: Any, b: Any, x0: Any, args: Any, rest: tuple[float, float, int, int]) -> Any:
-    right = np.asarray(b, np.float64)
-    start = np.zeros_like(right) if x0 is None else np.array(x0, np.float64)
+    right = _doubles_of(method, b)
+    start = np.zeros_like(right) if x0 is None else _doubles_of(method, x0)
     relative, absolute, limit, restart = rest
     settings = start, relative, absolute, limit or ITERATIONS * right.size, restart
     return krylov_of(primal_of(operator), method)(settings, (right, passed_along(args)))
 
 
-def begun(x0: Any, b: Any) -> Any:
-    """Where to begin: zeros for None."""
+def _doubles_of(name: str, given: Any) -> Any:
+    found = np.asarray(given)
+    if found.ndim != 1 or found.dtype.kind not in "biuf":
+        raise _not_a_vector(name, f"an array of {found.dtype} with {found.ndim} axes")
+    return found.astype(np.float64)
+
+
+def _not_a_vector(name: str, what: str) -> SignatureError:
+    return SignatureError(
+        f"{name} is given {what} where a vector is needed",
+        "pass an array of real numbers with one axis, such as b.ravel()",
+        "it solves a linear system in double precision",
+        SourceLocation.here(),
+    )
+
+
+def doubles(name: str, given: Any, b: Any) -> Any:
+    """A vector in double precision, in compiled code; zeros like another one for None."""
     raise NotImplementedError
 
 
-@overload(begun, strict=False)
-def _begun_typed(x0: Any, b: Any) -> Any:
-    if x0 is None or x0 == types.none or isinstance(x0, types.Omitted):
-        return lambda x0, b: np.zeros_like(b)
-    return lambda x0, b: x0
+@overload(doubles, strict=False, prefer_literal=True)
+def _doubles_typed(name: Any, given: Any, b: Any) -> Any:
+    if given is None or given == types.none or isinstance(given, types.Omitted):
+        return lambda name, given, b: np.zeros(b.size)
+    if not isinstance(given, types.Array) or given.ndim != 1 or not isinstance(given.dtype, _REAL):
+        raise _not_a_vector(name.literal_value, described(given))
+    return lambda name, given, b: given.astype(np.float64)
 
+
+_REAL: Final = (types.Float, types.Integer, types.Boolean)
 
 for _function, _restart in ((cg, "0"), (gmres, "restart"), (bicgstab, "0")):
-    _settings = f"(begun(x0, b), rtol, atol, maxiter or {ITERATIONS} * b.size, {_restart})"
+    _name = _function.__name__
+    _settings = f"(doubles('{_name}', x0, b), rtol, atol, maxiter or {ITERATIONS} * b.size, {_restart})"
     offer(
-        _function, partial(krylov_of, method=_function.__name__), f"{_settings}, (b, passed_along(args))", begun=begun
+        _function,
+        partial(krylov_of, method=_name),
+        f"{_settings}, (doubles('{_name}', b, b), passed_along(args))",
+        doubles=doubles,
     )

@@ -23,6 +23,7 @@ from irad.implicit.theorem import implicit
 from irad.implicit.unknowns import (
     epsilon_of,
     is_within,
+    larger,
     like_listed,
     listed,
     relative_size,
@@ -305,7 +306,7 @@ def _levenberg_marquardt(residuals: Any) -> Any:
         r = flat(x, *args)
         _check_residuals(r, x.size)
         rounding = _ROUNDING * epsilon_of(x)
-        tolerance = max(rtol, rounding)
+        tolerance, seen = max(rtol, rounding), np.abs(x)
         for _ in range(limit):
             j = slope(x, *args)
             gradient, square, matrix = j.T @ r, np.dot(r, r), j.T @ j
@@ -314,7 +315,9 @@ def _levenberg_marquardt(residuals: Any) -> Any:
             units = _units(np.diag(matrix).copy())
             newton_step = units * np.linalg.lstsq(j * units, r)[0]
             is_small = is_within(newton_step, x, tolerance, atol) and (wrong <= 100.0 * tolerance or atol > 0.0)
-            if is_small or wrong <= rounding or (is_stuck and wrong <= tolerance):
+            # no step is better: what is left is rounding, of the gradient's terms or of where the search has been
+            is_rounding = wrong <= tolerance or (wrong >= 0.0 and is_within(newton_step, seen, rounding, atol))
+            if is_small or wrong <= rounding or (is_stuck and is_rounding):
                 return x
             if is_stuck:
                 break
@@ -328,6 +331,7 @@ def _levenberg_marquardt(residuals: Any) -> Any:
                 damping *= 4.0
             is_stuck = damping >= 1e15
             x, r, damping = trial, after, max(damping / 8.0, 1e-15)
+            seen = larger(seen, x)
         raise ValueError("irad.implicit.least_squares found no minimum within maxiter steps")
 
     return steps

@@ -15,7 +15,7 @@ from irad.api.forward import pushforward
 from irad.api.functions import remembered
 from irad.api.grad import grad
 from irad.api.jacobians.jacobian import jacobian
-from irad.implicit.iterations import METHODS
+from irad.implicit.iterations import METHODS, row_units
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, declare_transpose, krylov_of
 from irad.implicit.unknowns import is_within, larger, shaped, size_of, vector
 
@@ -165,15 +165,15 @@ def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) ->
 
         return solution
 
-    plain = _by_gmres(residual, lambda: krylov_of(products()[0], "gmres"))
-    return checked(plain), checked(_by_gmres(residual, lambda: krylov_of(products()[1], "gmres")))
+    plain = _by_gmres(residual, lambda: krylov_of(products()[0], "gmres by rows"))
+    return checked(plain), checked(_by_gmres(residual, lambda: krylov_of(products()[1], "gmres by rows")))
 
 
 def steps_by_gmres(residual: Any) -> Any:
-    """As `dense_steps`, by GMRES: the largest of the terms stands for those of each equation."""
+    """As `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation."""
 
     def make() -> Any:
-        solve = METHODS["gmres"](_pushed(residual))
+        solve = METHODS["gmres by rows"](_pushed(residual))
         return register_jitable(lambda settings, given: solve(settings, *given))
 
     solve, largest = _by_gmres(residual, make), _largest_term(residual)
@@ -181,13 +181,13 @@ def steps_by_gmres(residual: Any) -> Any:
     @register_jitable
     def stepping(settings, x, args, value):  # type: ignore[no-untyped-def]
         step = solve(settings, x, args, value)
-        return step, largest(x, args, step) + 0.0 * value
+        return step, largest(x, args, step)
 
     return stepping
 
 
 def _largest_term(residual: Any) -> Any:
-    """``(x, args, step)`` to the size of the largest terms, in an array for vectors, without a matrix.
+    """``(x, args, step)`` to the size of the largest terms, in the units of each equation, without a matrix.
 
     The product with what has the unknown's sizes, but scattered signs, in which terms do not cancel as they may in the
     product with the unknown.
@@ -205,8 +205,11 @@ def _largest_term(residual: Any) -> Any:
 
         def largest(x, args, step):  # type: ignore[no-untyped-def]
             reach = np.abs(vector(x, x)) + np.abs(step)
-            product = pushed(reach * np.cos(np.arange(reach.size) ** 2), x, args)
-            return np.full(reach.size, size_of(product))
+            product, units = (
+                pushed(reach * np.cos(np.arange(reach.size) ** 2), x, args),
+                row_units(pushed, reach.size, (x, args)),
+            )
+            return size_of(product / units) * units
 
         return largest
 

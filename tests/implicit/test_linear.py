@@ -90,3 +90,47 @@ def test_restarts():
     matrix = np.diag(np.arange(2.0, 2.0 + n)) + np.eye(n, k=1)
     found = gmres(product, np.ones(n), args=(matrix, 1.0), restart=4, maxiter=500)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, np.ones(n)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("solver", [cg, gmres, bicgstab], ids=lambda f: f.__name__)
+def test_sizes_whose_squares_overflow_or_vanish(solver):
+    symmetric, right = MATRIX + MATRIX.T, np.array([1.0, -2.0, 3.0])
+    expected = np.linalg.solve(symmetric, right)
+    for unit in (2.0**-600, 2.0**600, 1e-300):
+        found = solver(product, unit * right, args=(symmetric, 1.0)) / unit
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    for unit in (1e-200, 1e200):  # of the matrix
+        found = solver(product, right, args=(symmetric, unit)) * unit
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@njit
+def quartered(x):
+    return 4.0 * x
+
+
+@njit
+def compiled_cg(b, x0):
+    return cg(quartered, b, x0)
+
+
+def test_right_sides_of_every_kind():
+    sides = [np.array([1, 0]).astype(kind) for kind in ("?", "u1", "i8", "f4", ">f8")]
+    for b in (*sides, np.arange(4.0)[::-2], np.zeros(0)):
+        for found in (cg(quartered, b), compiled_cg(b, None)) if b.dtype.isnative else (cg(quartered, b),):
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found, b / 4.0)
+    for b in (np.ones((2, 2)), np.ones(2) * 1j, 3.0):
+        for solver in (lambda b: cg(quartered, b), lambda b: compiled_cg(b, None)):
+            with pytest.raises(irad.SignatureError, match=r"cg is given .* where a vector is needed"):
+                solver(b)
+    for b, x0, message in (
+        (np.ones(2), np.ones(3), "begins with more or fewer"),
+        (np.array([np.inf, 1.0]), None, "not finite"),
+        (np.array([np.nan, 1.0]), None, "not finite"),
+    ):
+        for solver in (lambda b, x0: cg(quartered, b, x0), compiled_cg):
+            with pytest.raises(ValueError, match=message):
+                solver(b, x0)
+    with pytest.raises(ValueError, match="more or fewer numbers than it is given"):
+        gmres(njit(lambda x: x[:1]), np.ones(3))

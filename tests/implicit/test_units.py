@@ -26,6 +26,22 @@ def by_newton(scale, unit, a):
 
 
 @njit
+def without_matrix(scales, units, a):
+    x = newton(pair, units * 1.0, (scales, units, a), matrix_free=True)
+    return x[0] / units[0] + 2.0 * x[1] / units[1]
+
+
+def test_equations_and_unknowns_in_different_units_without_a_matrix():
+    both, one = irad.value_and_grad(without_matrix, argnums=2), np.ones(2)
+    expected = both(one, one, 0.7)
+    assert expected == pytest.approx(irad.value_and_grad(by_newton, argnums=2)(1.0, 1.0, 0.7), rel=1e-9)
+    sides = one, np.array([1e12, 1.0]), np.array([1.0, 1e-12])
+    for scales in sides:
+        for units in sides:
+            assert both(scales, units, 0.7) == pytest.approx(expected, rel=1e-8)
+
+
+@njit
 def halved(x, scale, unit, a):
     return unit * (0.5 * np.cos(x / unit) + a)
 
@@ -73,6 +89,19 @@ def by_argmin(scale, unit, a):
 
 
 SOLVERS = [by_newton, by_fixed_point, by_least_squares, by_cg, by_gmres, by_argmin]
+
+
+@njit
+def with_a_zero(x, scale, unit):
+    y = x / unit
+    return scale * np.array([y[0] - 0.7, 2.0 * y[0] - 1.4, y[1], y[1] * y[0]])
+
+
+def test_least_squares_with_an_unknown_that_is_zero():
+    for scale, unit in UNITS:
+        for start in (np.ones(2), np.array([0.0, 1.0])):
+            x = least_squares(with_a_zero, start * unit, (scale, unit)) / unit
+            np.testing.assert_allclose(x, [0.7, 0.0], rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.slow
