@@ -57,13 +57,51 @@ def _on_segment(x: float, slope: float, left: float, right: float, y_left: float
     return value
 
 
-def _interp(original: Any, *_: Any) -> Callable[..., Any]:
-    def interp(x, xp, fp, dtype):  # type: ignore[no-untyped-def]
-        dz, dx, dy = np.asarray(x, dtype=np.float64), np.asarray(xp, dtype=np.float64), np.asarray(fp, dtype=np.float64)
+@njit
+def _as_doubles(x: Any) -> Any:
+    return np.asarray(x, dtype=np.float64)
+
+
+@njit
+def _as_given(x: Any) -> Any:
+    return np.asarray(x)
+
+
+@njit
+def _slope(dx: Any, dy: Any, j: int) -> float:
+    return (dy[j + 1] - dy[j]) / (dx[j + 1] - dx[j])
+
+
+@njit
+def _complex_slope(dx: Any, dy: Any, j: int) -> complex:
+    inverse = 1 / (dx[j + 1] - dx[j])
+    real, imag = (dy[j + 1].real - dy[j].real) * inverse, (dy[j + 1].imag - dy[j].imag) * inverse
+    return real + 1j * imag
+
+
+@njit
+def _between(x: float, slope: float, dx: Any, dy: Any, j: int) -> float:
+    return _on_segment(x, slope, dx[j], dx[j + 1], dy[j], dy[j + 1])
+
+
+@njit
+def _complex_between(x: float, slope: complex, dx: Any, dy: Any, j: int) -> complex:
+    real = _on_segment(x, slope.real, dx[j], dx[j + 1], dy[j].real, dy[j + 1].real)
+    imag = _on_segment(x, slope.imag, dx[j], dx[j + 1], dy[j].imag, dy[j + 1].imag)
+    return complex(real, imag)
+
+
+def _interp_of(converted: Any, slope_at: Any, between: Any) -> Callable[..., Any]:
+    """The maker for real or for complex values, whose arithmetic differs as Numba's does."""
+
+    def interp(x, xp, fp, dtype, original):  # type: ignore[no-untyped-def]
+        dz, dx, dy = converted(x), converted(xp), converted(fp)
         if len(dx) < 2 or len(dx) != len(dy):
             return original(x, xp, fp, dtype)
         result, last = np.empty(dz.shape, dtype=dtype), len(dx) - 1
-        slopes = (dy[1:] - dy[:-1]) / (dx[1:] - dx[:-1]) if len(dx) <= dz.size else np.empty(0, dtype=dtype)
+        slopes = np.empty(last if len(dx) <= dz.size else 0, dtype=dtype)
+        for j in range(slopes.size):
+            slopes[j] = slope_at(dx, dy, j)
         j = 0
         for i in range(dz.size):
             at = dz.flat[i]
@@ -76,49 +114,12 @@ def _interp(original: Any, *_: Any) -> Callable[..., Any]:
             elif j >= last:
                 result.flat[i] = dy[last]
             else:
-                slope = slopes[j] if slopes.size else (dy[j + 1] - dy[j]) / (dx[j + 1] - dx[j])
-                result.flat[i] = _on_segment(at, slope, dx[j], dx[j + 1], dy[j], dy[j + 1])
+                slope = slopes[j] if slopes.size else slope_at(dx, dy, j)
+                result.flat[i] = between(at, slope, dx, dy, j)
         return result
 
-    return interp
-
-
-@njit
-def _complex_slope(dx: Any, dy: Any, j: int) -> complex:
-    inverse = 1 / (dx[j + 1] - dx[j])
-    real, imag = (dy[j + 1].real - dy[j].real) * inverse, (dy[j + 1].imag - dy[j].imag) * inverse
-    return real + 1j * imag
-
-
-def _complex_interp(original: Any, *_: Any) -> Callable[..., Any]:
-    def interp(x, xp, fp, dtype):  # type: ignore[no-untyped-def]
-        dz, dx, dy = np.asarray(x), np.asarray(xp), np.asarray(fp)
-        if len(dx) < 2 or len(dx) != len(dy):
-            return original(x, xp, fp, dtype)
-        result, last = np.empty(dz.shape, dtype=dtype), len(dx) - 1
-        slopes = np.empty(last if len(dx) <= dz.size else 0, dtype=dtype)
-        for j in range(slopes.size):
-            slopes[j] = _complex_slope(dx, dy, j)
-        j = 0
-        for i in range(dz.size):
-            at = dz.flat[i]
-            if np.isnan(at):
-                result.flat[i] = at + 1j * 0.0
-                continue
-            j = binary_search_with_guess(at, dx, len(dx), j)
-            if j < 0 or (j == 0 and dx[0] == at):
-                result.flat[i] = dy[0]
-            elif j >= last:
-                result.flat[i] = dy[last]
-            else:
-                slope = slopes[j] if slopes.size else _complex_slope(dx, dy, j)
-                left, right = dy[j], dy[j + 1]
-                real = _on_segment(at, slope.real, dx[j], dx[j + 1], left.real, right.real)
-                imag = _on_segment(at, slope.imag, dx[j], dx[j + 1], left.imag, right.imag)
-                result.flat[i] = complex(real, imag)
-        return result
-
-    return interp
+    compiled = njit(interp)
+    return lambda original, *_: lambda x, xp, fp, dtype: compiled(x, xp, fp, dtype, original)
 
 
 # ------------------------------------------------------------------------------------------------ order, statistics
@@ -423,8 +424,8 @@ _LINALG: Final = "numba.np.linalg"
 _POLYNOMIAL: Final = polynomial_functions.__name__
 
 MAKERS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
-    (_ARRAYS, "np_interp_impl_inner"): _interp,
-    (_ARRAYS, "np_interp_impl_complex_inner"): _complex_interp,
+    (_ARRAYS, "np_interp_impl_inner"): _interp_of(_as_doubles, _slope, _between),
+    (_ARRAYS, "np_interp_impl_complex_inner"): _interp_of(_as_given, _complex_slope, _complex_between),
     (_ARRAYS, "_collect_percentiles_inner"): _percentiles,
     (_ARRAYS, "_clip_corr"): _correlation,
     (_ARRAYS, "array_std"): _standard_deviation,
