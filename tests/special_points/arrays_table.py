@@ -369,6 +369,18 @@ _ELEMENTS: Final = (
         lambda x: _sum([x[0], x[1], x[2]]),
         ties=True,
     ),
+    Case(  # the same bounds, and crossed ones
+        "np.clip",
+        "np.clip(x[:3], x[3], x[4])",
+        [[1.0, 2.0, 3.0, 2.0, 2.0], [1.0, 2.0, 3.0, 3.0, 2.0]],
+        lambda x: _sum([x[4], x[4], x[4]]),
+    ),
+    Case(
+        "np.clip",
+        "np.clip(x[:3], x[3:6], x[6:])",
+        [[1.0, 2.0, 2.5, 1.0, 2.0, 2.0, 1.0, 2.0, 3.0]],
+        lambda x: _sum([x[6], x[7], x[2]]),
+    ),
     Case(
         "np.angle",
         "np.angle(x[:2] + 1j * x[2:])",

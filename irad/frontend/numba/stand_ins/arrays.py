@@ -177,6 +177,34 @@ def _nan_standard_deviation(original: Any, *_: Any, **__: Any) -> Callable[..., 
     return function_from("nanstd", source, "irad.stand_ins", scope)
 
 
+# ------------------------------------------------------------------------------------------------ bounds
+
+
+@njit
+def _pin(result: Any, low: Any, high: Any) -> None:
+    """Where no number lies between the bounds, the result depends on the upper one alone, also on it."""
+    lows, highs = np.broadcast_to(low, result.shape), np.broadcast_to(high, result.shape)
+    for index in np.ndindex(result.shape):
+        if lows[index] >= highs[index] and result[index] == highs[index]:
+            result[index] = _differentiated_as(result[index], np.float64(highs[index]))
+
+
+def _clip(original: Any, a: Any, a_min: Any, a_max: Any, *_: Any, **__: Any) -> Callable[..., Any] | None:
+    if not (isinstance(a, types.Array) and isinstance(a.dtype, types.Float)):
+        return None
+    if cgutils.is_nonelike(a_min) or cgutils.is_nonelike(a_max):
+        return None
+
+    def clip(a, a_min, a_max, out=None):  # type: ignore[no-untyped-def]
+        result = original(a, a_min, a_max, out)
+        low, high = np.asarray(a_min), np.asarray(a_max)
+        if np.any(low >= high):
+            _pin(result, low, high)
+        return result
+
+    return clip
+
+
 # ------------------------------------------------------------------------------------------------ phases
 
 
@@ -428,6 +456,7 @@ MAKERS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     (_ARRAYS, "np_interp_impl_complex_inner"): _interp_of(_as_given, _complex_slope, _complex_between),
     (_ARRAYS, "_collect_percentiles_inner"): _percentiles,
     (_ARRAYS, "_clip_corr"): _correlation,
+    ("numba.np.arrayobj", "np_clip"): _clip,
     (_ARRAYS, "array_std"): _standard_deviation,
     (_ARRAYS, "np_nanstd"): _nan_standard_deviation,
     (_ARRAYS, "numpy_unwrap"): _unwrap,
