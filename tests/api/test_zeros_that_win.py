@@ -231,7 +231,7 @@ def test_debug_mode_tells_of_gradients():
     assert told(irad.grad(variance, options=DEBUG), np.ones(3))[1] == []  # zero is right
 
 
-@pytest.mark.parametrize(("f", "x"), [(norm_squared, np.zeros(2)), (spread, np.ones(3))])
+@pytest.mark.parametrize(("f", "x"), [(norm_squared, np.zeros(2)), (spread, np.ones(3)), (variance, np.ones(3))])
 def test_debug_mode_tells_of_second_derivatives(f, x):
     """The zeros of the gradient are right there, and their slopes are lost."""
     for derivative, args in ((irad.hessian, (x,)), (irad.hvp, (x, np.arange(1.0, 1.0 + x.size)))):

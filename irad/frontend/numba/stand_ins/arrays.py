@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numba.core import cgutils, types
 from numba.np.arraymath import _select_two, binary_search_with_guess
+from numba.np.linalg import ensure_blas
 from numba.np.polynomial import polynomial_functions
 from numpy.polynomial import polyutils
 
@@ -152,15 +153,27 @@ def _correlation(original: Any, *_: Any) -> Callable[..., Any]:
     return correlation
 
 
+@functools.cache
+def _length() -> Callable[[Any], Any]:
+    """Of a vector: where it is zero, 0 is the slope of its length, and the next derivative is known not to exist."""
+    try:
+        ensure_blas()
+    except ImportError:  # without SciPy Numba has no norm; this has slope 0 as well, but hides that the next is wrong
+        return njit(lambda v: np.sum(np.abs(v) ** 2) ** 1.5)
+    return njit(lambda v: np.linalg.norm(v))
+
+
 def _standard_deviation(original: Any, a: Any, *_: Any, **__: Any) -> Callable[..., Any] | None:
     """Of equal numbers: the derivative is 0. The square root alone would make NaN of it."""
     if not isinstance(a, types.Array) or a.dtype not in _FLOATS:
         return None
+    length = _length()
 
     def std(a):  # type: ignore[no-untyped-def]
         value = original(a)
-        # the slope of var^(3/2) is 0 there; the next derivative, which does not exist, is NaN and not another 0
-        return value if value != 0.0 else _differentiated_as(value, np.var(a) ** 1.5)
+        if value != 0.0:
+            return value
+        return _differentiated_as(value, length((a - np.mean(a)).ravel()) / np.sqrt(a.size))
 
     return std
 
@@ -171,10 +184,26 @@ def _nan_standard_deviation(original: Any, *_: Any, **__: Any) -> Callable[..., 
     source = (
         f"def nanstd{signature}:\n"
         f"    value = original({given})\n"
-        f"    return value if value != 0.0 else differentiated_as(value, nanvar({given}) ** 1.5)\n"
+        f"    return value if value != 0.0 else differentiated_as(value, spread(a))\n"
     )
-    scope = {"original": original, "differentiated_as": _differentiated_as, "nanvar": np.nanvar}
-    return function_from("nanstd", source, "irad.stand_ins", scope)
+    return function_from(
+        "nanstd",
+        source,
+        "irad.stand_ins",
+        {"original": original, "differentiated_as": _differentiated_as, "spread": _spread()},
+    )
+
+
+@functools.cache
+def _spread() -> Callable[[Any], Any]:
+    length = _length()
+
+    @njit
+    def spread(a):  # type: ignore[no-untyped-def]
+        apart = (a - np.nanmean(a)).ravel()
+        return length(np.where(np.isnan(apart), 0.0, apart)) / np.sqrt(a.size)
+
+    return spread
 
 
 # ------------------------------------------------------------------------------------------------ bounds
