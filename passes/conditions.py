@@ -61,7 +61,7 @@ def is_reversed_lane(unit: Unit) -> bool:
 
 
 def is_reversed_kernel(unit: Unit) -> bool:
-    """Whether a function is a kernel whose reverse is asked for; arguments of other functions differ between threads."""
+    """Whether a function is a kernel whose reverse is asked for: its arguments are the same in all threads."""
     host = unit.program.request.host
     return host.is_shared and not host.is_inside and is_reverse(unit) and not unit.everything
 

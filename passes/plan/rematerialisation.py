@@ -33,7 +33,9 @@ _CHEAP_FUNCTIONS = frozenset(
 )
 _EFFORT = 0.25  # bytes saved and loaded in the time of one operation
 _SLOW = 8  # operations that take as long as a division or a square root
+_LIBRARY_CALL = 40  # operations that take as long as an exponential
 _TIMES_IN_LOOP = 16.0  # how often a loop body is taken to run more than what is around it
+_SCARCE = 1000.0  # how much dearer a slot for each iteration is where the size of the tape has to be a constant
 
 
 @dataclass(eq=False, slots=True)
@@ -97,7 +99,7 @@ class Rematerialisation:
                 return value.operands
             case ir.InsertValue() | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector():
                 return value.operands
-            case ir.CallSite() if self._is_cheap_call(value):
+            case ir.CallSite() if self._is_cheap_call(value) or (self._is_scarce and self._is_function(value)):
                 return value.arguments
             case ir.Load() if self._can_load_again(value):
                 return value.operands
@@ -110,7 +112,14 @@ class Rematerialisation:
             return 0.01
         depth = self.depth_of(value)
         slots_of = depth - 1 if depth > 1 and self.repeated.around(value) is not None else depth
-        return size_in_memory(value.type) * _TIMES_IN_LOOP**slots_of
+        return (
+            size_in_memory(value.type) * _TIMES_IN_LOOP**slots_of * (_SCARCE if slots_of and self._is_scarce else 1.0)
+        )
+
+    @property
+    def _is_scarce(self) -> bool:
+        """Whether the tape is in the local memory of a thread: a loop may have no slot for each of its iterations."""
+        return self.augmented.program.request.host.is_inside
 
     def effort(self, value: Value) -> float:
         """Of computing a value again from its operands, in the unit of `cost`."""
@@ -168,11 +177,15 @@ class Rematerialisation:
             case ir.Binary(opcode="fdiv" | "frem"):
                 return _SLOW
             case ir.CallSite() if isinstance(callee := resolve(value, self.augmented.unit.registry), Elementwise):
-                return _SLOW if callee.name == "sqrt" else 1
+                cheap = _SLOW if callee.name == "sqrt" else 1
+                return cheap if callee.name in _CHEAP_FUNCTIONS else _LIBRARY_CALL
             case ir.Binary() | ir.Unary() | ir.FCmp() | ir.Select() | ir.Cast():
                 return any(types.holds_floats(operand.type) for operand in value.operands)
             case _:
                 return 0
+
+    def _is_function(self, call: ir.CallSite) -> bool:
+        return isinstance(resolve(call, self.augmented.unit.registry), Elementwise)
 
     def _is_cheap_call(self, call: ir.CallSite) -> bool:
         callee = resolve(call, self.augmented.unit.registry)

@@ -235,12 +235,44 @@ class Control:
             augmented = self.sweep.augmented
             twin = augmented.block(block)
             type_ = types.I8 if len(predecessors) < 128 else types.I32
+            decision = self.decision(block, predecessors)
+            if decision is not None:
+                condition, second = augmented.value(decision[0]), decision[1]
+                numbered = (const_int(type_, int(second)), const_int(type_, int(not second)))
+                self.origins[block] = found = Builder.at_start(twin).select(condition, *numbered, name="from")
+                return found
             numbers = {augmented.block(p): i for i, p in enumerate(predecessors)}
             everyone = edges_from(self.loops.cfg.predecessors[twin], twin)
             incoming: list[tuple[Value, Block]] = [(const_int(type_, numbers.get(p, 0)), p) for p in everyone]
             found = Builder.at_start(twin).phi(type_, incoming, name="from")
             self.origins[block] = found
         return found
+
+    def decision(self, block: Block, predecessors: Sequence[Block]) -> tuple[Value, bool] | None:
+        """The condition that decides which of two predecessors a block is entered from, and whether it is the second.
+
+        It may be computed again, which is made use of where a loop must not save anything in its iterations.
+        """
+        unit = self.sweep.augmented.unit
+        top = unit.dominators.immediate[block]
+        if not unit.program.request.host.is_inside or len(unit.cfg.predecessors[block]) != 2 or len(predecessors) != 2:
+            return None
+        if top is None or unit.loops.loop_of(top) is not unit.loops.loop_of(block):
+            return None
+        branch = top.terminator
+        if not isinstance(branch, CondBr) or branch.targets[0] is branch.targets[1]:
+            return None
+
+        def is_behind(target: Block, predecessor: Block) -> bool:
+            if target is block:
+                return predecessor is top
+            return list(unit.cfg.predecessors[target]) == [top] and unit.dominators.dominates(target, predecessor)
+
+        for second in (False, True):
+            of_true, of_false = predecessors[second], predecessors[not second]
+            if is_behind(branch.targets[0], of_true) and is_behind(branch.targets[1], of_false):
+                return branch.operands[0], second
+        return None
 
     def leave_iteration(self, block: Block, loop: Loop, active: _Taken) -> None:
         """At a loop header: the previous iteration, or out of the loop."""
