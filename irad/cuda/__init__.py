@@ -5,9 +5,11 @@ The public names stand in the stub beside this file, and load on first use; `num
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from irad.lazy import LazyNames
+from irad.options import uses_cuda_executor
 
 _NAMES = LazyNames(__name__, Path(__file__).with_suffix(".pyi"))
 __all__ = sorted(_NAMES.homes)
@@ -16,7 +18,15 @@ __dir__ = _NAMES.listed
 
 def __getattr__(name: str) -> object:
     if name in _NAMES.homes:
-        from irad.cuda import interception  # imports numba.cuda, which takes half a second
-
-        interception.install()
+        _install()
     return _NAMES.load(name)
+
+
+def _install() -> None:
+    from irad.cuda import interception  # imports numba.cuda, which takes half a second
+
+    interception.install()
+
+
+if uses_cuda_executor() or "numba.cuda" in sys.modules:
+    _install()  # kernels with signatures may come next, which Numba would compile for a device

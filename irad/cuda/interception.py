@@ -12,21 +12,26 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from numba import cuda
-from numba.cuda import dispatcher
+from numba.core import sigutils
+from numba.cuda import dispatcher, vectorizers
 from numba.cuda.cudadrv import devicearray
+from numba.cuda.kernels.reduction import Reduce
 
 from irad.cuda.arrays import numpy_library
 from irad.cuda.devices import standins
 from irad.cuda.devices.current import current_device, emulated
 from irad.cuda.kernels import launch_of, run_kernel
 from irad.cuda.recording.record import current_record, record_launch, recorded_copy, refuse_assignment
+from irad.errors import UnsupportedError
 from irad.frontend.cuda.inside import calls_derivatives
+from irad.frontend.cuda.signatures import note_signatures
 
 _STANDINS: Final = (
     *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like"),
     *("mapped_array", "mapped_array_like", "managed_array", "as_cuda_array", "is_cuda_array", "is_available"),
     *("stream", "default_stream", "event", "event_elapsed_time", "synchronize"),
 )
+_IS_AVAILABLE: Final = cuda.is_available
 _THREADS: Final = 128  # of a block, where Numba would ask the driver
 
 
@@ -60,10 +65,68 @@ def install() -> None:
     for arrays in (standins.DeviceArray, devicearray.DeviceNDArray):
         _record_copies(arrays)
     _refuse_assignments(devicearray.DeviceNDArray)
+    _defer_signatures()
+    _refuse_ufuncs()
     numpy_library.install()
     for name in _STANDINS:
         if hasattr(cuda, name):
             _replace(cuda, name, getattr(standins, name))
+
+
+def _defer_signatures() -> None:
+    """Numba compiles what has a signature at once, and asks the driver: without one, it is compiled when it runs."""
+    numbas = cuda.jit
+
+    @functools.wraps(numbas)
+    def jit(func_or_sig: Any = None, *args: Any, **kwargs: Any) -> Any:
+        is_signature = isinstance(func_or_sig, list) or sigutils.is_signature(func_or_sig)
+        if not is_signature or not _has_no_driver():
+            return numbas(func_or_sig, *args, **kwargs)
+
+        def decorate(function: Any) -> Any:
+            made = numbas(*args, **kwargs)(function)
+            note_signatures(made, func_or_sig if isinstance(func_or_sig, list) else [func_or_sig])
+            return made
+
+        return decorate
+
+    cuda.jit = jit
+
+
+@functools.cache
+def _has_no_driver() -> bool:
+    return not _IS_AVAILABLE()
+
+
+def _refuse_ufuncs() -> None:
+    """What Numba launches in ways of its own, which irad does not see."""
+    for owner, what in ((vectorizers.CUDAVectorize, "vectorize"), (vectorizers.CUDAGUFuncVectorize, "guvectorize")):
+        _refuse(
+            owner,
+            "__init__",
+            _on_executor_or_tape,
+            f'{what}(target="cuda") runs neither on irad\'s executor nor on a tape',
+            "Numba makes and launches its kernels without irad seeing them",
+        )
+    _refuse(
+        Reduce,
+        "__call__",
+        lambda: current_record() is not None,
+        "cuda.reduce has no derivative in irad",
+        "its kernel has cuda.syncwarp() for all lanes of a warp, of which most have left; in the derivative they wait",
+    )
+
+
+def _refuse(owner: Any, name: str, when: Callable[[], bool], problem: str, reason: str) -> None:
+    numbas = getattr(owner, name)
+
+    @functools.wraps(numbas)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if when():
+            raise UnsupportedError(problem, "write it as a kernel of cuda.jit", reason)
+        return numbas(*args, **kwargs)
+
+    setattr(owner, name, call)
 
 
 def _on_executor() -> bool:

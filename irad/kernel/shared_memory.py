@@ -47,7 +47,8 @@ class SharedArray:
         if self.is_dynamic:
             return None
         element = self.type.element if isinstance(self.type, types.ArrayType) else self.type
-        if element is types.I16:  # for Numba a half is one as well
+        # For Numba halves are integers and records are bytes: then accesses show what there is.
+        if element is types.I16 or (isinstance(element, types.ArrayType) and element.element is types.I8):
             return None
         return MemoryType(types.size_of(element), tuple((offset, str(kind)) for offset, kind in scalars(element)))
 

@@ -22,6 +22,7 @@ from irad.backend.executor.code import host_machine, loaded, optimise
 from irad.backend.executor.dialect import WATCHES
 from irad.backend.executor.launch import Extent, LaunchState
 from irad.backend.executor.outcome import raise_for
+from irad.backend.executor.printing import PRINTED, provide
 from irad.backend.executor.rewriting.libdevice import libdevice_text, needs_libdevice
 from irad.backend.executor.rewriting.lower import Lowered, lower
 from irad.backend.executor.rewriting.thread import START
@@ -157,6 +158,8 @@ def _code(lowered: Lowered) -> tuple[Any, int]:
     module.verify()
     if needs_libdevice(function.name for function in module.functions):
         module.link_in(llvm.parse_assembly(libdevice_text()))
+    if PRINTED in {function.name for function in module.functions}:
+        provide()
     if WATCHES & {function.name for function in module.functions}:
         module.link_in(llvm.parse_assembly(watch_text()))
     optimise(module, machine)

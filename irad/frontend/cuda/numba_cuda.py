@@ -33,6 +33,7 @@ from irad.backend import compat
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
+from irad.frontend.cuda.signatures import signatures_of
 from irad.frontend.offered import PlainFunctionType, device_function_of, mark_for_derivatives, represent
 
 CAPABILITY: Final = (7, 0)
@@ -128,6 +129,10 @@ class _TypingContext(target.CUDATypingContext):
             twin = self._derivative(val) if isinstance(val, DerivativeDispatcher) else rules.twin(val, self._new_twin)
             represent(twin, val)
             self._twins[val] = version, twin
+            for arguments, result in signatures_of(val):
+                twin.compile_device(arguments, result)
+            if twin.overloads:
+                twin.disable_compile()  # as Numba does: arguments are converted
         return self._twins[val][1]
 
     def _derivative(self, val: DerivativeDispatcher) -> Any:

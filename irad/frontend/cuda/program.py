@@ -14,6 +14,7 @@ from irad.errors import SourceLocation
 from irad.frontend.cuda import inside, numba_cuda
 from irad.frontend.cuda.counters import restart_counters
 from irad.frontend.cuda.dialect import to_dialect
+from irad.frontend.cuda.signatures import types_for
 from irad.frontend.custom import catalogue
 from irad.kernel.inside import expand
 
@@ -80,8 +81,10 @@ def load_kernel(
     Raises:
         numba.core.errors.NumbaError: Numba cannot compile it; the error is Numba's own.
         UnsupportedError: it uses an operation of the GPU that irad does not know.
+        SignatureError: it has signatures, and none of them fits.
     """
     options = numba_cuda.options_of(kernel)
+    argument_types = types_for(kernel, argument_types)
     if fastmath is not None:
         options = replace(options, fastmath=fastmath)
     known = _PROGRAMS.setdefault(kernel, {})

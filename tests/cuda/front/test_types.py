@@ -9,6 +9,7 @@ import pytest
 from numba import cuda, float64, from_dtype, types
 
 import irad
+import irad.cuda
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.program import load_kernel
 from irad.ir.text.parser import parse_module
@@ -18,6 +19,7 @@ TABLE = np.arange(12.0).reshape(3, 4)
 FORTRAN = np.asfortranarray(TABLE)
 BODY = np.dtype([("mass", np.float64), ("position", np.float32, (3,)), ("count", np.int16)], align=True)
 RECORD = from_dtype(BODY)
+PAIR = from_dtype(np.dtype([("a", np.float64), ("n", np.int32), ("b", np.float64)], align=True))
 
 
 def test_names_of_parameters():
@@ -168,6 +170,26 @@ def test_local_memory_of_several_axes():
     x = np.arange(5.0)
     run(kernel, 1, 5, (x,))
     np.testing.assert_array_equal(x, 3.0 + 3.0 * np.arange(5.0))
+
+
+def test_records_in_shared_memory_have_derivatives():
+    x, dx, y = np.arange(8.0), np.zeros(8), np.zeros(8)
+
+    @cuda.jit
+    def kernel(x, y):
+        part = cuda.shared.array((4, 2), PAIR)
+        t = cuda.threadIdx.x
+        mine = part[t // 2, t % 2]
+        mine.a = x[t]
+        mine.n = 7 - t
+        mine.b = x[t] ** 2
+        cuda.syncthreads()
+        y[t] = part[mine.n // 2, mine.n % 2].a * mine.b
+
+    with irad.cuda.executor(races=True):
+        irad.cuda.grad(kernel)[1, 8](irad.Duplicated(x, dx), irad.Duplicated(y, np.ones(8)))
+    np.testing.assert_array_equal(y, x[::-1] * x**2)
+    np.testing.assert_array_equal(dx, x[::-1] ** 2 + 2 * x * x[::-1])
 
 
 def test_records_in_shared_memory():

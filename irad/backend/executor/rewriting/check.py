@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
 from irad.backend.executor.dialect import OPERATIONS, TABLES, WATCHES
+from irad.backend.executor.printing import VPRINTF
 from irad.backend.executor.rewriting.libdevice import is_known
 from irad.errors import UnsupportedError, UnsupportedProgram
 from irad.ir import instructions as ir
@@ -56,7 +57,7 @@ def _problem(call: ir.CallSite) -> str | None:
     if not isinstance(callee, Function):
         return "the executor does not know calls through pointers"
     name = callee.name or ""
-    if not callee.is_declaration or name in OPERATIONS | WATCHES or is_known(name):
+    if not callee.is_declaration or name in OPERATIONS | WATCHES | {VPRINTF} or is_known(name):
         return None
     if name.startswith("llvm.") and name.split(".")[1] not in _TARGETS:
         return None

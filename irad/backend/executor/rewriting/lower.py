@@ -12,6 +12,7 @@ from irad.backend.compat import with_attribute
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import Needs, needs_of
 from irad.backend.executor.code import host_machine
+from irad.backend.executor.printing import PRINTED, VPRINTF
 from irad.backend.executor.rewriting.check import check_operations
 from irad.backend.executor.rewriting.instrument import instrument
 from irad.backend.executor.rewriting.libdevice import define_libdevice
@@ -72,6 +73,9 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
     needs = needs_of(module, kernel.name)
     shared = lay_out_shared(module)
     retarget(module, llvm.get_process_triple(), str(machine.target_data))
+    if VPRINTF in module.functions:
+        printing = module.functions[PRINTED] = module.functions.pop(VPRINTF)
+        printing.name = PRINTED
     sites = Sites(DebugInfo(module), kernel.name)
     make_thread(function, shared, sites, instrument if races else None)
     _forget_metadata(module)
