@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from typing import Any, Final
 
 from irad.errors import BackendError
@@ -59,7 +59,8 @@ class Pool:
         self._free: dict[tuple[int, int, int], list[Buffer]] = defaultdict(list)
         self._tapes: dict[tuple[int, int], Buffer] = {}
         self._captured: dict[int, tuple[Buffer, int]] = {}
-        self._lock = Lock()
+        self._spare: dict[tuple[int, int], int] = defaultdict(int)  # for buffers that are left, by size and stream
+        self._lock = RLock()  # what is dropped while it is held may give a buffer back
 
     def take(self, size: int, stream: int) -> Buffer:
         """A buffer of at least this size."""
@@ -80,6 +81,20 @@ class Pool:
         with self._lock:
             _, owner = self._captured.get(buffer.address, (None, 0))
             self._free[buffer.size, stream, owner].append(buffer)
+
+    def leave(self, buffers: Sequence[Buffer], stream: int) -> list[Lease]:
+        """Leaves buffers with what the user holds; each comes back when that is dropped.
+
+        The first time as many are allocated: a loop that still holds the results of a step while the next one runs
+        needs them twice, and the second step shall allocate nothing.
+        """
+        for size, count in Counter(buffer.size for buffer in buffers).items():
+            with self._lock:
+                missing = 0 if self._capture_of(stream) else max(count - self._spare[size, stream], 0)
+                self._spare[size, stream] += missing
+            for _ in range(missing):
+                self.give(self._allocate(size, 0), stream)
+        return [Lease(self, buffer, stream) for buffer in buffers]
 
     @contextmanager
     def lent(self, size: int, stream: int) -> Iterator[Buffer]:
@@ -111,6 +126,7 @@ class Pool:
         """Lets go of what is free."""
         with self._lock:
             self._free.clear()
+            self._spare.clear()
             self._tapes.clear()
 
     def _allocate(self, size: int, capture: int) -> Buffer:
@@ -120,6 +136,16 @@ class Pool:
             self.allocations += 1
             self.allocated += size
         return self._allocate_fresh(size)
+
+
+class Lease:
+    """Stands for a buffer that was left with the user."""
+
+    def __init__(self, pool: Pool, buffer: Buffer, stream: int) -> None:
+        self._pool, self._buffer, self._stream = pool, buffer, stream
+
+    def __del__(self) -> None:
+        self._pool.give(self._buffer, self._stream)
 
 
 def _nothing_prepared() -> BackendError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from irad.cuda.calls.copies import merged
 from irad.cuda.devices.device import ArrayView, Device
-from irad.cuda.devices.pool import ALIGNMENT, Buffer
+from irad.cuda.devices.pool import ALIGNMENT, Buffer, Lease
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +29,17 @@ class Region:
     buffer: Buffer
 
 
+class Holder:
+    """Is kept by arrays of derivatives.
+
+    Attributes:
+        lease: on their memory, once the tape is gone.
+    """
+
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+
+
 class Regions:
     """The shadows of some arrays, zeros at first.
 
@@ -42,6 +54,7 @@ class Regions:
         self._regions = [self._region(low, high) for low, high in merged([v.extent for v in views if v.size])]
         self._lows = [region.low for region in self._regions]
         self._joined: list[Buffer] = []
+        self._holders: dict[int, weakref.ref[Holder]] = {}  # by the address of their memory
 
     def _region(self, low: int, high: int) -> Region:
         buffer = self._device.pool.take(high - low + ALIGNMENT, self._stream)
@@ -80,8 +93,27 @@ class Regions:
             self._device.copy(buffer.address + start - low, shadow, end - start, self._stream)
         return replace(view, address=buffer.address + view.address - low, readonly=False, owner=buffer)
 
+    def holder(self, view: ArrayView) -> Holder:
+        """What an array of a derivative has to keep: as long as it lives, the memory is not used for anything else."""
+        buffer = view.owner.buffer if isinstance(view.owner, Region) else view.owner
+        known = self._holders.get(buffer.address)
+        found = known() if known is not None else None
+        if found is None:
+            found = Holder()
+            self._holders[buffer.address] = weakref.ref(found)
+        return found
+
     def release(self) -> None:
-        """Gives the memory back."""
+        """Gives the memory back, but for that of arrays that somebody holds, which comes back when they are dropped."""
+        held: list[tuple[Holder, Buffer]] = []
         for buffer in [*(region.buffer for region in self._regions), *self._joined]:
-            self._device.pool.give(buffer, self._stream)
+            known = self._holders.pop(buffer.address, None)
+            holder = known() if known is not None else None
+            if holder is None:
+                self._device.pool.give(buffer, self._stream)
+            else:
+                held.append((holder, buffer))
+        leases = self._device.pool.leave([buffer for _, buffer in held], self._stream)
+        for (holder, _), lease in zip(held, leases, strict=True):
+            holder.lease = lease
         self._regions, self._lows, self._joined = [], [], []

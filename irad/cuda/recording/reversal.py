@@ -133,7 +133,7 @@ def _real_part(view: ArrayView) -> ArrayView:
     return replace(view, dtype=view.dtype.type(0).real.dtype)
 
 
-def gradient(record: Record, array: Any, keeps: Any) -> Any:
+def gradient(record: Record, array: Any) -> Any:
     """The derivative with respect to an array."""
     if record.regions is None:
         raise SignatureError(
@@ -148,4 +148,4 @@ def gradient(record: Record, array: Any, keeps: Any) -> Any:
             "pass an array that a recorded kernel took, and not as irad.Const, or a part of one",
             "derivatives are with respect to what was recorded",
         )
-    return record.device.array(found, keeps=keeps)
+    return record.device.array(found, keeps=record.regions.holder(found) if found.size else None)

@@ -79,7 +79,7 @@ class Tape:
         self._watch.close()
 
     def reset(self) -> None:
-        """Forgets everything. Arrays that `gradient` gave are no longer valid; their memory is used again."""
+        """Forgets everything; arrays that `gradient` gave stay as they are."""
         self._record.clear()
 
     @property
@@ -102,7 +102,7 @@ class Tape:
     def gradient(self, array: Any) -> Any:
         """The derivative with respect to what was in an array when the tape first saw it, as an array of the device.
 
-        It lies in memory of the tape, and is valid until `reset` or the next `backward`.
+        It does not change any more, and holds no memory of the tape but its own.
 
         Args:
             array: any array that was recorded, or a part of one; arrays of the host that were copied as well.
@@ -138,4 +138,4 @@ def _backward(tape: Tape, outputs: tuple[Any, ...]) -> None:
 
 @public
 def _gradient(tape: Tape, array: Any) -> Any:
-    return gradient(tape._record, array, keeps=tape)
+    return gradient(tape._record, array)

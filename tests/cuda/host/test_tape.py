@@ -339,3 +339,68 @@ def test_what_a_tape_does_not_take():
         tape.backward((y, np.ones(N)))
         with pytest.raises(SignatureError, match="has not seen this array"):
             tape.gradient(rate)
+
+
+@cuda.jit
+def decay(u, rate):
+    i = cuda.grid(1)
+    if i < u.size:
+        u[i] = u[i] - rate[0] * u[i] ** 3
+
+
+@cuda.jit
+def energy(u, out):
+    i = cuda.grid(1)
+    if i < u.size:
+        cuda.atomic.add(out, 0, u[i] * u[i])
+
+
+def decayed(start, rate, u, out):
+    u.copy_to_device(start)
+    out.copy_to_device(np.zeros(1))
+    for _ in range(10):
+        decay[1, 32](u, rate)
+    energy[1, 32](u, out)
+    return out
+
+
+def in_device():
+    """Arrays that are the same in each step: which of them are neighbours decides how many shadows there are."""
+    given = np.linspace(0.1, 1.0, 20), np.array([0.01]), np.zeros(20), np.zeros(1)
+    return [cuda.to_device(each) for each in given]
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_gradient_that_is_held_does_not_hold_the_tape(is_held: bool):
+    """Results of a step are held while the next one runs, as in a loop that assigns them to the same names."""
+    with irad.cuda.executor() as device:
+        given = in_device()
+        step = irad.cuda.value_and_grad(decayed, argnums=(0, 1))
+        counts = []
+        for _ in range(4):
+            before = device.pool.allocations
+            value, gradients = step(*given)
+            counts.append(device.pool.allocations - before)
+            if not is_held:
+                del value, gradients
+    assert counts[0] > 10
+    assert counts[1:] == [0, 0, 0]
+
+
+def test_gradients_stay_as_they_are():
+    """Each has memory of its own, also after the tape is gone, reset, or has gone backward again."""
+    with irad.cuda.executor():
+        given = in_device()
+        start = given[0]
+        kept, wanted = [], []
+        for scale in (1.0, 2.0, 3.0):
+            with irad.cuda.Tape() as tape:
+                out = decayed(*given)
+            for factor in (scale, 10.0 * scale):
+                tape.backward((out, np.array([factor])))
+                kept += [tape.gradient(start), tape.gradient(start), tape.gradient(start[3:5])]
+                wanted += [each.copy_to_host() for each in kept[-3:]]
+            tape.reset()
+    for found, before in zip(kept, wanted, strict=True):
+        np.testing.assert_array_equal(found.copy_to_host(), before)
+    np.testing.assert_allclose(wanted[3], 10.0 * wanted[0])
