@@ -65,9 +65,12 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
 def _run(f: Callable[..., Any], argnums: int | Sequence[int], args: Any, kwargs: Any) -> tuple[float, Any]:
     with Tape() as tape:
         loss = f(*args, **kwargs)
-    tape.backward(loss)
-    host = loss if type(loss) is np.ndarray or not hasattr(loss, "copy_to_host") else loss.copy_to_host()
-    value = float(host.item() if hasattr(host, "item") else host)
-    if isinstance(argnums, int):
-        return value, tape.gradient(args[argnums])
-    return value, tuple(tape.gradient(args[position]) for position in argnums)
+    try:
+        tape.backward(loss)
+        host = loss if type(loss) is np.ndarray or not hasattr(loss, "copy_to_host") else loss.copy_to_host()
+        value = float(host.item() if hasattr(host, "item") else host)
+        if isinstance(argnums, int):
+            return value, tape.gradient(args[argnums])
+        return value, tuple(tape.gradient(args[position]) for position in argnums)
+    finally:
+        tape.reset()  # tracebacks of what was compiled may hold the tape until the next garbage collection

@@ -355,9 +355,9 @@ def energy(u, out):
         cuda.atomic.add(out, 0, u[i] * u[i])
 
 
-def decayed(start, rate, u, out):
+def decayed(start, rate, nothing, u, out):
     u.copy_to_device(start)
-    out.copy_to_device(np.zeros(1))
+    out.copy_to_device(nothing)
     for _ in range(10):
         decay[1, 32](u, rate)
     energy[1, 32](u, out)
@@ -366,7 +366,7 @@ def decayed(start, rate, u, out):
 
 def in_device():
     """Arrays that are the same in each step: which of them are neighbours decides how many shadows there are."""
-    given = np.linspace(0.1, 1.0, 20), np.array([0.01]), np.zeros(20), np.zeros(1)
+    given = np.linspace(0.1, 1.0, 20), np.array([0.01]), np.zeros(1), np.zeros(20), np.zeros(1)
     return [cuda.to_device(each) for each in given]
 
 
