@@ -9,12 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Final
 
 from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import overload, register_model
+from numba.extending import lower_builtin, overload, register_model, typeof_impl
 
 from irad.errors import SourceLocation, UnsupportedError
 
@@ -73,12 +74,57 @@ class PlainFunctionType(types.Opaque):  # type: ignore[misc]
         super().__init__(name=f"function {function.__qualname__} ({id(function)})")
 
 
-register_model(PlainFunctionType)(models.OpaqueModel)
+@dataclass(frozen=True, slots=True)
+class OfferedType:
+    """A type of values that compiled code holds; the attributes are the arguments of `offer_type`."""
+
+    kind: type
+    model: Any
+    values: tuple[type, Callable[[Any], Any]] | None = None
+    call: tuple[Any, Callable[..., Any]] | None = None
 
 
-@lower_constant(PlainFunctionType)
-def _nothing(context: Any, _: Any, __: Any, ___: Any) -> Any:
+OFFERED_TYPES: Final[list[OfferedType]] = []
+
+
+def offer_type(
+    kind: type,
+    model: Any,
+    *,
+    values: tuple[type, Callable[[Any], Any]] | None = None,
+    call: tuple[Any, Callable[..., Any]] | None = None,
+) -> None:
+    """Makes a type known to Numba.
+
+    Args:
+        kind: of Numba's types.
+        model: what its values consist of.
+        values: constants of that type: their class, and what gives the type of one; nothing is left of them.
+        call: of a type of callables what Numba finds their lowering by, and that.
+    """
+    OFFERED_TYPES.append(OfferedType(kind, model, values, call))
+    register_model(kind)(model)
+    if values is not None:
+        of, type_of = values
+        lower_constant(kind)(nothing)
+        typeof_impl.register(of)(lambda value, _: type_of(value))
+    if call is not None:
+        key, lower = call
+        lower_builtin(key, kind, types.VarArg(types.Any))(lower)
+
+
+def nothing(context: Any, _: Any, __: Any, ___: Any) -> Any:
+    """Numba's hook that lowers a constant of which nothing is left."""
     return context.get_dummy_value()
+
+
+def type_of_constant(value: object) -> Any:
+    """The type of a value of a class that was offered; None for others."""
+    found = (each.values for each in OFFERED_TYPES if each.values is not None)
+    return next((type_of(value) for of, type_of in found if isinstance(value, of)), None)
+
+
+OFFERED_TYPES.append(OfferedType(PlainFunctionType, models.OpaqueModel, (FunctionType, PlainFunctionType)))
 
 
 def typing_of(function: object) -> Offered | None:

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from numba.core import types
 from numba.core.datamodel import models
-from numba.core.imputils import lower_constant
-from numba.extending import register_model, typeof_impl
 
 from irad.api.annotate import (
     BATCHES,
@@ -22,7 +20,7 @@ from irad.api.annotate import (
 )
 from irad.api.modes import AutodiffMode
 from irad.frontend.numba.messages import described
-from irad.frontend.offered import offer
+from irad.frontend.offered import offer, offer_type
 
 _ALONE: Final = (Const, Cache, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)
@@ -41,17 +39,7 @@ class ModeType(types.Type):
         super().__init__(name=repr(mode))
 
 
-register_model(ModeType)(models.OpaqueModel)
-
-
-@lower_constant(ModeType)
-def _constant_mode(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
-    return context.get_dummy_value()
-
-
-@typeof_impl.register(AutodiffMode)
-def _type_of_mode(mode: AutodiffMode, _: Any) -> ModeType:
-    return ModeType(mode)
+offer_type(ModeType, models.OpaqueModel, values=(AutodiffMode, ModeType))
 
 
 def annotation_of(numba_type: Any) -> Annotation | None:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from numba.core import cgutils, types, typing
 from numba.core.datamodel import models
-from numba.extending import intrinsic, lower_builtin, register_model
+from numba.extending import intrinsic
 
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.target import typing_context
+from irad.frontend.offered import offer_type
 
 _CALL: Final = "irad.kept_call"
 
@@ -46,7 +47,6 @@ class KeptCallType(types.Callable):
         return _CALL
 
 
-@register_model(KeptCallType)
 class KeptCallModel(models.StructModel):
     """What such a value holds."""
 
@@ -54,7 +54,6 @@ class KeptCallModel(models.StructModel):
         super().__init__(manager, kind, [("kept", kind.kept)])
 
 
-@lower_builtin(_CALL, KeptCallType, types.VarArg(types.Any))
 def _call(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
     kind, *given = signature.args
     held = cgutils.create_struct_proxy(kind)(context, builder, values[0])
@@ -63,6 +62,9 @@ def _call(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> 
     call = function_from("call", source, "irad", {"apply": kind.apply})
     inner = typing.signature(signature.return_type, kind.kept, *given)
     return emit_generated(context, builder, call, inner, (held.kept, *values[1:]))
+
+
+offer_type(KeptCallType, KeptCallModel, call=(_CALL, _call))
 
 
 def kept_call_maker(kind: KeptCallType) -> Any:

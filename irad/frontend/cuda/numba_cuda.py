@@ -19,13 +19,13 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Final
 
 from llvmlite import ir
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
-from numba.cuda import compiler, descriptor, dispatcher, target
+from numba.cuda import compiler, cudaimpl, descriptor, dispatcher, models, target
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -34,7 +34,14 @@ from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
 from irad.frontend.cuda.signatures import signatures_of
-from irad.frontend.offered import PlainFunctionType, device_function_of, mark_for_derivatives, represent
+from irad.frontend.offered import (
+    OFFERED_TYPES,
+    device_function_of,
+    mark_for_derivatives,
+    nothing,
+    represent,
+    type_of_constant,
+)
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -101,9 +108,8 @@ class _TypingContext(target.CUDATypingContext):
     def resolve_value_type(self, val: Any) -> Any:
         self._replace_offered(val)
         _, val = self._replaced.get(id(val), (None, val))
-        if isinstance(val, FunctionType) and self._lookup_global(val) is None:
-            return PlainFunctionType(val)
-        return self.numba_type(val)
+        found = type_of_constant(val) if self._lookup_global(val) is None else None
+        return self.numba_type(val) if found is None else found
 
     def _replace_offered(self, val: Any) -> None:
         """Has device code call an intrinsic in place of a function that irad offers to compiled code."""
@@ -167,6 +173,7 @@ class _Contexts:
 
     def __init__(self) -> None:
         self._made: tuple[_TypingContext, Any] | None = None
+        self._types = 0
 
     @contextmanager
     def active(self) -> Iterator[Any]:
@@ -180,6 +187,7 @@ class _Contexts:
             stack.enter_context(_replaced(compat.cuda_code_helpers(), "pointer_add", _pointer_add))
             stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
             stack.enter_context(_replaced(compat.cuda_call_helper(), "_add_exception", _number_of))
+            self._take_types()
             if self._made is None:
                 typing_context = _TypingContext()
                 self._made = typing_context, target.CUDATargetContext(typing_context)
@@ -189,6 +197,17 @@ class _Contexts:
             stack.enter_context(_replaced(descriptor.cuda_target, "_typingctx", typing_context))
             stack.enter_context(_replaced(descriptor.cuda_target, "_targetctx", target_context))
             yield target_context
+
+    def _take_types(self) -> None:
+        """Makes types of irad's known to the CUDA target, which may have tables of its own for all of this."""
+        for each in OFFERED_TYPES[self._types :]:
+            models.register_model(each.kind)(each.model)
+            if each.values is not None:
+                cudaimpl.registry.lower_constant(each.kind)(nothing)
+            if each.call is not None:
+                key, lower = each.call
+                cudaimpl.registry.lower(key, each.kind, types.VarArg(types.Any))(lower)
+        self._types = len(OFFERED_TYPES)
 
 
 _CONTEXTS: Final = _Contexts()
