@@ -66,7 +66,7 @@ def refuse_on_device(function: Callable[..., Any], remedy: str) -> None:
     _TYPED[function] = Offered(refused, literals=True, is_refused=True)
 
 
-class PlainFunctionType(types.Opaque):  # type: ignore[misc]
+class PlainFunctionType(types.Opaque):
     """The type of a function of Python without decorator in device code, where only irad takes it."""
 
     def __init__(self, function: Any) -> None:
@@ -130,7 +130,7 @@ OFFERED_TYPES.append(OfferedType(PlainFunctionType, models.OpaqueModel, (Functio
 def typing_of(function: object) -> Offered | None:
     """How a function is typed; None for one that is not offered."""
     try:
-        return _TYPED.get(function)  # type: ignore[call-overload, no-any-return]
+        return _TYPED.get(function)  # type: ignore[call-overload]
     except TypeError:  # not hashable
         return None
 

@@ -499,10 +499,21 @@ def _refused(module: Module, call: Call, wanted: WantedInside, size: int | None)
             f"(a) use forward mode, which needs none: irad.jvp, or (b) {outside}",
             f"the tape lies in the local memory of the thread, of which irad uses {_MOST_LOCAL} bytes at most",
         )
-    error.instruction = call
+    error.instruction = _first_with_line(call)
     locate(error, module, INSIDE)
     error.location = error.location or wanted.source
     return error
+
+
+def _first_with_line(inst: Instruction) -> Instruction:
+    """What runs next and has a place in the source: an allocation has none, the loop that it is for has."""
+    assert inst.block is not None
+    for block in reachable([inst.block], lambda block: block.successors):
+        items = block.instructions[block.instructions.index(inst) :] if block is inst.block else block.instructions
+        for each in items:
+            if "dbg" in each.metadata:
+                return each
+    return inst
 
 
 # ---------------------------------------------------------------------------------------------------- additions
