@@ -54,10 +54,32 @@ def primal_of(f: Any) -> Any:
         with _lock:
             known = f.__dict__.get(_COMPILED)
             if known is None:
-                known = f.__dict__[_COMPILED] = jit(f.py_func)
+                known = f.__dict__[_COMPILED] = jit(_on_cpu(f.py_func))
                 stand_for_device_function(known, f)
             return known
     raise not_a_function(f)
+
+
+def _on_cpu(function: types.FunctionType) -> types.FunctionType:
+    """The function of Python behind a device function, with functions of the CPU in place of other device functions."""
+    code, held = function.__code__, function.__closure__ or ()
+    own = {
+        name: primal_of(each) for name in code.co_names if is_device_function(each := function.__globals__.get(name))
+    }
+    cells = tuple(types.CellType(primal_of(c.cell_contents)) if is_device_function(_content(c)) else c for c in held)
+    if not own and cells == held:
+        return function
+    made = types.FunctionType(code, {**function.__globals__, **own}, function.__name__, function.__defaults__, cells)
+    made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    return made
+
+
+def _content(cell: types.CellType) -> Any:
+    """What a nonlocal name means; None where it has no meaning yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _refuse_star_keywords(function: Any) -> None:

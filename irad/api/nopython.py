@@ -29,7 +29,14 @@ from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
-from irad.frontend.offered import PlainFunctionType, offer, original_of, refuse_on_device
+from irad.frontend.offered import (
+    PlainFunctionType,
+    check_launched_by_irad,
+    give_model,
+    offer,
+    original_of,
+    refuse_on_device,
+)
 
 
 def literal(value: Any, name: str) -> Any:
@@ -59,6 +66,8 @@ def literal(value: Any, name: str) -> Any:
 def function_behind(f: Any) -> Any:
     """The Python object that the type of a function belongs to."""
     if isinstance(f, types.Dispatcher):
+        check_launched_by_irad(f.dispatcher.py_func.__qualname__)
+        give_model(type(f))
         return original_of(f.dispatcher)
     if isinstance(f, PlainFunctionType):
         return f.function

@@ -7,7 +7,8 @@ up here how a function is typed.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
+from numba.core.target_extension import current_target
 from numba.extending import lower_builtin, overload, register_model, typeof_impl
 
 from irad.errors import SourceLocation, UnsupportedError
@@ -155,6 +157,41 @@ def device_function_of(dispatcher: Any) -> Any:
     """The device function that a dispatcher was made of; itself, where there is none."""
     made_of = getattr(dispatcher, "irad_device_function", None)
     return dispatcher if made_of is None else made_of()
+
+
+@contextmanager
+def compiled_by_irad() -> Iterator[None]:
+    """Notes, for the time of a block, that what is compiled for GPUs is compiled for irad; under Numba's lock."""
+    _COMPILED.append(True)
+    try:
+        yield
+    finally:
+        _COMPILED.pop()
+
+
+_COMPILED: Final[list[bool]] = []
+
+
+def check_launched_by_irad(name: str) -> None:
+    """Refuses derivatives in code that Numba compiles for a GPU by itself, of which it can make nothing.
+
+    Raises:
+        UnsupportedError: it is such code.
+    """
+    if current_target() == "cuda" and not _COMPILED:
+        raise UnsupportedError(
+            f"Numba compiles a kernel for the GPU that asks for the derivative of {name}",
+            "(a) decorate the kernel with irad.cuda.jit in place of numba.cuda.jit or (b) use irad.cuda in another way "
+            "before the kernel is launched, such as irad.cuda.grad(kernel)",
+            "kernels that call derivatives are launched by irad, which takes over launches once irad.cuda is used",
+            location=SourceLocation.here(),
+        )
+
+
+def give_model(kind: type) -> None:
+    """Lets compiled code of the CPU hold the address of a function of another target, of which it asks a derivative."""
+    if kind is not types.Dispatcher:
+        register_model(kind)(models.OpaqueModel)
 
 
 def mark_for_derivatives(context: Any) -> None:

@@ -36,6 +36,7 @@ from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functio
 from irad.frontend.cuda.signatures import signatures_of
 from irad.frontend.offered import (
     OFFERED_TYPES,
+    compiled_by_irad,
     device_function_of,
     mark_for_derivatives,
     nothing,
@@ -183,6 +184,7 @@ class _Contexts:
             stack.enter_context(warnings.catch_warnings())
             # Of functions without a file, whose lines nobody could show anyway.
             warnings.filterwarnings("ignore", ".*Could not find source for function")
+            stack.enter_context(compiled_by_irad())
             stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
             stack.enter_context(_replaced(compat.cuda_code_helpers(), "pointer_add", _pointer_add))
             stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda, njit
+from numba.core.target_extension import target_override
 
 import irad
 import irad.cuda
@@ -18,6 +19,7 @@ from irad import Duplicated
 from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.ptx import compile_ptx
 from irad.frontend.cuda.program import load_kernel
+from irad.frontend.offered import check_launched_by_irad
 from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas
 
 
@@ -246,8 +248,22 @@ def test_same_on_cpu(case: Case):
     assert njit(case.function)(0.7, 2.0) == pytest.approx(case.expected(0.7, 2.0), rel=1e-13)
 
 
-def test_of_a_device_function_from_python():
-    assert irad.grad(energy_of_device)(0.7, 2.0) == pytest.approx(F(0.7, 2.0), rel=1e-14)
+@cuda.jit(device=True)
+def twice(x, k):
+    return 2.0 * energy_of_device(x, k)
+
+
+def test_of_device_functions_on_the_cpu():
+    """From Python and in compiled code; device functions that they call are compiled for the CPU, too."""
+    assert irad.grad(twice)(0.7, 2.0) == pytest.approx(2.0 * F(0.7, 2.0), rel=1e-14)
+    assert njit(gradient)(0.7, 2.0) == pytest.approx(-F(0.7, 2.0), rel=1e-14)
+
+
+def test_what_numba_compiles_itself_is_refused():
+    """A kernel that is launched by Numba, before anything of `irad.cuda` was used."""
+    with target_override("cuda"), pytest.raises(irad.UnsupportedError) as refused:
+        check_launched_by_irad("energy")
+    assert "irad.cuda.jit" in refused.value.remedy
 
 
 @needs_libdevice
