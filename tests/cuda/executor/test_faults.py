@@ -46,6 +46,7 @@ ATOMIC = "  %old = atomicrmw add ptr %to, i32 1 monotonic"
 PLAIN = "  %old = load i32, ptr %to\n  %new = add i32 %old, 1\n  store i32 %new, ptr %to"
 
 
+@pytest.mark.executor_only("the program is wrong, as PTX too")
 @schedules
 def test_a_missing_barrier(schedule: Schedule):
     x, y = np.arange(32.0), np.zeros(32)
@@ -249,6 +250,7 @@ def test_barriers_of_different_kinds():
         run(branches(CTA, COUNT), 1, 4, 2)
 
 
+@pytest.mark.executor_only("the program is wrong, as PTX too")
 def test_different_barriers_of_the_program_are_reported_with_races():
     different = branches(CTA, CTA)
     assert run(different, 1, 4, 2).barriers == 1
@@ -265,6 +267,7 @@ def test_threads_that_return_before_a_barrier_are_not_waited_for():
     assert run(branches("ret void\nunreached:", CTA), 1, 64, 40).barriers == 1
 
 
+@pytest.mark.executor_only("what was not written is NaN on the executor only")
 @pytest.mark.parametrize("short", ["double", "float", "i32"])
 def test_shared_memory_that_was_not_written_is_not_a_number(short: str):
     size = {"double": 8, "float": 4, "i32": 4}[short]

@@ -102,12 +102,13 @@ def run(
     """Runs a kernel; arrays are given by their addresses.
 
     Args:
-        known: whether the arrays are all that the kernel may touch.
+        known: whether the arrays are all that the kernel may touch. Without races it is a hint for the comparison with
+            PTX alone.
     """
     grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
     block = (threads, 1, 1) if isinstance(threads, int) else threads
     arrays = [a for a in arguments if isinstance(a, np.ndarray)]
-    if known:
+    if known or not races:
         options["extents"] = [Extent(a.ctypes.data, a.nbytes, f"a{n}", a.itemsize) for n, a in enumerate(arrays)]
     flat = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments]
     return executable(module, races=races).run(grid, block, flat, **options)
