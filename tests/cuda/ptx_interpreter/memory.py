@@ -63,10 +63,10 @@ class Memory:
     """Of one launch.
 
     Args:
-        regions: arrays of the host; those that touch each other or overlap are one.
+        regions: arrays of the host, of which no two overlap.
         variables: of the module and of its functions, in global, constant and shared memory.
         dynamic_shared: bytes that variables of no size have.
-        threads: the numbers of the blocks that they are in.
+        block: of each thread.
         stack: bytes of local memory of a thread.
         garbage: what memory that nobody has written holds.
     """
@@ -76,20 +76,20 @@ class Memory:
         regions: Sequence[Region],
         variables: Sequence[Variable],
         dynamic_shared: int,
-        threads: Any,
+        block: Any,
         stack: int,
         garbage: int,
     ) -> None:
-        self._block, self._end, self.placed, self._regions = threads, 0, list[Placed](), list(regions)
+        self._block, self._end, self.placed, self._regions = block, 0, list[Placed](), list(regions)
         self._addresses: dict[str, int] = {}
         for region in regions:
             self._place(region.name, region.address, region.data.size, "global")
         self._place_variables(variables)
         self._layout_shared(variables, dynamic_shared)
         self.stack = -(-max(stack, 1) // _PAGE) * _PAGE + _PAGE
-        blocks = int(threads.max()) + 1
+        blocks = int(block.max()) + 1
         self.shared_place = self._reserve(0, self.shared_size * blocks)
-        self.local_place = self._reserve(0, self.stack * len(threads))
+        self.local_place = self._reserve(0, self.stack * len(block))
         self.shared_end = self.local_place
         self._fill(garbage, blocks)
 
