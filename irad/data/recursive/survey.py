@@ -7,7 +7,7 @@ outputs may hold no object twice that it does not, since such an object would ha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -171,7 +171,7 @@ class _Surveyor:
             self._open.append((place, _members(place, kind, inputs, outputs)))
         else:
             place.is_active = True
-            place.is_rebuilt = outputs is not None and not all(map(kind.may_assign, outputs))
+            place.is_rebuilt = not _are_storage(place)
         return place
 
     def look_into_all(self) -> None:
@@ -227,7 +227,7 @@ class _Surveyor:
 
     def _own(self, place: Place, kind: Vector | Container) -> None:
         for output in place.outputs or ():
-            if not (kind.may_assign(output) if isinstance(kind, Vector) else kind.is_mutable(output)):
+            if not _is_storage(kind, output):
                 continue  # it is made anew
             identity = kind.identity(output)
             owner = self._owners.get(identity)
@@ -254,6 +254,12 @@ def is_same(kind: Vector | Container, one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and bool(kind.identity(one) == kind.identity(other)))
 
 
+def _are_same(place: Place, some: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Whether values at a place are the same things, one by one."""
+    assert not isinstance(place.kind, Inactive)
+    return all(map(partial(is_same, place.kind), some, others))
+
+
 def _has_identity(kind: Kind, way: Way) -> bool:
     if isinstance(kind, Vector) and kind.assign is None:
         return False
@@ -262,15 +268,12 @@ def _has_identity(kind: Kind, way: Way) -> bool:
 
 def _take(found: Values, place: Place) -> None:
     place.results, place.is_active = found, True
-    assert not isinstance(place.kind, Inactive)
-    is_kept = partial(is_same, place.kind)
-    place.is_rebuilt = not all(map(is_kept, found, place.outputs or found))
+    place.is_rebuilt = not _are_same(place, found, place.outputs or found)
 
 
 def _is_repeated(known: Place, inputs: Values) -> bool:
     """Whether all inputs hold what they held where the object was met before."""
-    assert not isinstance(known.kind, Inactive)
-    return all(map(partial(is_same, known.kind), known.inputs, inputs))
+    return _are_same(known, known.inputs, inputs)
 
 
 def _has_value_only(kind: Kind, value: Any) -> bool:
@@ -367,19 +370,24 @@ def _activate(holder: Place) -> bool:
 
 
 def _rebuild(holder: Place) -> bool:
-    is_new = not holder.is_rebuilt and not _may_store(holder)
+    is_new = not holder.is_rebuilt and not _are_storage(holder)
     holder.is_rebuilt = holder.is_rebuilt or is_new
     return is_new
 
 
-def _may_store(holder: Place) -> bool:
-    assert isinstance(holder.kind, Container)
-    return all(map(holder.kind.is_mutable, holder.outputs or ()))
+def _is_storage(kind: Vector | Container, output: Any) -> bool:
+    """Whether an output can be overwritten, rather than made anew."""
+    return kind.may_assign(output) if isinstance(kind, Vector) else kind.is_mutable(output)
+
+
+def _are_storage(place: Place) -> bool:
+    assert not isinstance(place.kind, Inactive)
+    return all(map(partial(_is_storage, place.kind), place.outputs or ()))
 
 
 def _is_rebuilt_by_itself(place: Place) -> bool:
     """Whether it cannot be changed, and holds a vector that cannot, or two objects where the first input has one."""
-    if _may_store(place):
+    if _are_storage(place):
         return False
     return any(
         part.place.is_active
@@ -390,6 +398,4 @@ def _is_rebuilt_by_itself(place: Place) -> bool:
 
 def _has_outputs_of(part: Part) -> bool:
     """Whether what the given outputs hold there is what becomes the result."""
-    kind = part.place.kind
-    assert not isinstance(kind, Inactive)
-    return all(map(partial(is_same, kind), part.place.outputs or (), part.outputs or ()))
+    return _are_same(part.place, part.place.outputs or (), part.outputs or ())
