@@ -48,6 +48,16 @@ def require(name: str, kinds: str, *arrays: Any) -> Any:
     raise NotImplementedError("for compiled code")
 
 
+def require_axes(name: str, count: int, *arrays: Any) -> Any:
+    """Refuses arrays by name that have another number of axes, a literal; what is no array is for others to refuse."""
+    raise NotImplementedError("for compiled code")
+
+
+def whole(name: str, number: Any) -> Any:
+    """A number that counts something as an int."""
+    raise NotImplementedError("for compiled code")
+
+
 def _is_none(given: types.Type) -> bool:
     return isinstance(given, types.NoneType | types.Omitted)
 
@@ -160,3 +170,26 @@ def _compiled_require(name, kinds, *arrays):  # type: ignore[no-untyped-def]
         if not _is_none(each):
             _dtype(name.literal_value, each, kinds.literal_value)
     return lambda name, kinds, *arrays: None
+
+
+@overload(require_axes, prefer_literal=True)
+def _compiled_require_axes(name, count, *arrays):  # type: ignore[no-untyped-def]
+    for each in arrays:
+        if isinstance(each, types.Array) and each.ndim != count.literal_value:
+            wanted = f"{count.literal_value} " + ("axis" if count.literal_value == 1 else "axes")
+            raise SignatureError(
+                f"{name.literal_value}: an array with {each.ndim} axes where one with {wanted} is needed",
+                "bring it into that shape: x.reshape(…), x[:, np.newaxis]",
+                f"{name.literal_value} reads it along {wanted}",
+                HERE,
+            )
+    return lambda name, count, *arrays: None
+
+
+@overload(whole, prefer_literal=True)
+def _compiled_whole(name, number):  # type: ignore[no-untyped-def]
+    if not isinstance(types.unliteral(number), types.Integer):
+        raise SignatureError(
+            f"{name.literal_value}: {number} where an int is needed", "pass an int", "it counts something", HERE
+        )
+    return lambda name, number: np.int64(number)

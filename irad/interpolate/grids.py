@@ -20,7 +20,7 @@ from numba.extending import overload, register_jitable
 
 from irad.api.custom.declarations import inactive
 from irad.errors import HERE, SignatureError
-from irad.frontend.operands import floats, inexact, real, require
+from irad.frontend.operands import floats, inexact, real, require, require_axes
 
 
 @register_jitable
@@ -133,6 +133,7 @@ def linear(x: Any, knots: Any, values: Any) -> Any:
     """
     require("linear", "biuf", knots)  # not converted, for a number needs few of them
     require("linear", "biufc", values)
+    require_axes("linear", 1, knots, values)
     return each_of("linear", _linear_at, x, knots, values)
 
 
@@ -160,6 +161,7 @@ def grid(points: Any, axes: Any, values: Any) -> Any:
         array([1.])
     """
     points, values, axes = floats("grid", points), inexact("grid", values), _float_axes(axes)
+    require_axes("grid", 2, points)
     count, dimensions = points.shape
     if len(axes) != dimensions or values.ndim != dimensions:
         _refuse_dimensions(dimensions, len(axes), values.ndim)
@@ -200,7 +202,14 @@ def _compiled_float_axes(axes):  # type: ignore[no-untyped-def]
         )
     if len(axes) == 0:
         return lambda axes: ()
-    return lambda axes: (floats("grid", axes[0]).astype(np.float64), *_float_axes(axes[1:]))
+    return lambda axes: (_float_axis(axes[0]), *_float_axes(axes[1:]))
+
+
+@register_jitable
+def _float_axis(knots):  # type: ignore[no-untyped-def]
+    knots = floats("grid", knots)
+    require_axes("grid", 1, knots)
+    return knots.astype(np.float64)
 
 
 @inactive

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from irad.frontend.operands import floats, inexact, require
+from irad.frontend.operands import floats, inexact, require, require_axes
 from irad.interpolate.grids import check_knots, check_order, each_of, interval_of, refuse_order
 
 
@@ -36,6 +36,7 @@ def moments(knots: Any, values: Any, natural: Any = False) -> Any:
         array([2., 2., 2., 2.])
     """
     knots, values = floats("moments", knots), inexact("moments", values)
+    require_axes("moments", 1, knots, values)
     check_knots("moments", knots, values)
     check_order(knots, True)
     n = knots.size
@@ -117,5 +118,6 @@ def cubic(x: Any, knots: Any, values: Any, second: Any) -> Any:
     """
     require("cubic", "biuf", knots)
     require("cubic", "biufc", values, second)
+    require_axes("cubic", 1, knots, values, second)
     check_knots("cubic", knots, second)
     return each_of("cubic", _cubic_at, x, knots, values, second)

@@ -20,7 +20,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from irad.api.custom.declarations import inactive
-from irad.frontend.operands import inexact, numbers, require
+from irad.frontend.operands import inexact, numbers, require, require_axes, whole
 
 
 @inactive
@@ -46,7 +46,7 @@ def check_matrix(name: str, entries: int, indices: Any, indptr: Any, across: int
     falls = 0
     for i in range(indptr.size - 1):
         falls += indptr[i] > indptr[i + 1]
-    if first < 0 or last > entries or falls > 0:
+    if first < 0 or last < first or last > entries or falls > 0:  # a large unsigned number is negative here
         raise ValueError(f"{name}: indptr goes from {first} to {last}, {falls} times downwards, for {entries} entries")
     if first == last:
         return
@@ -91,6 +91,7 @@ def csr_matvec(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     """
     require("csr_matvec", "iu", indices, indptr)
     data, x = numbers("csr_matvec", data, x)
+    require_axes("csr_matvec", 1, data, indices, indptr, x)
     check_matrix("csr_matvec", data.size, indices, indptr, x.size)
     found = np.zeros(indptr.size - 1, data.dtype)
     for i in range(found.size):
@@ -128,6 +129,8 @@ def csc_matvec(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     """
     require("csc_matvec", "iu", indices, indptr)
     data, x = numbers("csc_matvec", data, x)
+    require_axes("csc_matvec", 1, data, indices, indptr, x)
+    rows = whole("csc_matvec", rows)
     check_matrix("csc_matvec", data.size, indices, indptr, rows)
     check_size("csc_matvec", "a vector of", x.size, indptr.size - 1)
     found = np.zeros(rows, data.dtype)
@@ -164,6 +167,8 @@ def csr_matmat(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
     """
     require("csr_matmat", "iu", indices, indptr)
     data, x = numbers("csr_matmat", data, x)
+    require_axes("csr_matmat", 1, data, indices, indptr)
+    require_axes("csr_matmat", 2, x)
     check_matrix("csr_matmat", data.size, indices, indptr, x.shape[0])
     found = np.zeros((indptr.size - 1, x.shape[1]), data.dtype)
     for i in range(found.shape[0]):
@@ -201,6 +206,9 @@ def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
     """
     require("csc_matmat", "iu", indices, indptr)
     data, x = numbers("csc_matmat", data, x)
+    require_axes("csc_matmat", 1, data, indices, indptr)
+    require_axes("csc_matmat", 2, x)
+    rows = whole("csc_matmat", rows)
     check_matrix("csc_matmat", data.size, indices, indptr, rows)
     check_size("csc_matmat", "a matrix with rows:", x.shape[0], indptr.size - 1)
     found = np.zeros((rows, x.shape[1]), data.dtype)
@@ -275,6 +283,7 @@ def csr_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
     """
     require("csr_solve_triangular", "iu", indices, indptr)
     data, b = inexact("csr_solve_triangular", data, b)
+    require_axes("csr_solve_triangular", 1, data, indices, indptr, b)
     check_matrix("csr_solve_triangular", data.size, indices, indptr, indptr.size - 1)
     check_size("csr_solve_triangular", "a right-hand side of", b.size, indptr.size - 1)
     return _solved(data, indices, indptr, b, lower, by_rows=True)
@@ -307,6 +316,7 @@ def csc_solve_triangular(data: Any, indices: Any, indptr: Any, b: Any, lower: An
     """
     require("csc_solve_triangular", "iu", indices, indptr)
     data, b = inexact("csc_solve_triangular", data, b)
+    require_axes("csc_solve_triangular", 1, data, indices, indptr, b)
     check_matrix("csc_solve_triangular", data.size, indices, indptr, indptr.size - 1)
     check_size("csc_solve_triangular", "a right-hand side of", b.size, indptr.size - 1)
     return _solved(data, indices, indptr, b, lower, by_rows=False)

@@ -10,7 +10,7 @@ from numba.extending import register_jitable
 
 from irad.api.custom.rules import augmented_primal, forward, reverse
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.frontend.operands import inexact, require
+from irad.frontend.operands import inexact, require, require_axes
 from irad.sparse_linalg.products import check_matrix, check_size, csc_matvec, csr_matvec
 
 
@@ -104,6 +104,34 @@ def _back_transposed(factors, b):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _csc_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
+    return _back(_factored(data, indices, indptr), b)
+
+
+@njit
+def _csr_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
+    return _back_transposed(_factored(data, indices, indptr), b)
+
+
+def _system_of(name: str) -> Any:
+    """What checks and converts the parts of a system for the function of a name."""
+
+    @register_jitable
+    def system(data, indices, indptr, b):  # type: ignore[no-untyped-def]
+        require(name, "iu", indices, indptr)
+        data, b = inexact(name, data, b)
+        require_axes(name, 1, data, indices, indptr, b)
+        check_matrix(name, data.size, indices, indptr, indptr.size - 1)
+        check_size(name, "a right-hand side of", b.size, indptr.size - 1)
+        return data, indices, indptr, b
+
+    return system
+
+
+_csc_system, _csr_system = _system_of("csc_solve"), _system_of("csr_solve")
+
+
+@njit
 def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
     """The solution of a system with a matrix in CSC, by an LU factorisation with partial pivoting.
 
@@ -129,16 +157,7 @@ def csc_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
         >>> csc_solve(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
-    require("csc_solve", "iu", indices, indptr)
-    data, b = inexact("csc_solve", data, b)
-    check_matrix("csc_solve", data.size, indices, indptr, indptr.size - 1)
-    check_size("csc_solve", "a right-hand side of", b.size, indptr.size - 1)
-    return _csc_solution(data, indices, indptr, b)
-
-
-@njit
-def _csc_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
-    return _back(_factored(data, indices, indptr), b)
+    return _csc_solution(*_csc_system(data, indices, indptr, b))
 
 
 @njit
@@ -165,16 +184,7 @@ def csr_solve(data: Any, indices: Any, indptr: Any, b: Any) -> Any:
         >>> csr_solve(np.array([2.0, 1.0, 4.0]), indices, indptr, np.array([2.0, 9.0]))
         array([1., 2.])
     """
-    require("csr_solve", "iu", indices, indptr)
-    data, b = inexact("csr_solve", data, b)
-    check_matrix("csr_solve", data.size, indices, indptr, indptr.size - 1)
-    check_size("csr_solve", "a right-hand side of", b.size, indptr.size - 1)
-    return _csr_solution(data, indices, indptr, b)
-
-
-@njit
-def _csr_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
-    return _back_transposed(_factored(data, indices, indptr), b)
+    return _csr_solution(*_csr_system(data, indices, indptr, b))
 
 
 @register_jitable

@@ -187,6 +187,16 @@ def test_sizes_and_order_of_knots():
         linear(0.5, KNOTS + 0j, VALUES)
     with pytest.raises(irad.SignatureError, match="grid: axes are"):
         grid(np.zeros((1, 1)), [KNOTS], VALUES)
+    square = np.ones((5, 1))
+    for name, call in (
+        ("linear", lambda: linear(0.5, KNOTS, square)),
+        ("moments", lambda: moments(square, VALUES)),
+        ("cubic", lambda: cubic(0.5, KNOTS, VALUES, square)),
+        ("grid", lambda: grid(KNOTS, (KNOTS,), VALUES)),
+        ("grid", lambda: grid(square, (square,), VALUES)),
+    ):
+        with pytest.raises(irad.SignatureError, match=f"{name}: an array with . axes where one with"):
+            call()
 
 
 @pytest.mark.slow

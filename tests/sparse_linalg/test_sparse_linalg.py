@@ -317,3 +317,26 @@ def test_sizes_of_vectors_and_what_is_no_matrix():
             lib.csr_matvec(wrong, INDICES_32, STARTS, np.ones(2))
     with pytest.raises(irad.SignatureError, match="csr_matvec: an array of float64"):
         lib.csr_matvec(DATA, INDICES_32 * 1.0, STARTS, np.ones(2))
+
+
+def test_other_numbers_of_axes():
+    column = np.ones((2, 1))
+    calls = [lib.csr_matvec, lib.csr_solve, lib.csc_solve, lib.csr_solve_triangular, lib.csc_solve_triangular]
+    for call in calls:
+        with pytest.raises(irad.SignatureError, match=f"{call.__name__}: an array with 2 axes where one with 1 axis"):
+            call(DATA, INDICES_32, STARTS, column)
+    with pytest.raises(irad.SignatureError, match="csc_matvec: an array with 2 axes"):
+        lib.csc_matvec(DATA.reshape(2, 2), INDICES_32, STARTS, np.ones(2), 2)
+    with pytest.raises(irad.SignatureError, match="csr_matmat: an array with 1 axes where one with 2 axes"):
+        lib.csr_matmat(DATA, INDICES_32, STARTS, np.ones(2))
+    for call, x in ((lib.csc_matvec, np.ones(2)), (lib.csc_matmat, column)):
+        with pytest.raises(irad.SignatureError, match=f"{call.__name__}: float64 where an int is needed"):
+            call(DATA, INDICES_32, STARTS, x, 2.0)
+
+
+def test_unsigned_numbers_that_are_no_places():
+    huge = np.array([0, 2, 2**63 + 4], np.uint64)
+    with pytest.raises(ValueError, match="indptr goes from 0 to -"):
+        lib.csr_matvec(DATA, INDICES_32, huge, np.ones(2))
+    with pytest.raises(ValueError, match="do not fit a size of 2"):
+        lib.csr_matvec(DATA, np.full(4, 2**63, np.uint64), STARTS, np.ones(2))
