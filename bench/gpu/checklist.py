@@ -57,6 +57,7 @@ class Outcome:
 def steps() -> tuple[Step, ...]:
     """All of them."""
     own, python = (sys.executable, "-m", "bench.gpu.checklist", "--only"), sys.executable
+    tests = (python, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider")
     sanitizer = shutil.which("compute-sanitizer")
     small = (python, "-m", "bench.gpu", "--small", "--rounds", "1")
     checks = [
@@ -69,9 +70,10 @@ def steps() -> tuple[Step, ...]:
     return (
         Step("versions", (*own, "versions"), 30.0),
         Step("PTX that was made without a GPU", (*own, "ptx"), 60.0),
+        Step("limits of the hardware", (*tests, "tests/cuda/host/test_hardware.py")),
         Step("arrays and streams of Numba", (*own, "numba")),
         Step("arrays and streams of CuPy", (*own, "cupy")),
-        Step("tests", (python, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "tests/cuda"), 240.0),
+        Step("tests", (*tests, "tests/cuda/host/test_on_gpu.py", "tests/cuda/host/test_gpu.py"), 240.0),
         *checks,
         Step("timings", (python, "-m", "bench.gpu")),
     )

@@ -95,6 +95,7 @@ def test_the_steps_are_in_order():
     names = [step.name for step in checklist.steps()]
     assert names[0] == "versions"
     assert names[-1] == "timings"
+    assert names.index("limits of the hardware") < names.index("arrays and streams of Numba")
     assert names.index("tests") < names.index("compute-sanitizer memcheck") < names.index("compute-sanitizer racecheck")
 
 
