@@ -369,10 +369,16 @@ _ELEMENTS: Final = (
         lambda x: _sum([x[0], x[1], x[2]]),
         ties=True,
     ),
-    Case(  # the same bounds, and crossed ones
+    Case(  # the same bounds
         "np.clip",
         "np.clip(x[:3], x[3], x[4])",
-        [[1.0, 2.0, 3.0, 2.0, 2.0], [1.0, 2.0, 3.0, 3.0, 2.0]],
+        [[1.0, 2.0, 3.0, 2.0, 2.0]],
+        lambda x: _sum([x[3], x[4], x[4]]),
+    ),
+    Case(  # crossed ones
+        "np.clip",
+        "np.clip(x[:3], x[3], x[4])",
+        [[1.0, 2.0, 3.0, 3.0, 2.0]],
         lambda x: _sum([x[4], x[4], x[4]]),
     ),
     Case(

@@ -218,11 +218,27 @@ def _pin(result: Any, low: Any, high: Any) -> None:
             result[index] = _differentiated_as(result[index], np.float64(highs[index]))
 
 
+@njit
+def _beyond(a: Any, bound: Any) -> Any:
+    """A copy without the bound among its numbers: what is on it counts as beyond it."""
+    made = a.copy()
+    for i in range(made.size):
+        if made.flat[i] == bound:
+            made.flat[i] = np.inf
+    return made
+
+
 def _clip(original: Any, a: Any, a_min: Any, a_max: Any, *_: Any, **__: Any) -> Callable[..., Any] | None:
     if not (isinstance(a, types.Array) and isinstance(a.dtype, types.Float)):
         return None
     if cgutils.is_nonelike(a_min) or cgutils.is_nonelike(a_max):
         return None
+    if isinstance(a_min, types.Number) and isinstance(a_max, types.Number):
+
+        def between_numbers(a, a_min, a_max, out=None):  # type: ignore[no-untyped-def]
+            return original(_beyond(a, a_max) if a_min >= a_max else a, a_min, a_max, out)
+
+        return between_numbers
 
     def clip(a, a_min, a_max, out=None):  # type: ignore[no-untyped-def]
         result = original(a, a_min, a_max, out)
