@@ -113,6 +113,14 @@ def cuda_code_helpers() -> Any:
         return import_module("numba.core.cgutils")
 
 
+def cuda_numbers() -> Any:
+    """The arithmetic of numbers that Numba's CUDA target emits; numba-cuda has a copy of its own."""
+    try:
+        return import_module("numba.cuda.cpython.numbers")
+    except ModuleNotFoundError:
+        return import_module("numba.cpython.numbers")
+
+
 def cuda_call_helper() -> Any:
     """The class of Numba's CUDA target that numbers what a function may raise; numba-cuda has a copy of its own."""
     try:

@@ -11,6 +11,7 @@ their rules are set aside.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from irad.ir import types
@@ -23,7 +24,10 @@ from irad.ir.types import VOID, function_type
 from irad.rules.cuda.atomics import ADD, SUBTRACT, is_subtraction
 from irad.rules.cuda.linear import LINEAR, STOP
 from irad.rules.cuda.ruled import PART, RULED
+from irad.ruleset.expr import define_helper
 from irad.ruleset.guards import GUARDS, guarded
+from irad.ruleset.numba_slopes import WITH_RULES
+from irad.ruleset.symbols import helper_symbol, symbols_of_function
 
 _OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
 _SUFFIXES: Final[Mapping[types.Type, str]] = {types.FLOAT: "f32", types.DOUBLE: "f64"}
@@ -43,18 +47,26 @@ def call_atomics(module: Module) -> None:
 def drop_bodies(module: Module) -> None:
     """Makes declarations of the operations that stand for rules of users."""
     for function in module.defined_functions():
-        if _stands_for_rule(function):
+        if _stands_for_rule(function) or function.name in _shortcuts():
             drop_body(function)
             function.attributes = _PURE
 
 
 def give_bodies(module: Module) -> None:
-    """Defines them again: each gives its first argument, a guard what it guards."""
-    for function in module.functions.values():
-        if _stands_for_rule(function) and function.is_declaration:
+    """Defines them again: each gives its first argument, a guard what it guards, a shortcut its value."""
+    for symbol, function in list(module.functions.items()):
+        if symbol in _shortcuts() and function.is_declaration:
+            define_helper(module, *_shortcuts()[symbol], len(function.params))
+        elif _stands_for_rule(function) and function.is_declaration:
             function.prefix, function.attributes = ("internal",), ("alwaysinline",)
             build = Builder(function.add_block("entry"))
             build.ret(guarded(build, *function.params) if _is_guard(function) else function.params[0])
+
+
+@cache
+def _shortcuts() -> dict[str, tuple[str, types.FloatType]]:
+    """What values of Numba's shortcuts are passed through (`irad.rules.shortcuts`), and its derivatives, by symbol."""
+    return {helper_symbol(name, type_): (name, type_) for name in WITH_RULES for _, type_ in symbols_of_function(name)}
 
 
 def set_aside(module: Module) -> str:

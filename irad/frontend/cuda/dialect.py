@@ -52,7 +52,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
             function.prefix = ("internal",)
             # It may wait for other threads; where it cannot, LLVM finds that out and drops the word.
             function.attributes += ("convergent",)
-    give_bodies(module)  # of `irad.stop_gradient`, which is called by name
+    give_bodies(module)  # of `irad.stop_gradient` and of marks of shortcuts, which are called by name
     _name_arrays(module)
     _name_shared_memory(module)
     kernel.convention = "ptx_kernel"

@@ -34,6 +34,7 @@ from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
 from irad.frontend.cuda.signatures import signatures_of
+from irad.frontend.numba import shortcuts
 from irad.frontend.offered import (
     OFFERED_TYPES,
     compiled_by_irad,
@@ -169,6 +170,29 @@ class _TypingContext(target.CUDATypingContext):
         return type_
 
 
+class _TargetContext(target.CUDATargetContext):
+    """Numba's, in which functions whose code takes shortcuts at single points say what they compute."""
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        lower = super().get_function(fn, sig, _firstcall)
+        function = fn.typing_key if isinstance(fn, types.Function) else fn
+        return shortcuts.lowering(self, function, sig, lower)
+
+    def get_ufunc_info(self, ufunc_key: object) -> Any:
+        """The kernels of a ufunc, by the types that they are for."""
+        return shortcuts.kernels(ufunc_key, super().get_ufunc_info(ufunc_key))
+
+
+_REAL_DIVMOD: Final = compat.cuda_numbers().real_divmod
+
+
+def _divmod_of_reals(context: Any, builder: Any, x: Any, y: Any) -> Any:
+    """Quotient and remainder of floats; for halves there is no rule."""
+    if x.type in (ir.FloatType(), ir.DoubleType()):
+        return shortcuts.divmod_of_reals(_REAL_DIVMOD, context, builder, x, y)
+    return _REAL_DIVMOD(context, builder, x, y)
+
+
 class _Contexts:
     """The private contexts; made at first use, under the compiler's lock."""
 
@@ -187,12 +211,13 @@ class _Contexts:
             stack.enter_context(compiled_by_irad())
             stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
             stack.enter_context(_replaced(compat.cuda_code_helpers(), "pointer_add", _pointer_add))
+            stack.enter_context(_replaced(compat.cuda_numbers(), "real_divmod", _divmod_of_reals))
             stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
             stack.enter_context(_replaced(compat.cuda_call_helper(), "_add_exception", _number_of))
             self._take_types()
             if self._made is None:
                 typing_context = _TypingContext()
-                self._made = typing_context, target.CUDATargetContext(typing_context)
+                self._made = typing_context, _TargetContext(typing_context)
                 mark_for_derivatives(self._made[1])
                 _take_externals(descriptor.cuda_target._targetctx, self._made[1])
             typing_context, target_context = self._made
@@ -252,6 +277,22 @@ def options_of(function: object) -> KernelOptions:
     return KernelOptions(**known, launch_bounds=(bounds,) if isinstance(bounds, int) else tuple(bounds))
 
 
+@contextmanager
+def _recursion_refused(function: Callable[..., Any]) -> Iterator[None]:
+    """Numba's CUDA target lacks what its lowering of a function that calls itself asks for."""
+    try:
+        yield
+    except AttributeError as error:
+        if error.name != "insert_unresolved_ref":
+            raise
+        raise UnsupportedError(
+            f"{function.__qualname__} calls a device function that calls itself",
+            "write it as a loop",
+            "Numba does not compile such functions for GPUs",
+            SourceLocation.of(function),
+        ) from None
+
+
 def lower(function: Callable[..., Any], argument_types: tuple[Any, ...], options: KernelOptions) -> Lowered:
     """Has Numba lower a kernel and all that it calls.
 
@@ -260,8 +301,9 @@ def lower(function: Callable[..., Any], argument_types: tuple[Any, ...], options
 
     Raises:
         numba.core.errors.NumbaError: Numba cannot compile it.
+        UnsupportedError: a device function calls itself.
     """
-    with _CONTEXTS.active() as context:
+    with _CONTEXTS.active() as context, _recursion_refused(function):
         compiled = compiler.compile_cuda(
             function,
             types.void,

@@ -327,3 +327,19 @@ def test_the_text_does_not_tell_how_often_something_was_compiled():
     assert after.module == before.module
     names = {str(function.name) for function in parse_module(after.module.text).defined_functions()}
     assert after.module.name in names
+
+
+@cuda.jit(device=True)
+def power_by_recursion(x, n):
+    if n <= 0:
+        return 1.0
+    return x * power_by_recursion(x, n - 1)
+
+
+def test_a_function_that_calls_itself_is_refused_by_name():
+    @cuda.jit
+    def kernel(x):
+        x[0] = power_by_recursion(x[0], 3)
+
+    with pytest.raises(irad.UnsupportedError, match="kernel calls a device function that calls itself"):
+        load_kernel(kernel, (types.float64[::1],))
