@@ -20,7 +20,8 @@ from irad.options import Options
 from irad.report.kernels.collect import KernelCollector
 from irad.report.kernels.subject import KernelSubject, check_count, kernel_subject
 from irad.report.model import Report
-from irad.report.shown.overview import addition_words, format_bytes
+from irad.report.shown.amounts import format_bytes
+from irad.report.shown.overview import addition_words
 from irad.report.tape.totals import formula
 
 _BARRIERS = ("call of cuda.syncthreads", "call of cuda.syncwarp")

@@ -72,5 +72,6 @@ def _refusal(problem: str, inst: ir.Instruction | None, debug: DebugInfo) -> Uns
         location=debug.location(inst) if inst is not None else None,
     )
     if inst is not None:
-        error.callers = tuple(debug.inline_chain(inst)[1:])
+        # The kernel itself calls the user's function; it has no name but its symbol.
+        error.callers = tuple(place for place in debug.inline_chain(inst)[1:] if not place.function.startswith("_Z"))
     return error
