@@ -73,6 +73,7 @@ LAUNCH: Final = Struct(
     scratch_bytes="i64",
     fault="i64",  # the entry of the first such access, -1 if there is none
     fault_low="i64",  # where the array of that access begins, if it is known
+    fault_bytes="i64",  # its bytes, negative if they are not known
 )
 ENTRY: Final = Struct(
     "irad.cuda.entry",

@@ -150,14 +150,11 @@ class Trace:
 
     def _outside(self, site: Site, address: int) -> str:
         """Outside of what an access is."""
-        array = site.array
-        if array is None:
+        array, launch = site.array, self._state.launch
+        if array is None or launch.fault_bytes < 0:
             return f"that is in none of its arrays{self._nearest(address)}"
-        offset = address - self._state.launch.fault_low
-        count = array.count
-        if count is None:
-            count = self._state.launch.dynamic_bytes // array.itemsize
-        return f"outside of an array: {array.element(offset)}, which has {count}"
+        count = launch.fault_bytes // array.itemsize if array.count is None else array.count
+        return f"outside of an array: {array.element(address - launch.fault_low)}, which has {count}"
 
     def _nearest(self, address: int) -> str:
         """How far an address is from its array, if the launch knows that, or else from the nearest one."""

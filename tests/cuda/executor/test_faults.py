@@ -329,9 +329,11 @@ OUTSIDE = (
 )
 def test_each_array_ends_where_it_ends(array: str, index: int, words: str):
     """Also where what comes after it is another array of the kernel, or the stack of the process."""
+    filled = "" if "constant" in array else "store double 1.0, ptr %at"
     body = f"""
   %local.mine.1 = alloca [3 x double]
   %at = getelementptr double, ptr {array}, i64 %n
+  {filled}
   %v = load double, ptr %at
   store double %v, ptr %x
   ret void"""

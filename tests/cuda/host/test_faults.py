@@ -151,3 +151,25 @@ def test_a_line_that_LLVM_has_lost_is_one_beside_it():
             plain(unordered, 0)
         lines = {place.line for place in found.value.locations}
         assert lines == {line_of(unordered, "v = tile"), line_of(unordered, "tile[t] = v")}
+
+
+@cuda.jit
+def through_one_of_two(x, n, y):
+    own = cuda.local.array(4, float64)
+    tile = cuda.shared.array(4, float64)
+    i = cuda.grid(1)
+    for k in range(4):
+        own[k] = x[i] * k
+    tile[i] = x[i]
+    cuda.syncthreads()
+    chosen = own if i % 2 == 0 else tile
+    y[i] = chosen[n] * x[i]
+
+
+@BOTH
+def test_beyond_an_array_that_was_chosen(launch: Callable[[Any, int], object]):
+    with irad.cuda.executor(races=True):
+        launch(through_one_of_two, 3)
+        with pytest.raises(irad.KernelBoundsError, match=r"element 4 of an? .*array.*, which has 4") as found:
+            launch(through_one_of_two, 4)
+    assert found.value.location.line == line_of(through_one_of_two, "y[i] =")

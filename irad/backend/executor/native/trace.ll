@@ -50,6 +50,8 @@ keep:
   store i64 %last, ptr %fault.slot
   %low.slot = call ptr @launch.fault_low(ptr %launch)
   store i64 %base, ptr %low.slot
+  %bytes.slot = call ptr @launch.fault_bytes(ptr %launch)
+  store i64 %bytes, ptr %bytes.slot
   br label %divert
 divert:
   %scratch.slot = call ptr @launch.scratch(ptr %launch)

@@ -7,7 +7,7 @@ the launch has the size.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 LOCAL: Final = "local."
 CONSTANT: Final = "constant."
 """What the names of the user's local and constant arrays begin with."""
-_UNKNOWN: Final = -1
+_UNKNOWN: Final = const_int(types.I64, -1)
+_LOGGED: Final = const_int(types.I32, -1)
+_PRIVATE: Final = const_int(types.I32, 0)
+_CHOSEN: Final = "an array that was chosen from several"
 _MADE: Final = re.compile(r"_cudapy|irad\.|$")
 _SHADOW: Final = re.compile(r"\.shadow\d*$")
 
@@ -55,14 +58,19 @@ class Range:
     Attributes:
         low: its address, or one that is in it; null if nothing is known.
         size: its bytes, -1 if they are not known.
+        logged: a mask of the kind of access: 0 for memory to which other threads cannot write.
         array: the array, if its size is known.
-        is_private: whether other threads cannot write to it.
     """
 
     low: Value
     size: Value
+    logged: Value = _LOGGED
     array: KnownArray | None = None
-    is_private: bool = False
+
+    @property
+    def is_private(self) -> bool:
+        """Whether no other thread can write to it."""
+        return self.logged is _PRIVATE
 
 
 @dataclass(eq=False, slots=True)
@@ -79,6 +87,7 @@ class Arrays:
     memory: SharedMemory
     launch: Value
     _dynamic: Value | None = None
+    _chosen: dict[Value, Range] = field(default_factory=dict)
 
     def range_of(self, address: Value, unit: int) -> Range:
         """The array that an address is in; ``unit`` is the size of an element where its type does not tell it."""
@@ -88,16 +97,40 @@ class Arrays:
                 array = known_array(_words("local", root.name or "", LOCAL), root.allocated_type, unit)
                 return _range(root, array, root.allocated_type, private=True)
             case GlobalVariable(name=name) if name == DYNAMIC_SHARED:
-                return Range(root, self._dynamic_bytes(), KnownArray("dynamic shared memory", unit, None))
+                array = KnownArray("dynamic shared memory", unit, None)
+                return Range(root, self._dynamic_bytes(), array=array)
             case GlobalVariable(name=str(name)) if name in self.memory.contents:
                 return _range(root, self.memory.array(name, unit), self.memory.contents[name])
             case GlobalVariable(constant=True):
                 array = known_array(_words("constant", root.name or "", CONSTANT), root.value_type, unit)
                 return _range(root, array, root.value_type, private=True)
             case ir.Load() if root.block is self.entry:
-                return Range(root, const_int(types.I64, _UNKNOWN))
+                return Range(root, _UNKNOWN)
+            case ir.Select() | ir.Phi():
+                found = self._chosen.get(root) or self._choose(root, unit)
+                return replace(found, array=KnownArray(_CHOSEN, unit, None))
             case _:
-                return Range(ConstantNull(types.PTR), const_int(types.I64, _UNKNOWN))
+                return Range(ConstantNull(types.PTR), _UNKNOWN)
+
+    def _choose(self, root: ir.Select | ir.Phi, unit: int) -> Range:
+        """The range of an address that is chosen when the kernel runs, chosen in the same way."""
+        if isinstance(root, ir.Select):
+            condition, *arms = root.operands
+            one, other = (self.range_of(each, unit) for each in arms)
+            build = Builder.after(root)
+            parts = [
+                build.select(condition, a, b)
+                for a, b in ((one.low, other.low), (one.size, other.size), (one.logged, other.logged))
+            ]
+            self._chosen[root] = Range(*parts)
+            return self._chosen[root]
+        low, size, logged = (Builder.before(root).phi(each) for each in (types.PTR, types.I64, types.I32))
+        self._chosen[root] = Range(low, size, logged)  # a cycle finds it
+        for value, source in root.incoming():
+            found = self.range_of(value, unit)
+            for phi, part in zip((low, size, logged), (found.low, found.size, found.logged), strict=True):
+                phi.add_incoming(part, source)
+        return self._chosen[root]
 
     def _dynamic_bytes(self) -> Value:
         if self._dynamic is None:
@@ -132,7 +165,7 @@ def _words(kind: str, name: str, prefix: str = "") -> str:
 
 
 def _range(root: Value, array: KnownArray, type_: Type, *, private: bool = False) -> Range:
-    return Range(root, const_int(types.I64, types.size_of(type_)), array, private)
+    return Range(root, const_int(types.I64, types.size_of(type_)), _PRIVATE if private else _LOGGED, array)
 
 
 def _root(address: Value) -> Value:

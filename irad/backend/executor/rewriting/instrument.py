@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _LOG = types.function_type(types.PTR, [types.PTR, types.PTR, types.I64, types.I32, types.I32, types.PTR, types.I64])
 _WORDS = {Kind.READ: "read", Kind.WRITE: "write", Kind.ATOMIC: "atomic operation"}
-_ONLY_CHECKED = 0
-"""In place of a kind: memory that no other thread changes."""
 
 
 def instrument(function: Function, registers: Registers, memory: SharedMemory, sites: Sites) -> None:
@@ -49,7 +47,7 @@ def instrument(function: Function, registers: Registers, memory: SharedMemory, s
                 if found.is_private and _is_inside(address, unit, found):
                     continue
                 build = Builder.before(inst)
-                kind_ = const_int(types.I32, _ONLY_CHECKED if found.is_private else kind)
+                kind_ = build.and_(const_int(types.I32, kind), found.logged)
                 number = const_int(types.I32, sites.add(_WORDS[kind], inst, found.array))
                 what = [registers.thread, address, build.zext(size, types.I64), kind_, number, found.low, found.size]
                 inst.set_operand(position, build.call(log, what, _LOG))
