@@ -233,20 +233,19 @@ class Memory:
 
     def _locate_generic(self, address: Any, threads: Any, size: int) -> tuple[Any, Any]:
         spaces = self.space_of(address)
+        spaces = np.where((spaces == 0) & self._are_constant(address), 3, spaces)
         place, shared = np.zeros(len(address), np.int64), np.zeros(len(address), bool)
-        for number, (space, window) in enumerate((("global", 0), ("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))):
+        windows = (("global", 0), ("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW), ("const", 0))
+        for number, (space, window) in enumerate(windows):
             chosen = np.flatnonzero(spaces == number)
-            if not chosen.size:
-                continue
-            own = address[chosen] - np.uint64(window)
-            if space == "global" and self._is_constant(own):
-                space = "const"
-            place[chosen], shared[chosen] = self.locate(space, own, threads[chosen], size)
+            if chosen.size:
+                own = address[chosen] - np.uint64(window)
+                place[chosen], shared[chosen] = self.locate(space, own, threads[chosen], size)
         return place, shared
 
-    def _is_constant(self, address: Any) -> bool:
+    def _are_constant(self, address: Any) -> Any:
         found = np.searchsorted(self._starts, address, side="right") - 1
-        return bool(self._spaces[found].all())
+        return self._spaces[found]
 
     def _fault(self, space: str, address: Any, threads: Any, size: int, bad: Any, what: str) -> MemoryFault:
         at = int(np.flatnonzero(bad)[0])
