@@ -62,7 +62,6 @@ from irad.kernel.shared_memory import shared_arrays
 from irad.kernel.toolchain import NVPTX
 from irad.options import Options
 from irad.passes import runtime
-from irad.passes.augmented.allocation_failure import split_before
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind, Request
 from irad.rules.cuda.barriers import BLOCK, PREDICATED, WARP
@@ -520,68 +519,18 @@ def _first_with_line(inst: Instruction) -> Instruction:
 
 
 def _add_plainly(module: Module) -> None:
-    """Makes atomic additions to local memory plain ones: no other thread sees it, and PTX has none for it."""
+    """Makes atomic additions to local memory plain ones: no other thread sees it.
+
+    Where an address may be that of local memory or not, the thread decides when it runs (`backend.cuda.local_atomics`).
+    """
     for function in module.defined_functions():
         for inst in list(function.instructions()):
             if isinstance(inst, AtomicRMW) and inst.opcode in ("fadd", "fsub") and not inst.users:
-                is_local = _Places().is_local(inst.operands[0])
-                if not isinstance(is_local, ConstantInt):
-                    _add_where(inst, is_local)
-                elif is_local.value:
-                    _add(Builder.before(inst), inst)
+                pointer, amount = inst.operands
+                if all(isinstance(each, Alloca) for each in _objects(pointer)):
+                    build = Builder.before(inst)
+                    build.store(build.binary(inst.opcode, build.load(amount.type, pointer), amount), pointer)
                     inst.erase()
-
-
-def _add(build: Builder, inst: AtomicRMW) -> None:
-    pointer, amount = inst.operands
-    build.store(build.binary(inst.opcode, build.load(amount.type, pointer), amount), pointer)
-
-
-def _add_where(inst: AtomicRMW, is_local: Value) -> None:
-    """Adds atomically or not, as a value says when the thread runs."""
-    before = inst.block
-    after = split_before(inst)
-    function = after.function
-    assert before is not None
-    assert function is not None
-    plain, atomic = (function.add_block(f"add.{name}", after=before) for name in ("local", "global"))
-    Builder(before).cond_br(is_local, plain, atomic)
-    build = Builder(plain)
-    _add(build, inst)
-    build.br(after)
-    build = Builder(atomic)
-    build.atomic(inst.opcode, inst.operands[1], inst.operands[0])
-    build.br(after)
-    inst.erase()
-
-
-class _Places:
-    """Whether pointers lead to local memory, as values beside those that choose between pointers."""
-
-    def __init__(self) -> None:
-        self._known: dict[Value, Value] = {}
-
-    def is_local(self, pointer: Value) -> Value:
-        """An i1, a constant where it is always the same."""
-        if pointer not in self._known:
-            are_local = {isinstance(each, Alloca) for each in _objects(pointer)}
-            self._known[pointer] = self._found(pointer) if len(are_local) > 1 else const_int(I1, int(True in are_local))
-        return self._known[pointer]
-
-    def _found(self, pointer: Value) -> Value:
-        match pointer:
-            case GetElementPtr() | Cast():
-                return self.is_local(pointer.operands[0])
-            case Select():
-                chosen = [self.is_local(each) for each in pointer.operands[1:]]
-                return Builder.after(pointer).select(pointer.operands[0], *chosen)
-            case Phi(block=Block() as block):
-                made = self._known[pointer] = Builder.before(block.instructions[0]).phi(I1)  # loops lead back to it
-                for each, way in pointer.incoming():
-                    made.add_incoming(self.is_local(each), way)
-                return made
-            case _:
-                raise AssertionError("only these have several addresses behind them")
 
 
 def _objects(pointer: Value) -> set[Value]:
