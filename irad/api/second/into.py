@@ -148,9 +148,8 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
     def build() -> DerivativeDispatcher:
         def write(given: tuple[Any, ...]) -> Written:
             _check_destination(kind, given[0], function)
-            return _code(kind, given[0], count, has_aux, function), scope
-
-        scope = {"irad_push": push, "irad_shadow_like": shadow_like}
+            code = _code(kind, given[0], count, has_aux, function)
+            return code, {"irad_push": push, "irad_shadow_like": shadow_like}
 
         def on_device(given: tuple[Any, ...], _: Returned) -> Any:
             if kind == "hvp_into":
@@ -160,7 +159,7 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
                     "the product is computed along with the gradient, for which device code cannot make memory",
                     location_of(function),
                 )
-            body, _ = write(given)
+            body, scope = write(given)
             parameters = ", ".join([f"{INTERNAL}out", internal, *names])
             return function_from(kind, f"def {kind}({parameters}):\n{body}", f"irad.{kind}", scope)
 

@@ -45,7 +45,7 @@ from irad.frontend.values import abi, build, gradients, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.kernel.inside import WantedInside
-from irad.passes.request import ParameterKind
+from irad.passes.request import MemoryType, ParameterKind
 
 _OWN: Final = {"__name__": __name__}  # errors name the first line that is not irad's
 _POINTER: Final = ir.IntType(8).as_pointer()
@@ -290,7 +290,7 @@ class _Call:
         """What the call stands for."""
         derivation, has_shadow = self.derivation, self.task.is_forward or self.task.seed is not Seed.NONE
         kinds = [ParameterKind.SHADOW if has_shadow else ParameterKind.CONST]
-        memory = [abi.memory_of_return(derivation.return_type)]
+        memory: list[MemoryType | None] = [abi.memory_of_return(derivation.return_type)]
         for argument in derivation.arguments:
             active = self.task.role_of(argument.position) is not Role.CONST
             for leaf in argument.leaves:
@@ -413,7 +413,7 @@ class _Call:
             if task.is_batched:
                 columns = [[_packed(context, builder, each) for each in zip(*columns, strict=True)]]
             derivative, kind = columns[0][0] if task.single else _packed(context, builder, columns[0])
-        value_type = self.derivation.return_type
+        value_type: Any = self.derivation.return_type
         held, aux = (value, value_type), []
         if task.has_aux:
             parts = [(builder.extract_value(value, i), value_type.types[i]) for i in range(2)]
@@ -430,7 +430,7 @@ class _Call:
 
     def _tangent_of_value(self, context: Any, builder: Any, lane: _Lane) -> tuple[Any, Any]:
         """From the shadow of the memory that the value is returned through, with its type."""
-        full = self.derivation.return_type
+        full: Any = self.derivation.return_type
         held = context.get_returned_value(builder, full, builder.load(lane.shadow))
         if self.task.has_aux:
             held, full = builder.extract_value(held, 0), full.types[0]
