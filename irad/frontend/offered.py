@@ -73,7 +73,12 @@ class PlainFunctionType(types.Opaque):
 
     def __init__(self, function: Any) -> None:
         self.function = function
-        super().__init__(name=f"function {function.__qualname__} ({id(function)})")
+        super().__init__(name=f"the function {function.__qualname__}, which has no decorator")
+
+    @property
+    def key(self) -> Any:
+        """What tells it apart from other types."""
+        return self.function
 
 
 @dataclass(frozen=True, slots=True)
