@@ -23,6 +23,7 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
+from irad.backend import equality
 from irad.backend.cuda.kernel import KernelModule
 from irad.driver import Derivative, derive, locate
 from irad.errors import InternalError, IradError, SourceLocation, UnsupportedError
@@ -365,8 +366,11 @@ def _count_as(function: Function, primal: str) -> None:
 
 
 def _simplified(text: str) -> str:
-    """The text after inlining, with constants found out and local variables as values where they can be."""
-    module = llvm.parse_assembly(text)
+    """The text after inlining, with constants found out and local variables as values where they can be.
+
+    What compares equal stays apart, since the text may be differentiated (`irad.backend.equality`).
+    """
+    module = llvm.parse_assembly(equality.hide(text))
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_always_inliner_pass()
     pipeline.add_sroa_pass()
@@ -375,7 +379,7 @@ def _simplified(text: str) -> str:
     pipeline.add_global_dead_code_eliminate_pass()
     pipeline.add_strip_dead_prototype_pass()
     pipeline.run(module, NVPTX.scalar_pass_builder())
-    return str(module)
+    return equality.reveal(str(module))
 
 
 # ---------------------------------------------------------------------------------------------------- tape

@@ -396,6 +396,30 @@ def test_forward_mode_needs_no_tape():
     np.testing.assert_allclose(out, launched(kernel_of_gradient(counted), X, np.zeros(4)), rtol=1e-12)
 
 
+# ---------------------------------------------------------------------------------------------------- equal numbers
+
+
+@njit
+def at_a_number(x):
+    return x**3 if x == 2.0 else 5.0 * x * x
+
+
+@cuda.jit
+def second_at_a_number(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = irad.grad(irad.grad(at_a_number))(x[i])
+
+
+def test_a_number_that_was_compared_keeps_its_derivative():
+    """LLVM would take x for 2 where it is known to be."""
+    x, dx = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    np.testing.assert_allclose(launched(second_at_a_number, x, np.zeros(3)), [10.0, 12.0, 10.0], rtol=1e-15)
+    with irad.cuda.executor():
+        irad.cuda.grad(second_at_a_number)[1, 8](Duplicated(x, dx), Duplicated(np.zeros(3), np.ones(3)))
+    np.testing.assert_allclose(dx, [0.0, 6.0, 0.0], rtol=1e-15)
+
+
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
