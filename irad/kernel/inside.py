@@ -52,7 +52,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.trip_count import trip_count
 from irad.ir.types import I1, I32, PTR
-from irad.ir.values import ConstantInt, ConstantNull, Parameter, Value, const_int, zero
+from irad.ir.values import ConstantInt, ConstantNull, Parameter, Value, const_int
 from irad.ir.worklist import reachable
 from irad.kernel.convention import INSIDE
 from irad.kernel.derive import built_in_rules
@@ -319,6 +319,9 @@ def _add_sweeps(module: Module, name: str, primal: Function, derivative: Derivat
     Its parameters are those of the primal, then the shadows, then where cotangents are added, or the tangents.
     """
     mode, taken = wanted.mode, [param.type for param in primal.params]
+    for index in derivative.shadows:
+        if wanted.kinds[index] is not ParameterKind.SHADOW:
+            raise _without_shadow(primal.params[index], wanted)
     shadowed = [index for index, kind in enumerate(wanted.kinds) if kind is ParameterKind.SHADOW]
     numbers = [taken[index] for index, kind in enumerate(wanted.kinds) if kind is ParameterKind.ACTIVE]
     beside = [*[PTR] * len(shadowed) * mode.width, *(numbers if mode.is_forward else [PTR] * len(numbers)) * mode.width]
@@ -332,7 +335,7 @@ def _add_sweeps(module: Module, name: str, primal: Function, derivative: Derivat
     given: list[Value] = [frame, ConstantNull(PTR), *flat]
     for lane in lanes:
         own: dict[int, Parameter] = dict(zip(shadowed, lane, strict=True))
-        given += [own.get(index) or zero(taken[index]) for index in derivative.shadows]
+        given += [own[index] for index in derivative.shadows]
     first = module.functions[derivative.symbols[TANGENT if mode.is_forward else AUGMENTED]]
     status = build.call(first, [*given, *(last if mode.is_forward else ())])
     if mode.is_forward:
@@ -344,6 +347,18 @@ def _add_sweeps(module: Module, name: str, primal: Function, derivative: Derivat
     build = Builder(go_on)
     build.call(module.functions[derivative.symbols[REVERSE]], [frame, ConstantNull(PTR), *last])
     build.ret(status)
+
+
+def _without_shadow(param: Parameter, wanted: WantedInside) -> UnsupportedError:
+    """The error of a pointer that may lead to a constant array or to one with a shadow."""
+    name = str(param.name).removeprefix("arg.").partition(".")[0]
+    return UnsupportedError(
+        f"{wanted.name} is differentiated inside a kernel, and takes numbers from {name}, which is constant, by a "
+        "pointer that may lead to an array with a derivative as well",
+        f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of its own",
+        "the derivative is added where such a pointer leads in the shadow, and a constant array has none",
+        location=wanted.source,
+    )
 
 
 def _in_one(module: Module, name: str) -> str:

@@ -456,9 +456,15 @@ def matrix_of_arrays(p, out):
     out[0, 0] = irad.jacobian(potential)(p[0])[0]
 
 
+@cuda.jit
+def of_constant_or_not(p, out):
+    irad.autodiff(irad.Reverse, either, Duplicated(p[0], out[0]), Const(p[1]), Const(p[2, 0] > 1.0))
+
+
 @pytest.mark.parametrize(
     ("kernel", "arguments", "problem", "remedy"),
     [
+        (of_constant_or_not, (P, P), "takes numbers from q, which is constant", "irad.Duplicated(q, shadow)"),
         (of_unknown_length, (X, X, 3), "repeated inside a kernel needs a tape of a size that is not known", "irad.jvp"),
         (of_long, (X, X), "long inside a kernel needs a tape of 800000 bytes", "irad.cuda.grad"),
         (of_waiting, (X, X), "waiting is differentiated inside a kernel, and its threads wait", "outside"),
