@@ -72,7 +72,7 @@ class Launch:
             self.flat(arguments),
             dynamic_shared=case.shared,
             schedule=schedule,
-            extents=None if races else extents(*arguments),
+            extents=extents(*arguments),
         )
 
     def flat(self, arguments: Any) -> list[Any]:
@@ -113,7 +113,7 @@ class Launch:
             [*self.flat(arguments), *given[ParameterKind.SHADOW], *given[ParameterKind.ACTIVE], *trailing],
             dynamic_shared=shared * made.shared_copies,
             schedule=schedule,
-            extents=None if races else [*extents(*arguments, *beside.values(), report), of_tape],
+            extents=[*extents(*arguments, *beside.values(), report), of_tape],
         )
         return report_of_run, report
 

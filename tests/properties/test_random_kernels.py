@@ -1,4 +1,4 @@
-"""Random CUDA kernels without races: reverse mode against differences and forward mode, on the executor.
+"""Random CUDA kernels without races: reverse mode against differences and forward mode, on the executor and as PTX.
 
 IRAD_RANDOM_KERNELS=200 tests more of them.
 """
@@ -19,6 +19,7 @@ from irad.frontend.generated import function_from
 from irad.options import Options
 from irad.passes.mode import FORWARD_MODE
 from tests.cuda.case import Case
+from tests.cuda.conftest import as_ptx  # noqa: F401 - a fixture of every test here
 from tests.kernel.launches import launch_of
 
 COUNT = int(os.environ.get("IRAD_RANDOM_KERNELS", "12"))
