@@ -309,6 +309,7 @@ OUTSIDE = (
 )
 
 
+@pytest.mark.executor_only("what was not written is not a number on the executor only")
 @pytest.mark.parametrize(
     ("array", "index", "words"),
     [

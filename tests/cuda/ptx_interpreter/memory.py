@@ -24,6 +24,7 @@ _SHARED_START: Final = 1 << 16
 _LOCAL_START: Final = 1 << 20
 _PAGE: Final = 256
 _SIZES: Final = (1, 2, 4, 8)
+_GENERIC: Final = (("global", 0), ("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW), ("const", 0))
 
 
 @dataclass(frozen=True)
@@ -232,20 +233,19 @@ class Memory:
             raise MemoryFault("a store to constant memory")
 
     def _locate_generic(self, address: Any, threads: Any, size: int) -> tuple[Any, Any]:
-        spaces = self.space_of(address)
-        spaces = np.where((spaces == 0) & self._are_constant(address), 3, spaces)
+        spaces = np.where(self._is_constant(address), 3, self.space_of(address))
         place, shared = np.zeros(len(address), np.int64), np.zeros(len(address), bool)
-        windows = (("global", 0), ("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW), ("const", 0))
-        for number, (space, window) in enumerate(windows):
+        for number, (space, window) in enumerate(_GENERIC):
             chosen = np.flatnonzero(spaces == number)
             if chosen.size:
                 own = address[chosen] - np.uint64(window)
                 place[chosen], shared[chosen] = self.locate(space, own, threads[chosen], size)
         return place, shared
 
-    def _are_constant(self, address: Any) -> Any:
+    def _is_constant(self, address: Any) -> Any:
         found = np.searchsorted(self._starts, address, side="right") - 1
-        return self._spaces[found]
+        inner = (address - self._starts[found]).astype(np.int64)
+        return self._spaces[found] & (found >= 0) & (inner < self._sizes[found])
 
     def _fault(self, space: str, address: Any, threads: Any, size: int, bad: Any, what: str) -> MemoryFault:
         at = int(np.flatnonzero(bad)[0])

@@ -12,18 +12,18 @@ import numpy as np
 
 from tests.cuda.ptx_interpreter.faults import RaceFault
 
-_NOBODY: Final = -1
-_SEVERAL: Final = -2
+_NOBODY: Final = 0
+_SEVERAL: Final = -1
 
 
 class Last:
-    """The last accesses of a kind to each byte: thread, block and warp, or that there were several; how many barriers
-    the latest of them had passed."""
+    """The last accesses of a kind to each byte: thread, block and warp, counted from one, or that there were several;
+    how many barriers the latest of them had passed. Zeros cost nothing before they are written: memory may be large."""
 
     def __init__(self, size: int) -> None:
-        self.thread = np.full(size, _NOBODY, np.int32)
-        self.block = np.full(size, _NOBODY, np.int32)
-        self.warp = np.full(size, _NOBODY, np.int32)
+        self.thread = np.zeros(size, np.int32)
+        self.block = np.zeros(size, np.int32)
+        self.warp = np.zeros(size, np.int32)
         self.passed = np.zeros(size, np.int32)
         self.warp_passed = np.zeros(size, np.int32)
 
@@ -37,7 +37,7 @@ class Log:
     """
 
     def __init__(self, size: int, block: Any, warp: Any) -> None:
-        self._block, self._warp = block.astype(np.int32), warp.astype(np.int32)
+        self._block, self._warp = block.astype(np.int32) + 1, warp.astype(np.int32) + 1
         self.passed = np.zeros(len(block), np.int32)
         self.warp_passed = np.zeros(len(block), np.int32)
         self._kinds = {kind: Last(size) for kind in ("read", "write", "atomic")}
@@ -69,7 +69,7 @@ class Log:
 
     def _check(self, last: Last, bytes_: Any, who: Any, what: str) -> None:
         thread = last.thread[bytes_]
-        other = (thread != _NOBODY) & (thread != who)
+        other = (thread != _NOBODY) & (thread != who + 1)
         if not other.any():
             return
         by_block = (last.block[bytes_] == self._block[who]) & (last.passed[bytes_] < self.passed[who])
@@ -78,14 +78,15 @@ class Log:
         if racing.any():
             at = int(np.flatnonzero(racing)[0])
             first = int(thread[at])
-            name = f"thread {first}" if first >= 0 else "several threads"
+            name = f"thread {first - 1}" if first != _SEVERAL else "several threads"
             raise RaceFault(f"{what} of the same memory: {name}, then thread {int(who[at])}")
 
     def _note(self, last: Last, bytes_: Any, who: Any, *, alone: bool) -> None:
+        thread = who.astype(np.int32) + 1
         block, warp, passed, warp_passed = self._block[who], self._warp[who], self.passed[who], self.warp_passed[who]
         if alone:
-            last.thread[bytes_] = who
-            if (last.thread[bytes_] != who).any():
+            last.thread[bytes_] = thread
+            if (last.thread[bytes_] != thread).any():
                 raise RaceFault(
                     f"write and write of the same memory by one instruction, thread {int(who[0])} and others"
                 )
@@ -96,7 +97,7 @@ class Log:
         # What was before a barrier of all who did it is forgotten.
         over = (before[1] == block) & (last.passed[bytes_] < passed)
         over |= (before[2] == warp) & (last.warp_passed[bytes_] < warp_passed)
-        for field, own, old in zip((last.thread, last.block, last.warp), (who, block, warp), before, strict=True):
+        for field, own, old in zip((last.thread, last.block, last.warp), (thread, block, warp), before, strict=True):
             field[bytes_] = own
             mixed = (field[bytes_] != own) | ((old != own) & (old != _NOBODY) & ~over)
             field[bytes_[mixed]] = _SEVERAL

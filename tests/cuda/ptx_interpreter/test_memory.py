@@ -65,6 +65,18 @@ def test_spaces_and_generic_addresses():
     assert found[0].tolist() == [5 + 2 * 20 + 111100 + 1000000] * 8
 
 
+def test_a_generic_address_may_be_constant_for_some_threads_only():
+    body = """
+      mov.b64 %rd1, table; and.b32 %r1, %r0, 1; setp.eq.s32 %q0, %r1, 0; selp.b64 %rd2, %rd1, %p1, %q0;
+      ld.b64 %rd3, [%rd2+8]; st.global.b64 [%rd0], %rd3;
+    """
+    outside = ".const .align 8 .b64 table[2] = {7, 20};"
+    found = run(kernel(EACH + body, 2, outside), [np.zeros(4, np.int64), np.array([1, 30])], 4)[0]
+    assert found.tolist() == [20, 30, 20, 30]
+    with pytest.raises(MemoryFault, match="leads to no variable"):
+        run(kernel(EACH + body.replace("%rd2+8", "%rd2+16"), 2, outside), [np.zeros(4, np.int64), np.zeros(2)], 4)
+
+
 def test_what_was_never_written_differs_between_orders():
     outside = ".shared .align 8 .b8 first[64];"
     module = kernel(EACH + "mov.b64 %rd1, first; ld.shared.b64 %rd2, [%rd1]; st.global.b64 [%rd0], %rd2;", 1, outside)

@@ -18,26 +18,19 @@ class PtxType:
     Attributes:
         kind: "pred", "b" for bits, "u", "s", "f" or "f16x2".
         bits: its width; 8 for predicates.
+        dtype: of a number.
+        raw: of its bits.
     """
 
     name: str
     kind: str
     bits: int
+    dtype: Any
+    raw: Any
 
     @property
     def size(self) -> int:
         return self.bits // 8
-
-    @property
-    def dtype(self) -> Any:
-        """Of a number."""
-        letter = {"pred": "?", "s": "i", "f": "f"}.get(self.kind, "u")
-        return np.dtype("?" if letter == "?" else f"{letter}{self.size}")
-
-    @property
-    def raw(self) -> Any:
-        """Of its bits."""
-        return np.dtype("?") if self.kind == "pred" else np.dtype(f"u{self.size}")
 
     @property
     def is_float(self) -> bool:
@@ -58,10 +51,10 @@ def ptx_type(name: str) -> PtxType:
     if name not in _NAMES:
         raise KeyError(name)
     if name == "pred":
-        return PtxType(name, name, 8)
-    if name == "f16x2":
-        return PtxType(name, name, 32)
-    return PtxType(name, name[0], int(name[1:]))
+        return PtxType(name, name, 8, np.dtype(bool), np.dtype(bool))
+    kind, bits = (name, 32) if name == "f16x2" else (name[0], int(name[1:]))
+    letter = {"s": "i", "f": "f"}.get(kind, "u")
+    return PtxType(name, kind, bits, np.dtype(f"{letter}{bits // 8}"), np.dtype(f"u{bits // 8}"))
 
 
 def is_type(word: str) -> bool:
