@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from irad.backend.cuda.assemble import Assembly, assemble
 from irad.backend.cuda.kernel import KernelModule
-from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.passes.mode import FORWARD_MODE
 from tests.cuda.case import Case
 from tests.cuda.derivatives import derivative_of, program_of
 from tests.cuda.kernels import CASES, KERNELS
-from tests.cuda.ptx.tools import ARCHITECTURES, needs_libdevice, needs_ptxas
+from tests.cuda.ptx.tools import each_architecture, needs_libdevice, needs_ptxas
 
 pytestmark = [needs_libdevice, needs_ptxas]
 each_case = pytest.mark.parametrize("case", CASES, ids=list(KERNELS))
 
 
-def assembled(module: KernelModule, arch: str = "sm_90") -> Assembly:
-    return assemble(compile_ptx(module, arch), arch)
-
-
-@each_case
-def test_a_kernel_assembles_for_each_gpu(case: Case):
-    for arch in ARCHITECTURES:
-        done = assembled(program_of(case).module, arch)
-        assert done.spill_stores == done.spill_loads == 0
+def assembled(module: KernelModule, arch: str = "sm_90", bounds: LaunchBounds | None = None) -> Assembly:
+    ptx = compile_ptx(module, arch, bounds=bounds)
+    assert not WIDE.search(ptx), "shadows are aligned as their elements, no better"
+    return assemble(ptx, arch)
 
 
 WIDE = re.compile(r"(?:ld|st|atom|red)\.(?!param|global\.nc)\S*\.v[24]")
@@ -35,12 +31,23 @@ WIDE = re.compile(r"(?:ld|st|atom|red)\.(?!param|global\.nc)\S*\.v[24]")
 SLACK = 4  # releases of ptxas differ
 
 
+def launched(case: Case) -> LaunchBounds:
+    """The blocks that the tests launch."""
+    return LaunchBounds(threads=int(np.prod(case.block)))
+
+
+@each_architecture
 @each_case
-def test_a_derivative_assembles_without_spills(case: Case):
-    for arch in ARCHITECTURES:
-        ptx = compile_ptx(derivative_of(case).module, arch)
-        assert not WIDE.search(ptx), "shadows are aligned as their elements, no better"
-        done = assemble(ptx, arch)
+def test_a_kernel_assembles_for_each_gpu(case: Case, arch: str):
+    done = assembled(program_of(case).module, arch, launched(case))
+    assert done.spill_stores == done.spill_loads == 0
+
+
+@each_architecture
+@each_case
+def test_a_derivative_assembles_without_spills(case: Case, arch: str):
+    for bounds in (launched(case), None):
+        done = assembled(derivative_of(case).module, arch, bounds)
         assert done.spill_stores == done.spill_loads == 0
     primal = assembled(program_of(case).module, arch)
     assert done.registers <= max(32, 2 * primal.registers) + SLACK, "up to 32 are for free"

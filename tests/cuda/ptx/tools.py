@@ -8,6 +8,10 @@ from irad.backend.cuda.toolkit import find_libdevice, find_tool
 from irad.errors import BackendError
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+each_architecture = pytest.mark.parametrize(
+    "arch", [arch if arch == "sm_90" else pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHITECTURES]
+)
+"""One in every run of the tests: ptxas takes long."""
 
 
 def _problem(look) -> str:
