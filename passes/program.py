@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from irad.ir import types
 from irad.ir.instructions import CallSite
@@ -21,6 +21,9 @@ from irad.passes.prepare.dimensions import Dimension
 from irad.passes.request import Request
 from irad.passes.variant import PointerVariant, Variant, shadowed
 from irad.ruleset.registry import Registry
+
+_GLOBAL_SPACE: Final = 1  # of NVIDIA's GPUs, as is the next
+_CONSTANT_SPACE: Final = 4
 
 
 @dataclass(eq=False, slots=True)
@@ -160,14 +163,20 @@ class Program:
         return self._places
 
     def shadow_global(self, primal: GlobalVariable, lane: int = 0) -> GlobalVariable:
-        """Zeroed memory of the size of a global, which takes what flows to it and is never read."""
+        """Zeroed memory of the size of a global, which takes what flows to it and is never read.
+
+        That of a GPU's constant memory, which no thread can write, is in global memory.
+        """
         found = self.shadow_globals.get((primal, lane))
         if found is None:
             value_type = types.array_type(types.size_of(primal.value_type), types.I8)
             name = f"{primal.name}.shadow{lane or ''}"
             space = [word for word in primal.prefix if word.startswith("addrspace(")]
+            type_ = primal.type
+            if space == [f"addrspace({_CONSTANT_SPACE})"]:
+                space, type_ = [f"addrspace({_GLOBAL_SPACE})"], types.pointer_type(_GLOBAL_SPACE)
             prefix = ("internal", *space)
-            found = GlobalVariable(primal.type, name, value_type=value_type, prefix=prefix, suffix=("align 16",))
+            found = GlobalVariable(type_, name, value_type=value_type, prefix=prefix, suffix=("align 16",))
             found.initializer = zero(value_type)
             self.module.globals[name] = found
             self.shadow_globals[primal, lane] = found

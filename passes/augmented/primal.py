@@ -133,7 +133,8 @@ class AugmentedPrimal:
                 return self.program.shadow_global(pointer, self.lane)
             case ConstantExpression(opcode="getelementptr" | "addrspacecast" as opcode, operands=(base, *rest)):
                 moved = (self.shadow(base), *rest)
-                return ConstantExpression(pointer.type, None, opcode, moved, pointer.flags, pointer.source_type)
+                type_ = pointer.type if opcode == "addrspacecast" else moved[0].type
+                return ConstantExpression(type_, None, opcode, moved, pointer.flags, pointer.source_type)
             case Constant():
                 return null_shadow(pointer)
             case _:

@@ -278,6 +278,15 @@ def constant_memory(x, y):
 
 
 @checked(X, Y)
+def constant_or_global_memory(x, y):
+    """The shadow of constant memory takes what would flow there: it must be memory that can be written."""
+    weights = cuda.const.array_like(WEIGHTS)
+    i = cuda.grid(1)
+    chosen = weights if i % 2 == 0 else x
+    y[i] = chosen[i % 3] * x[i] ** 2
+
+
+@checked(X, Y)
 def barriers_that_count(x, y):
     i = cuda.grid(1)
     n = cuda.syncthreads_count(int32(x[i] > 0))

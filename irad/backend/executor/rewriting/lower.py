@@ -44,7 +44,7 @@ class Lowered:
         shared: where shared arrays are.
         sites: places, by number.
         needs: what it takes of a GPU.
-        constants: arrays in constant memory with their bytes, by symbol, if accesses are logged.
+        constants: arrays of the module, most in constant memory, with their bytes, by symbol, if accesses are logged.
     """
 
     text: str
@@ -85,8 +85,8 @@ def lower(kernel: KernelModule, *, races: bool) -> Lowered:
 
 
 def _expose_constants(module: Module) -> dict[str, int]:
-    """Lets others ask for the addresses of constant arrays; returns their bytes."""
-    found = {name: each for name, each in module.globals.items() if each.constant}
+    """Lets others ask for the addresses of constant arrays, and of their shadows; returns their bytes."""
+    found = {name: each for name, each in module.globals.items() if each.initializer is not None}
     for each in found.values():
         each.prefix = tuple(word for word in each.prefix if word not in ("internal", "private"))
     return {name: types.size_of(each.value_type) for name, each in found.items()}
