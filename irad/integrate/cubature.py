@@ -53,7 +53,7 @@ def cubature(
         args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: returns the number of points as well, and leaves it to the caller to compare the error with the
             tolerances; a literal in compiled code.
-        epsabs: the error that is tolerated, of the largest part of the value.
+        epsabs: the error that is tolerated, of the largest part of the value; it depends on the units, as in `quad`.
         epsrel: the same relative to the largest part of the value; the greater of both counts.
         limit: the most boxes.
 

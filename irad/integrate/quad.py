@@ -50,7 +50,8 @@ def quad(
         args: a tuple of further arguments: numbers, arrays and structures of these.
         full_output: returns the number of points as well, and leaves it to the caller to compare the error with the
             tolerances; a literal in compiled code.
-        epsabs: the error that is tolerated, of the largest part of the value.
+        epsabs: the error that is tolerated, of the largest part of the value. As in SciPy it depends on the units: an
+            integral of 1e-12 is within it whatever the points say; pass 0 for those.
         epsrel: the same relative to the largest part of the value; the greater of both counts.
         limit: the most intervals.
         points: where ``f`` has kinks, jumps or poles, in a tuple or an array. If they depend on what is differentiated,
@@ -61,7 +62,8 @@ def quad(
             Whether it is used is a literal in compiled code, the sizes need not be.
 
     Returns:
-        The integral and an estimate of its error, which has no derivative.
+        The integral and an estimate of its error, which has no derivative. It does not know of kinks, jumps and peaks
+        between the points; singularities within the range are best named by ``points``.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles.

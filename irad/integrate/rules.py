@@ -48,6 +48,8 @@ def quadrature_of(f: Integrand) -> Any:
 @register_jitable
 def _inside(a, b, points):  # type: ignore[no-untyped-def]
     """A node of the first panel."""
+    if a == b:
+        return a
     kind, origin = kind_of(a, b)
     edges = edges_of(kind, origin, a, b, points)
     return point_of(kind, origin, 0.5 * (edges[0] + edges[1]))[0]
