@@ -8,16 +8,37 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
+from numba.core import types
+from numba.extending import overload, register_jitable
 
 from irad.api.forward import pushforward
+from irad.errors import SignatureError, SourceLocation
+from irad.frontend.numba.messages import described
 
 _HALVINGS = 60
+
+
+def check_values(values: Any) -> None:
+    """Refuses what is not a state's derivative when it is typed; nothing in plain Python."""
+
+
+@overload(check_values, strict=False)
+def _check_values_typed(values: Any) -> Any:
+    is_array = isinstance(values, types.Array) and values.ndim == 1
+    if not (is_array and isinstance(values.dtype, types.Float | types.Integer | types.Boolean)):
+        raise SignatureError(
+            f"the right-hand side of a differential equation returns {described(values)}",
+            "return an array of real numbers with one axis, as long as the state",
+            "the state moves along it",
+            SourceLocation.here(),
+        )
+    return lambda values: None
 
 
 @register_jitable
 def put(out, values):  # type: ignore[no-untyped-def]
     """Copies the values of a right-hand side."""
+    check_values(values)
     if values.size != out.size:
         raise ValueError("the right-hand side of a differential equation and its state differ in length")
     for j in range(out.size):

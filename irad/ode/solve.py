@@ -137,14 +137,20 @@ def solve(
         (0.135335, -0.135335)
     """
     watched = None if event is None else primal_of(event)
-    state = np.ascontiguousarray(y0)
-    _check_state(state.ndim == 1 and state.dtype.kind in "iuf", f"an array of {state.dtype} with {state.ndim} axes")
+    state = _state_of(y0)
     solver = _solver(primal_of(f), watched, _Choice(method, adjoint, snapshots, t_eval is not None))
     times = np.array(() if t_eval is None else t_eval, dtype=np.float64).reshape(-1)
     most = steps if method == "rk4" else max_steps
     numbers = float(rtol), float(atol), float(first_step), int(most), int(direction), int(terminal)
-    found = solver(state.astype(np.float64), float(t_span[0]), float(t_span[1]), passed_along(args), times, *numbers)
-    return Solution(*found)
+    if np.shape(t_span) != (2,):
+        raise _not_a_span(repr(t_span))
+    return Solution(*solver(state, float(t_span[0]), float(t_span[1]), passed_along(args), times, *numbers))
+
+
+def _state_of(y0: Any) -> Any:
+    state = np.ascontiguousarray(y0)
+    _check_state(state.ndim == 1 and state.dtype.kind in "iuf", f"an array of {state.dtype} with {state.ndim} axes")
+    return state.astype(np.float64)
 
 
 class _Choice(NamedTuple):
@@ -164,6 +170,12 @@ def _check_state(is_state: bool, found: str) -> None:
             "the methods are written for such states",
             SourceLocation.here(),
         )
+
+
+def _not_a_span(found: str) -> SignatureError:
+    return _refused(
+        f"t_span of a differential equation is {found}", "pass two numbers: (begin, end)", "it has both ends"
+    )
 
 
 def _refused(problem: str, remedy: str, reason: str) -> SignatureError:
@@ -251,6 +263,26 @@ def _compiled(f: Any, event: Any, choice: _Choice) -> Any:
     return solver
 
 
+def _ends(t_span: Any) -> tuple[float, float]:
+    """Where an integration begins and where it ends, in compiled code."""
+    raise NotImplementedError
+
+
+@overload(_ends, strict=False)
+def _ends_typed(t_span: Any) -> Any:
+    if isinstance(t_span, types.BaseTuple) and len(t_span) == 2:
+        return lambda t_span: (np.float64(t_span[0]), np.float64(t_span[1]))
+    if not (isinstance(t_span, types.Array) and t_span.ndim == 1):
+        raise _not_a_span(described(t_span))
+
+    def ends(t_span):  # type: ignore[no-untyped-def]
+        if t_span.size != 2:
+            raise ValueError("t_span of a differential equation does not have two ends")
+        return np.float64(t_span[0]), np.float64(t_span[1])
+
+    return ends
+
+
 @register_jitable
 def _no_times(t_eval):  # type: ignore[no-untyped-def]
     return np.zeros(0)
@@ -302,10 +334,11 @@ def _solve_typed(
         snapshots=_SNAPSHOTS,
     ):
         most = steps if is_fixed else max_steps
+        begin, end = _ends(t_span)
         return solver(
             y0.astype(np.float64),
-            np.float64(t_span[0]),
-            np.float64(t_span[1]),
+            begin,
+            end,
             passed_along(args),
             times_of(t_eval),
             float(rtol),

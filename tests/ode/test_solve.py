@@ -128,6 +128,23 @@ def test_errors_at_run_time():
         solve(slope, np.ones(3), (0.0, 10.0), (LORENZ, 28.0, W), max_steps=3)
 
 
+@njit
+def end(t_span, y0):
+    return solve(decaying, y0, t_span, method="rk4", steps=20).y[0, 0]
+
+
+@njit
+def decaying(t, y):
+    return -y
+
+
+def test_ends_from_an_array():
+    assert end(np.array([0, 1]), np.ones(1)) == pytest.approx(np.exp(-1.0), rel=1e-6)
+    for size in (0, 1, 3):
+        with pytest.raises(ValueError, match="does not have two ends"):
+            end(np.zeros(size, int), np.ones(1))
+
+
 def test_a_slope_of_another_length():
     march = marching(lambda t, y: y[:1], None, METHODS["rk4"]).py_func
     with pytest.raises(ValueError, match="differ in length"):
@@ -144,6 +161,11 @@ def test_a_slope_of_another_length():
         ({"snapshots": 0}, "not a positive int"),
         ({"y0": np.zeros(2, complex)}, "complex128"),
         ({"y0": np.zeros((2, 2))}, "with 2 axes"),
+        ({"t_span": 1.0}, r"t_span of a differential equation is 1\.0"),
+        ({"t_span": (0.0,)}, "t_span of a differential equation is"),
+        ({"f": njit(lambda t, y, *args: y[0])}, "returns a float64"),
+        ({"f": njit(lambda t, y, *args: 1j * y)}, r"returns a complex128\[::1\] array"),
+        ({"f": njit(lambda t, y, *args: y.reshape(-1, 1))}, r"returns a float64\[:, ::1\] array"),
     ],
 )
 def test_refused(given, said):
