@@ -5,7 +5,8 @@ For compiled code. What is differentiated is the conversion, so a derivative has
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numba import types
@@ -29,7 +30,7 @@ def floats(name: str, *arrays: Any) -> Any:
 
 
 def inexact(name: str, *arrays: Any) -> Any:
-    """As `floats`; numbers may be complex."""
+    """As `floats`, but as `np.linalg` has it: numbers may be complex, and integers count as float64 each."""
     raise NotImplementedError("for compiled code")
 
 
@@ -92,9 +93,22 @@ def _words(kinds: str) -> str:
     return "float32 or float64" + (", or complex numbers" if "c" in kinds else "")
 
 
-def _common(name: str, arrays: tuple[types.Type, ...], kinds: str, *, is_inexact: bool) -> type[np.generic]:
-    found = np.result_type(*[_dtype(name, each, kinds) for each in arrays if not _is_none(each)])
-    return np.float64 if is_inexact and found.kind in "biu" else found.type
+_Promote: TypeAlias = Callable[[list[np.dtype[Any]]], np.dtype[Any]]
+"""The type of numbers for those of arrays."""
+
+
+def _as_array_library(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
+    return np.result_type(*dtypes)
+
+
+def _as_floats(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
+    found = np.result_type(*dtypes)
+    return np.dtype(np.float64) if found.kind in "biu" else found
+
+
+def _as_linear_algebra(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """As `np.linalg` does."""
+    return np.result_type(*[np.float64 if each.kind in "biu" else each for each in dtypes])
 
 
 def _converted(array: Any, to: Any) -> Any:
@@ -136,18 +150,18 @@ _CONVERTERS: Final = (
 """By the number of arrays, since compiled code makes no tuple of several types in a loop."""
 
 
-def _promoting(function: Any, kinds: str, *, is_inexact: bool) -> None:
+def _promoting(function: Any, kinds: str, promote: _Promote) -> None:
     @overload(function, prefer_literal=True)
     def compiled(name, *arrays):  # type: ignore[no-untyped-def]
         if not isinstance(name, types.StringLiteral):
             return None
-        to = _common(name.literal_value, arrays, kinds, is_inexact=is_inexact)
+        to = promote([_dtype(name.literal_value, each, kinds) for each in arrays if not _is_none(each)]).type
         return _CONVERTERS[len(arrays) - 1](to)
 
 
-_promoting(floats, "biuf", is_inexact=True)
-_promoting(inexact, "biufc", is_inexact=True)
-_promoting(numbers, "biufc", is_inexact=False)
+_promoting(floats, "biuf", _as_floats)
+_promoting(inexact, "biufc", _as_linear_algebra)
+_promoting(numbers, "biufc", _as_array_library)
 
 
 @overload(real, prefer_literal=True)
