@@ -128,6 +128,22 @@ def gradcheck(
         >>> gradcheck(energy, np.array([0.3, 1.2])).verdict.value
         'right'
     """
+    counts = {"points": points, "cotangents": cotangents, "directions": directions}
+    check_settings(rtol, atol, {**counts, "max_partials": max_partials, "seed": seed})
+    subject = _subject_of(f, args, (argnums, argnames), modes, domain or {})
+    settings = Settings(
+        tuple(modes), Tolerances(rtol, atol), points, cotangents, max_partials, directions, seed, complex_step, options
+    )
+    report = _Run(subject, settings, progress).report()
+    if raises and not report.right:
+        raise GradcheckError(report)
+    return report
+
+
+def _subject_of(
+    f: Any, args: tuple[Any, ...], wanted: tuple[Any, Any], modes: Sequence[str], domain: Mapping[int, Range]
+) -> CheckedFunction:
+    """The function or kernel, with the arguments that are wanted by position or by name."""
     launched = launched_of(f)
     kind: type[CheckedFunction] = CheckedFunction
     if launched is not None:
@@ -137,17 +153,8 @@ def gradcheck(
     elif is_kernel(f):
         raise no_configuration(f, "irad.testing.gradcheck")
     check_modes(modes, kind.modes)
-    counts = {"points": points, "cotangents": cotangents, "directions": directions}
-    check_settings(rtol, atol, {**counts, "max_partials": max_partials, "seed": seed})
-    settings = Settings(
-        tuple(modes), Tolerances(rtol, atol), points, cotangents, max_partials, directions, seed, complex_step, options
-    )
     named = f if launched is None else launched.kernel.py_func
-    subject = kind(launched or f, args, chosen(named, argnums, argnames, None), domain or {})
-    report = _Run(subject, settings, progress).report()
-    if raises and not report.right:
-        raise GradcheckError(report)
-    return report
+    return kind(launched or f, args, chosen(named, *wanted, None), domain)
 
 
 class CheckedFunction:
