@@ -12,7 +12,8 @@ themselves are compared again.
 A comparison for an order copies one of its two numbers: the lesser, in ``a < b`` and its negation alike. Of ``a < b``
 and ``b < a``, which together can tell that the numbers are equal, LLVM then sees different operands. Literal numbers
 have no derivative, so the other one is copied; which numbers are literals changes when functions are inlined, but
-then a number is compared with literals by its copy alone.
+then a number is compared with literals by its copy alone. Loops with such comparisons become vectors as before: values
+and gradients of `relu`, `np.clip`, `np.where` and tests for an interval take the same time with copies and without.
 """
 
 from __future__ import annotations
