@@ -20,6 +20,7 @@ _LN10: Final = math.log(10.0)
 _TWO_OVER_SQRT_PI: Final = 2.0 / math.sqrt(math.pi)
 _HALF_SQRT_PI: Final = math.sqrt(math.pi) / 2.0
 _SQRT_TWO_PI: Final = math.sqrt(2.0 * math.pi)
+_LARGE: Final = 3e38  # finite in single precision, too
 
 _REALS: Final = Domain(-3.0, 3.0, (0.0,))
 _POSITIVE: Final = Domain(0.1, 5.0)
@@ -35,26 +36,34 @@ def _fabs(x: Expr) -> Expr:
 def _atan2_partials(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """`b / (a² + b²)` and `-a / (a² + b²)`, scaled so that the squares neither overflow nor vanish."""
     scale = where(_fabs(a) > _fabs(b), _fabs(a), _fabs(b))
-    s, c = a / scale, b / scale
-    length = (s * s + c * c) * scale
-    origin = equal(scale, 0.0)
-    return where(origin, 0.0, c / length), where(origin, 0.0, -s / length)
+    special = where(equal(scale, 0.0), 1.0, where(equal(scale, math.inf), 1.0, 0.0)) > 0.0
+    # What is not used has to be finite in all orders: zero times its derivative would be NaN.
+    size, s, c = where(special, 1.0, scale), where(special, 1.0, a), where(special, 1.0, b)
+    s, c = s / size, c / size
+    length = (s * s + c * c) * size
+    return where(special, 0.0, c / length), where(special, 0.0, -s / length)
 
 
 def _pow_by_base(x: Expr, p: Expr) -> Expr:
-    """`p xᵖ⁻¹`; only where both are 0 that is 0 times infinity."""
-    slope = p * apply("pow", x, p - 1.0)
+    """`p xᵖ⁻¹`; where both are 0 that is 0 times infinity, and where p is infinite infinity times 0."""
+    factor = where(_fabs(p) < math.inf, p, sign(p))
     # Not equal(x, 0): a curve that passes through 0 has a Taylor series of x**3 there, whose fifth derivative is 0 x⁻².
-    return where(_fabs(x) < 1e-300, where(equal(p, 0.0), 0.0, slope), slope)
+    near, none = _fabs(x) <= 1e-300, equal(p, 0.0)  # 0 in single precision
+    exponent = where(near, where(none, 1.0, p - 1.0), p - 1.0)
+    return where(near, where(none, 0.0, factor), factor) * apply("pow", x, exponent)
 
 
-def _pow_by_exponent(x: Expr, y: Expr) -> Expr:
-    return where(equal(x, 0.0), 0.0, y * apply("log", x))
+def _pow_by_exponent(x: Expr, p: Expr, y: Expr) -> Expr:
+    """`xᵖ log x`; in place of an infinite logarithm a number that makes infinity of infinity, and 0 of 0."""
+    of_zero, of_infinity = where(equal(p, 0.0), 0.0, -_LARGE), where(equal(p, 0.0), x, _LARGE)
+    return y * where(equal(x, 0.0), of_zero, where(equal(x, math.inf), of_infinity, apply("log", x)))
 
 
-def _of_length(x: Expr, y: Expr) -> Expr:
+def of_length(x: Expr, y: Expr) -> Expr:
     """Partial derivative of a Euclidean norm ``y`` with respect to a component."""
-    return where(equal(y, 0.0), 0.0, x / y)
+    zero, infinite = equal(y, 0.0), equal(y, math.inf)
+    at_infinity = where(_fabs(x) < math.inf, 0.0, sign(x))
+    return where(zero, 0.0, where(infinite, at_infinity, x)) / where(zero, 1.0, where(infinite, 1.0, y))
 
 
 def _larger_first(a: Expr, b: Expr) -> tuple[Expr, Expr]:
@@ -76,8 +85,8 @@ def _times_pi(function: str, x: Expr) -> Expr:
     return (1.0 - 2.0 * odd) * apply(function, math.pi * (x - half_turns))
 
 
-def _by_series(coefficients: Sequence[float], x: Expr) -> Expr:
-    """A polynomial, the constant first."""
+def polynomial(coefficients: Sequence[float], x: Expr) -> Expr:
+    """By Horner's rule; the constant first."""
     *others, last = coefficients
     value = others[-1] + x * last
     for coefficient in reversed(others[:-1]):
@@ -89,7 +98,7 @@ def _j1(x: Expr, y: Expr) -> Expr:
     """`J₀ - J₁/x`; near 0, where that cancels in its derivatives, the power series."""
     near = x * x < 1.0
     terms = [(2 * k + 1) * (-1) ** k / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(12)]
-    return where(near, _by_series(terms, x * x), apply("j0", x) - y / where(near, 1.0, x))
+    return where(near, polynomial(terms, x * x), apply("j0", x) - y / where(near, 1.0, x))
 
 
 def _erfcx(x: Expr, y: Expr) -> Expr:
@@ -100,7 +109,7 @@ def _erfcx(x: Expr, y: Expr) -> Expr:
     far = x > 8.0
     distance = where(far, x, 8.0)  # the series is not to overflow where it is not used
     square = 1.0 / (distance * distance)
-    return where(far, -square / math.sqrt(math.pi) * _by_series(terms, square), 2.0 * x * y - _TWO_OVER_SQRT_PI)
+    return where(far, -square / math.sqrt(math.pi) * polynomial(terms, square), 2.0 * x * y - _TWO_OVER_SQRT_PI)
 
 
 def _one_over_root(x: Expr, below_square: Expr) -> Expr:
@@ -122,13 +131,13 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("cbrt", lambda x, y: 1.0 / (3.0 * y * y), on=_POSITIVE, also=(-2.0, 0.0), policy="infinite at 0"),
     elementwise("rsqrt", lambda x, y: -0.5 * y * y * y, on=_POSITIVE),
     elementwise("rcbrt", lambda x, y: -y / (3.0 * x), on=_POSITIVE, also=(-2.0,)),
-    elementwise("hypot", lambda a, b, y: (_of_length(a, y), _of_length(b, y)), on=_REALS, kinks="zero at the origin"),
+    elementwise("hypot", lambda a, b, y: (of_length(a, y), of_length(b, y)), on=_REALS, kinks="zero at the origin"),
     elementwise(
         "pow",
-        lambda x, p, y: (_pow_by_base(x, p), _pow_by_exponent(x, y)),
+        lambda x, p, y: (_pow_by_base(x, p), _pow_by_exponent(x, p, y)),
         on=(_POSITIVE, _REALS),
         policy="exponent: NaN where the base is negative",
-        kinks="base: zero where both are 0; exponent: zero, in all orders, where the base is 0",
+        kinks="zero, in all orders, where both are 0",
     ),
     elementwise(
         "powi",
@@ -232,16 +241,16 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("rint", lambda x, y: None, on=_REALS, policy=_STEP),
     elementwise("round", lambda x, y: None, on=_REALS, policy=_STEP),
     elementwise("logb", lambda x, y: None, on=_POSITIVE, policy=_STEP),
-    # y = a - n b with an integer n: no rounding of a large quotient can spoil the second partial.
+    # y = a - n b with an integer n: no rounding of a large quotient can spoil the second partial, and n is constant.
     elementwise(
         "fmod",
-        lambda a, b, y: (1.0, (y - a) / b),
+        lambda a, b, y: (1.0, apply("rint", (y - a) / b)),
         on=(_WIDE, _POSITIVE),
         policy="the quotient counts as constant at its steps",
     ),
     elementwise(
         "remainder",
-        lambda a, b, y: (1.0, (y - a) / b),
+        lambda a, b, y: (1.0, apply("rint", (y - a) / b)),
         on=(_WIDE, _POSITIVE),
         policy="the quotient counts as constant at its steps",
     ),

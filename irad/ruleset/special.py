@@ -51,8 +51,9 @@ def digamma(x: Expr) -> Expr:
     """ψ(x); infinite at the poles 0, -1, -2, …. Near a negative root the error is absolute, not relative."""
     reflected = x < 0.5
     z = where(reflected, 1.0 - x, x)
-    positive = where((z - 1.5) * (z - 1.5) <= 0.25, _digamma_near_root(z), _digamma_by_series(z))
-    return where(reflected, positive - math.pi * _cot_pi(where(reflected, x, 0.25)), positive)
+    beside_root = where(apply("fabs", z - 1.5) < 0.75, z, 1.5)  # no quotient of infinities far out
+    positive = where((z - 1.5) * (z - 1.5) <= 0.25, _digamma_near_root(beside_root), _digamma_by_series(z))
+    return where(reflected, positive - math.pi * _cot_pi(_left_half(x)), positive)
 
 
 def trigamma(x: Expr) -> Expr:
@@ -62,7 +63,9 @@ def trigamma(x: Expr) -> Expr:
     shifted, inverse_squares = z, None
     for _ in range(_SHIFT_TO):
         low = shifted < float(_SHIFT_TO)
-        term = where(low, 1.0 / (shifted * shifted), 0.0)
+        # No infinite square where it is not used: zero times its derivatives would be NaN.
+        small = apply("fmin", shifted, float(_SHIFT_TO))
+        term = where(low, 1.0 / (small * small), 0.0)
         inverse_squares = term if inverse_squares is None else inverse_squares + term
         shifted = where(low, shifted + 1.0, shifted)
     inverse = 1.0 / shifted
@@ -70,7 +73,7 @@ def trigamma(x: Expr) -> Expr:
     series = inverse + square * (0.5 + inverse * _polynomial(square, _TRIGAMMA_SERIES))
     assert inverse_squares is not None
     positive = inverse_squares + series
-    sine = _sin_pi(where(reflected, x, 0.25))
+    sine = _sin_pi(_left_half(x))
     return where(reflected, (math.pi * math.pi) / (sine * sine) - positive, positive)
 
 
@@ -106,6 +109,14 @@ def _polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
 def _fraction(x: Expr) -> Expr:
     """The distance to the nearest integer, exact: the argument reduction of sin πx and cot πx."""
     return x - apply("rint", x)
+
+
+def _left_half(x: Expr) -> Expr:
+    """A number for which reflection is used, or one beside which it has no pole.
+
+    Not `where(x < 0.5, …)`: LLVM knows what comes of it in the branch that is not taken, and computes the pole.
+    """
+    return where(x - 0.25 < 0.5, x, 0.25)
 
 
 def _cot_pi(x: Expr) -> Expr:

@@ -14,7 +14,8 @@ from typing import Final
 from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_float
-from irad.ruleset.expr import Expr, Symbol, apply, emit, symbols_of
+from irad.rules.elementwise import polynomial
+from irad.ruleset.expr import Expr, Symbol, apply, emit, symbols_of, where
 from irad.ruleset.guards import strong_zero
 from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule, TangentContext
 
@@ -60,14 +61,25 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
     return CallRule((f"scipy.special.{name}",), effects, reverse, augmented, source, tangent=tangent)
 
 
+def _sinc(function: str, sign: float, x: Expr) -> Expr:
+    """`sin x / x` or `sinh x / x`; near 0, where derivatives of the quotient cancel, the power series."""
+    near = x * x < 1.0
+    small = where(near, x, 0.0)
+    series = polynomial([sign**k / math.factorial(2 * k + 1) for k in range(12)], small * small)
+    # Not where(near, …) again: LLVM knows what comes of it in this branch, and computes 0 / 0.
+    return where(near, series, apply(function, x) / where(apply("fabs", x) < 0.75, 1.0, x))
+
+
+def _half_turns(function: str, x: Expr) -> Expr:
+    """`sin ½πx²` or `cos ½πx²`, of the square but for multiples of 4, with what rounding has taken from it."""
+    square = x * x
+    rest = apply("fma", x, x, -square)
+    return apply(function, _HALF_PI * (square - 4.0 * apply("rint", 0.25 * square) + rest))
+
+
 RULES: Final[tuple[Rule, ...]] = (
-    _outputs("sici", 2, lambda x, si, ci: (apply("sin", x) / x, apply("cos", x) / x), "DLMF 6.2.9, 6.2.11"),
-    _outputs("shichi", 2, lambda x, shi, chi: (apply("sinh", x) / x, apply("cosh", x) / x), "DLMF 6.2.15, 6.2.16"),
-    _outputs(
-        "fresnel",
-        2,
-        lambda x, s, c: (apply("sin", _HALF_PI * (x * x)), apply("cos", _HALF_PI * (x * x))),
-        "DLMF 7.2.7, 7.2.8",
-    ),
+    _outputs("sici", 2, lambda x, si, ci: (_sinc("sin", -1.0, x), apply("cos", x) / x), "DLMF 6.2.9, 6.2.11"),
+    _outputs("shichi", 2, lambda x, shi, chi: (_sinc("sinh", 1.0, x), apply("cosh", x) / x), "DLMF 6.2.15, 6.2.16"),
+    _outputs("fresnel", 2, lambda x, s, c: (_half_turns("sin", x), _half_turns("cos", x)), "DLMF 7.2.7, 7.2.8"),
     _outputs("airy", 4, lambda x, ai, aip, bi, bip: (aip, x * ai, bip, x * bi), "DLMF 9.2.1"),
 )

@@ -219,7 +219,7 @@ def test_what_must_be_at_hand_is_read_off_the_formula():
     assert reads["sin"] == [{"x0"}]
     assert reads["tanh"] == [{"y"}]
     assert reads["exp"] == [{"y"}]
-    assert reads["pow"] == [{"x0", "x1"}, {"x0", "y"}]
+    assert reads["pow"] == [{"x0", "x1"}, {"x0", "x1", "y"}]
     assert reads["fmod"] == [frozenset(), {"x0", "x1", "y"}]
 
 
