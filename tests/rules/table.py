@@ -19,7 +19,7 @@ from irad.rules.lapack import (
 )
 from irad.rules.scipy import outputs, special as scipy_special
 from irad.ruleset.interface import CallRule, Elementwise, Inactive, Rule
-from tests.special_points.scalar_rules import page
+from tests.special_points.page import page
 
 PATH: Final = Path(__file__).parents[2] / "docs" / "rules.md"
 

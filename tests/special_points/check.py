@@ -1,52 +1,91 @@
-"""Whether a derivative is right at a point: the limit where there is one, else an element of the subdifferential."""
+"""Whether a derivative is right at a point: what mpmath finds on the sides of it says what is demanded.
+
+| what mpmath finds | what is demanded |
+| --- | --- |
+| the same number on all sides, of this order and those below | that number |
+| the same infinity on all sides | a first derivative is that infinity; one of higher order is not finite |
+| infinities of both signs | not finite |
+| several numbers, or a kink in an order below | a number between the smallest and the largest of them and 0 |
+| numbers and an infinity | one of them, or between the numbers and 0; of higher order also NaN |
+| no limit, or no value beside the point | 0 or NaN, never another number |
+
+Beside a zero with a minus sign an infinity may have the sign of that zero. Where the value of the function is itself
+not finite, any infinity or NaN will do for an infinite derivative; a value of infinity at a finite point may give NaN,
+and a value of NaN 0 or NaN. A convention comes first.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from statistics import median
+from typing import Final
 
-from tests.special_points.derivatives import Batch, Mode
-from tests.special_points.table import Case
+from tests.special_points.derivatives import Batch
+from tests.special_points.table import NOT_FINITE, Case, Demand, Mode
 from tests.special_points.truth import Limits, Order, Point, limits
+
+_NO_LIMIT: Final = Demand(((0.0, 0.0),), nan=True)
 
 
 def faults(batch: Batch, case: Case, mode: Mode, total: int) -> Iterator[str]:
-    """What is wrong with the derivatives of a total order, a line each."""
-    values = batch.values(case)
+    """What is wrong with the derivatives of a total order, a line each.
+
+    A known failure that does not fail is wrong, too.
+    """
+    excused: dict[tuple[Point, Order], bool] = {}
     for order, given in batch.derivatives(mode, case, total):
-        for point, value, number in zip(case.points, values, given, strict=True):
-            is_pole = math.isinf(value) and not math.isfinite(number)
-            expected = "" if math.isnan(value) or is_pole else _fault(case, point, order, number)
-            if expected and not any(holds(point, order) for holds, _ in case.not_right):
-                yield f"{case.name}{point} {order} {mode}: {number!r}, expected {expected}"
+        for point, value, number in zip(case.points, batch.values(case), given, strict=True):
+            wanted = demand(case, point, order, value)
+            wanted = wanted.in_single_precision() if case.single else wanted
+            is_met = wanted.is_met(number, slack(case, point, order, wanted))
+            if case.is_known(point, order, mode):
+                key = point, order  # a mixed derivative comes in several sequences: one of them may be right
+                excused[key] = excused.get(key, False) or not is_met
+            elif not is_met:
+                yield f"{case.name}{point} {order} {mode}: {number!r}, expected {wanted}"
+    for (point, order), fails in excused.items():
+        if not fails:
+            yield f"{case.name}{point} {order} {mode} is right: take it out of what is known to fail"
 
 
-def _fault(case: Case, point: Point, order: Order, given: float) -> str:
-    """What is expected, or "" where the derivative is right."""
-    convention = case.convention(point)
+def demand(case: Case, point: Point, order: Order, value: float) -> Demand:
+    """What is right at a point where the function has this value."""
+    convention = case.convention(point, order)
     if convention is not None:
-        return _departure(convention.values[order], given, case, order) if order in convention.values else ""
-    found = _limits(case, point, order)
-    if not found.values or any(map(math.isnan, found.values)):
-        return ""  # no limit
-    low, high = min(found.values), max(found.values)
-    # Of an infinite derivative the next is not a number that a user could go on with: it may be infinite or NaN.
-    if (
-        sum(order) > 1
-        and not math.isfinite(given)
-        and (math.isinf(low) or math.isinf(high) or any(map(math.isinf, point)))
-    ):
-        return ""
-    if math.isinf(low) and math.isinf(given) and any(x == 0.0 and math.copysign(1.0, x) < 0.0 for x in point):
-        return ""  # the sign of an infinite derivative may be that of the zero
-    if found.is_smooth and all(_limits(case, point, below).is_smooth for below in _below(order)):
-        return _departure(low, given, case, order, _largest(case, point, sum(order)))
-    if math.isinf(low) and math.isinf(high):
-        return "" if not math.isfinite(given) else "a pole, ±inf or nan"
-    return _departure((min(low, 0.0), max(high, 0.0)), given, case, order)
+        return convention
+    sides = _limits(case, point, order).values
+    if not sides or any(map(math.isnan, sides)):
+        return _NO_LIMIT
+    infinite = sorted({side for side in sides if math.isinf(side)})
+    finite = [side for side in sides if math.isfinite(side)]
+    if infinite and not finite:
+        return _of_infinite(infinite, point, order, value)
+    if infinite:
+        hull = min(*finite, 0.0), max(*finite, 0.0)
+        return Demand((hull, *((side, side) for side in infinite)), sum(order) > 1 or _passes_nan(point, value))
+    if all(_limits(case, point, each).is_smooth for each in (order, *_below(order))):
+        interval = sides[0], sides[0]
+    else:
+        interval = min(*finite, 0.0), max(*finite, 0.0)
+    return Demand((interval, *_NO_LIMIT.intervals * math.isnan(value)), _passes_nan(point, value))
+
+
+def _passes_nan(point: Point, value: float) -> bool:
+    """Whether the value is such that NaN is right: NaN itself, or a pole."""
+    return math.isnan(value) or (math.isinf(value) and not any(map(math.isinf, point)))
+
+
+def _of_infinite(infinite: Sequence[float], point: Point, order: Order, value: float) -> Demand:
+    if math.isnan(value):
+        return Demand((*NOT_FINITE.intervals, *_NO_LIMIT.intervals), nan=True)
+    if len(infinite) > 1 or sum(order) > 1 or not math.isfinite(value):
+        return NOT_FINITE
+    may_turn = any(x == 0.0 and math.copysign(1.0, x) < 0.0 for x in point)
+    signs = (1.0, -1.0) if may_turn else (1.0,)
+    return Demand(tuple((sign * infinite[0], sign * infinite[0]) for sign in signs))
 
 
 def _below(order: Order) -> Iterator[Order]:
@@ -64,13 +103,12 @@ def _largest(case: Case, point: Point, total: int) -> float:
     return max((v for v in found if math.isfinite(v)), default=0.0)
 
 
-def _departure(
-    wanted: float | tuple[float, float], given: float, case: Case, order: Order, largest: float = 0.0
-) -> str:
-    low, high = wanted if isinstance(wanted, tuple) else (wanted, wanted)
-    size = max((abs(x) for x in (low, high) if math.isfinite(x)), default=0.0)
-    slack = case.rtol * size + 1e-14 * largest + _rounding(case, order) + 1e-300
-    return "" if low - slack <= given <= high + slack else f"{wanted!r}"
+def slack(case: Case, point: Point, order: Order, wanted: Demand) -> float:
+    """What rounding may do."""
+    ends = [abs(x) for ends in wanted.intervals for x in ends if math.isfinite(x)]
+    size = max(ends, default=0.0)
+    lost = 1e-14 * _largest(case, point, sum(order)) + _rounding(case, order)
+    return case.rtol * size + (5e8 * lost + 1e-37 if case.single else lost + 1e-300)
 
 
 @cache
@@ -82,12 +120,26 @@ def _rounding(case: Case, order: Order) -> float:
     """
     found = [each.values[0] for point in case.points if (each := _limits(case, point, order)).values]
     usual = [abs(value) for value in found if math.isfinite(value)]
-    return 4e-15 * 10.0 ** (sum(order) - 1) * (median(usual) if usual else 0.0)
+    return 4e-15 * 10.0 ** (sum(order) - 1) * max(median(usual) if usual else 0.0, case.scale)
+
+
+def _limits(case: Case, point: Point, order: Order) -> Limits:
+    signs = tuple(math.copysign(1.0, x) for x in point)  # 0.0 == -0.0
+    return _found(case.exact, point, signs, order, case.wrt, case.is_special(point), case.far)
 
 
 @cache
-def _limits(case: Case, point: Point, order: Order) -> Limits:
-    return limits(case.exact, point, order, case.wrt, case.is_special(point), case.far)
+def _found(
+    exact: Callable[..., object],
+    point: Point,
+    signs: Point,
+    order: Order,
+    wrt: tuple[int, ...],
+    special: bool,
+    far: float,
+) -> Limits:
+    """Kept for all cases of a function."""
+    return limits(exact, point, order, wrt, special, far)
 
 
 def worst(lines: Sequence[str], count: int = 12) -> str:

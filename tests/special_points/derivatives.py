@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numba import njit
 
 import irad
-from tests.special_points.table import Case, Order
+from tests.special_points.table import Case, Mode, Order
 
-Mode: TypeAlias = Literal["reverse", "forward", "forward over reverse"]
-MODES: tuple[Mode, ...] = ("reverse", "forward", "forward over reverse")
+MODES: Final[tuple[Mode, ...]] = ("reverse", "forward", "forward over reverse")
 
 
 def _source(cases: Sequence[Case]) -> str:

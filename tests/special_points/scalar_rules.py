@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 import mpmath
+import numpy as np
 import scipy.special.cython_special
 from llvmlite import ir
 from numba import cfunc, types
@@ -23,8 +25,10 @@ from irad.ruleset.expr import Where, parts_of
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.symbols import TABLE, symbols_of_function
 from tests.rules import test_elementwise, test_scipy_special
+from tests.special_points import known
 from tests.special_points.second_kind import bessel_k, bessel_y
-from tests.special_points.table import Case, Convention, special_points
+from tests.special_points.table import NOT_FINITE, ZERO, Case, Convention, Demand, special_points
+from tests.special_points.truth import Order, Point
 
 assert scipy.special.cython_special
 assert scipy_functions()  # makes them known to LLVM
@@ -45,13 +49,15 @@ _OF_LIBDEVICE: Final[dict[str, Callable[..., float]]] = {
 _KEPT: Final[list[Any]] = []  # compiled functions, whose addresses LLVM knows
 
 
+for _number, _name in ((types.float64, "__powidf2"), (types.float32, "__powisf2")):
+    _KEPT.append(cfunc(_number(_number, types.int32))(lambda x, n: x ** float(n)))
+    llvm.add_symbol(_name, _KEPT[-1].address)  # LLVM's code calls it, the compiler's library has it
+
+
 def _symbol(name: str, arity: int) -> str:
     """A symbol of a function that this process has."""
     double = [symbol for symbol, precision in symbols_of_function(name) if precision is ir_types.DOUBLE]
     if name == "powi":
-        made = cfunc(types.float64(types.float64, types.int32))(lambda x, n: x ** float(n))
-        _KEPT.append(made)
-        llvm.add_symbol("__powidf2", made.address)  # LLVM's code calls it, the compiler's library has it
         return "llvm.powi.f64.i32"
     if name in _OF_LIBDEVICE:
         is_single = not double  # saturate
@@ -68,16 +74,26 @@ def _symbol(name: str, arity: int) -> str:
     return TABLE[name].c.split()[0]
 
 
-def _call(rule: Elementwise) -> Callable[..., Any]:
-    """A function for compiled code that calls the function of a rule by its symbol."""
-    symbol, integers = _symbol(rule.name, rule.arity), TABLE[rule.name].integers
+def _single_symbol(name: str) -> str | None:
+    """A symbol of a function of single precision that this process has."""
+    found = [symbol for symbol, precision in symbols_of_function(name) if precision is ir_types.FLOAT]
+    return next((s for s in found if s.startswith("llvm.") or llvm.address_of_symbol(s)), None)
+
+
+def _call(rule: Elementwise, single: str | None = None) -> Callable[..., Any]:
+    """A function of doubles, for compiled code, that calls the function of a rule by its symbol.
+
+    Args:
+        single: a symbol of single precision, in place of one of double precision.
+    """
+    symbol, integers = single or _symbol(rule.name, rule.arity), TABLE[rule.name].integers
     wide = symbol.startswith("scipy.")
-    is_single = all(precision is ir_types.FLOAT for _, precision in symbols_of_function(rule.name))
+    is_single = single is not None or rule.name == "saturate"
 
     def of(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         integer, number = ir.IntType(64 if wide else 32), ir.FloatType() if is_single else ir.DoubleType()
-        given = [builder.fptosi(a, integer) if i in integers else a for i, a in enumerate(arguments)]
-        given = [builder.fptrunc(a, number) for a in given] if is_single else given
+        floats = [builder.fptrunc(a, number) for a in arguments] if is_single else arguments
+        given = [builder.fptosi(a, integer) if i in integers else a for i, a in enumerate(floats)]
         function = ir.FunctionType(number, [a.type for a in given])
         result = builder.call(cgutils.get_or_insert_function(builder.module, function, symbol), given)
         return builder.fpext(result, ir.DoubleType()) if is_single else result
@@ -140,6 +156,13 @@ _DEFINED: Final[dict[str, Callable[..., bool]]] = {
     "kve": lambda v, x: x >= 0,
     "yv": lambda v, x: x >= 0,
     "spence": lambda z: z >= 0,
+    "boxcox": lambda x, p: x >= 0,
+    "xlogy": lambda x, a: a >= 0,
+    "xlog1py": lambda x, a: a >= -1,
+    "rel_entr": lambda a, b: a >= 0 and b >= 0,
+    "kl_div": lambda a, b: a >= 0 and b >= 0,
+    "huber": lambda d, r: d >= 0,
+    "pseudo_huber": lambda d, r: d >= 0,
     "stdtr": lambda v, t: v > 0,
     "stdtrit": lambda v, p: 0 < p < 1,
     "gammaincinv": lambda a, p: 0 < p < 1,
@@ -149,9 +172,16 @@ _DEFINED: Final[dict[str, Callable[..., bool]]] = {
 }
 
 
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    with mpmath.workdps(2 * mpmath.mp.dps):  # where the terms cancel, rounding is not to be all that is left
+        return a * b + c
+
+
 def _exact(name: str) -> Callable[..., Any]:
     if name in _SECOND_KIND:
         return _SECOND_KIND[name]
+    if name == "fma":
+        return _fused
     tables = test_elementwise if name in test_elementwise.NAMED else test_scipy_special
     exact = tables.exact(name)
     is_defined = _DEFINED.get(name)
@@ -161,8 +191,8 @@ def _exact(name: str) -> Callable[..., Any]:
             raise ValueError
         if name in _INVERSE:
             guess = float(test_scipy_special.FUNCTIONS[name](*map(float, arguments)))
-            if not math.isfinite(guess) or guess == 0.0:
-                raise ValueError
+            if not math.isfinite(guess) or guess == 0.0 or (guess == 1.0 and name == "betaincinv"):
+                raise ValueError  # too close to an end for a search
             try:
                 return exact(*arguments)
             except TypeError as error:  # a root on which the methods fall off the real axis
@@ -178,52 +208,100 @@ _FAR: Final = {"fmod": 1e8, "remainder": 1e8, "sindg": 1e8, "cosdg": 1e8, "tandg
                "y1": 40.0, "yn": 40.0, "k0": 40.0, "k1": 40.0, "k0e": 40.0, "k1e": 40.0}  # fmt: skip
 
 
-def _at(
-    holds: Callable[[tuple[float, ...]], bool], text: str, first: Sequence[float | tuple[float, float]]
-) -> Convention:
-    """A convention for the first derivatives; of the orders above it says nothing."""
-    count = len(first)
-    return Convention(holds, {tuple(int(i == k) for i in range(count)): value for k, value in enumerate(first)}, text)
-
-
-def _both_zero(point: tuple[float, ...]) -> bool:
+def _both_zero(point: Point, order: Order) -> bool:
     return point[:2] == (0.0, 0.0)
 
 
+def _edge(corner: Point) -> tuple[Convention, ...]:
+    """Of x times a logarithm, where x is 0 and the logarithm infinite."""
+    return (
+        Convention(lambda p, o: p == corner and o == (0, 1), ZERO, f"{corner}: 0 with respect to the second"),
+        Convention(
+            lambda p, o: p == corner and o[1] > 0,
+            Demand((*ZERO.intervals, *NOT_FINITE.intervals), nan=True),
+            "in the orders above 0 or not finite",
+        ),
+    )
+
+
+_IN_DEGREES: Final = frozenset({"sindg", "cosdg", "tandg", "cotdg"})
+
 _CONVENTIONS: Final[dict[str, tuple[Convention, ...]]] = {
-    "hypot": (_at(_both_zero, "0 at the origin", (0.0, 0.0)),),
-    "atan2": (_at(_both_zero, "0 at the origin", (0.0, 0.0)),),
-    "pow": (
-        _at(_both_zero, "0 to the 0: 0 with respect to both", (0.0, 0.0)),
-        Convention(lambda p: p[0] == 0.0 and p[1] <= 3.0, {(0, 1): 0.0}, "base 0: 0 with respect to the exponent"),
+    "hypot": (Convention(_both_zero, ZERO, "0 at the origin, in all orders"),),
+    "atan2": (Convention(_both_zero, ZERO, "0 at the origin, in all orders"),),
+    "pow": (Convention(_both_zero, ZERO, "0 to the 0: 0, in all orders"),),
+    "huber": (
+        Convention(lambda p, o: _both_zero(p, o) and o == (0, 2), Demand(((1.0, 1.0),)), "both 0: what holds inside"),
+        Convention(_both_zero, ZERO, ""),
     ),
-    "xlogy": (_at(_both_zero, "both 0: infinite, and 0 with respect to the second", (-math.inf, 0.0)),),
-    "xlog1py": (
-        _at(lambda p: p == (0.0, -1.0), "0 and -1: infinite, and 0 with respect to the second", (-math.inf, 0.0)),
+    "copysign": (Convention(lambda p, o: p[1] == 0.0 and o == (1, 0), Demand(((-1.0, 1.0),)), "a zero has a sign"),),
+    "rel_entr": (Convention(_both_zero, ZERO, "both 0: 0, in all orders"),),
+    "kl_div": (
+        Convention(lambda p, o: _both_zero(p, o) and o == (0, 1), Demand(((1.0, 1.0),)), "both 0: 0 and 1"),
+        Convention(_both_zero, ZERO, "0 in the orders above"),
     ),
-    "huber": (Convention(_both_zero, {}, "both 0: what holds inside"),),
-    "rel_entr": (Convention(_both_zero, {}, "both 0: NaN"),),
-    "kl_div": (Convention(_both_zero, {}, "both 0: NaN"),),
-    "copysign": (Convention(lambda p: p[1] == 0.0, {(1, 0): (-1.0, 1.0)}, "a zero has a sign"),),
+    "pseudo_huber": (Convention(_both_zero, ZERO, "both 0: 0, in all orders"),),
+    "xlogy": _edge((0.0, 0.0)),
+    "xlog1py": _edge((0.0, -1.0)),
 }
 
 
 @cache
 def case_of(name: str) -> Case:
     """The case of a rule."""
-    rule = next(rule for rule in RULES if rule.name == name)
+    rule = _RULE[name]
     exact = _exact(rule.name)
     wrt = tuple(i for i, partial in enumerate(rule.partials) if partial is not None)
     far = _FAR.get(rule.name, 40.0 if rule.refused else 1e160)
-    points = _FEW.get(name) or special_points(rule.domains, exact, wrt, far)
+    return Case(
+        name,
+        _call(rule),
+        exact,
+        _points(rule, exact, wrt, far),
+        wrt,
+        _CONVENTIONS.get(rule.name, ()),
+        is_guarded(rule),
+        _OF_LIBRARY.get(name, 1e-11),
+        far=min(far, 1e45),
+        not_right=known.listed().get(name, {}),
+    )
+
+
+def _points(rule: Elementwise, exact: Callable[..., Any], wrt: tuple[int, ...], far: float) -> tuple[Point, ...]:
+    points = _FEW.get(rule.name) or special_points(rule.domains, exact, wrt, far)
     integers = TABLE[rule.name].integers | ({0} if rule.name == "expn" else set())
     points = tuple(p for p in points if all(p[i] == int(p[i]) for i in integers if math.isfinite(p[i])))
     points = tuple(p for p in points if all(math.isfinite(p[i]) for i in range(rule.arity) if i not in wrt))
-    conventions, guarded = _CONVENTIONS.get(rule.name, ()), is_guarded(rule)
-    not_right = (*_NOT_RIGHT.get(name, ()), *_FAR_OUT)
-    rtol = _OF_LIBRARY.get(name, 1e-11)
-    far = min(far, 1e45)
-    return Case(name, _call(rule), exact, points, wrt, conventions, guarded, rtol, far=far, not_right=not_right)
+    if rule.name in _IN_DEGREES:
+        return tuple(p for p in points if math.isfinite(p[0]))  # SciPy gives 0 beyond 1e14
+    return _in_single(points, rounded=True) if rule.name == "saturate" else points
+
+
+def _in_single(points: tuple[Point, ...], *, rounded: bool) -> tuple[Point, ...]:
+    """Points whose parts are numbers of single precision, or rounded to such."""
+    small = [p for p in points if all(abs(x) < 1e38 or math.isinf(x) for x in p)]
+    narrow = [(p, tuple(float(np.float32(x)) for x in p)) for p in small]
+    chosen = [near for p, near in narrow if rounded or near == p]
+    return tuple({tuple(x.hex() for x in p): p for p in chosen}.values())
+
+
+@cache
+def single_case_of(name: str, *, rounded: bool) -> Case:
+    """The case of a rule in single precision.
+
+    Args:
+        rounded: points of which single precision has only a neighbour are tried there.
+    """
+    case = case_of(name)
+    return replace(
+        case,
+        name=f"{name} in single precision",
+        function=_call(_RULE[name], _single_symbol(name)),
+        points=_in_single(case.points, rounded=rounded),
+        rtol=max(2e-5, case.rtol),
+        single=True,
+        not_right=known.listed().get(f"{name} in single precision", {}),
+    )
 
 
 def is_guarded(rule: Elementwise) -> bool:
@@ -231,81 +309,31 @@ def is_guarded(rule: Elementwise) -> bool:
     return any(isinstance(part, Where) for each in rule.partials if each is not None for part in parts_of(each))
 
 
-_OF_LIBRARY: Final = {"hyperu": 1e-7}
-"""How precise SciPy's own functions are, where that is less than usual."""
+_OF_LIBRARY: Final = {"hyperu": 1e-7, "dawsn": 1e-10}
+"""How precise rules and SciPy's own functions are, where that is less than usual.
+
+The third derivative of `dawsn` cancels below 7, where the asymptotic series begins.
+"""
 
 SLOW: Final = frozenset({"owens_t", "chndtr", "chndtrix"})  # mpmath takes a minute
 FIRST_ONLY: Final = frozenset({"voigt_profile"})
 """Functions whose second derivatives are refused, so that nothing is compiled together with them."""
-
-_Known: TypeAlias = tuple[Callable[[tuple[float, ...], tuple[int, ...]], bool], str]
-_FAR_OUT: Final[tuple[_Known, ...]] = (
-    (
-        lambda p, order: sum(order) > 1 and any(abs(x) > 1e100 for x in p),
-        "beyond 1e100 second and third derivatives may be NaN: their denominators overflow",
-    ),
-)
-_INFINITE: Final[_Known] = (
-    lambda p, order: any(map(math.isinf, p)),
-    "NaN at infinite arguments, where the formula divides infinity by infinity",
-)
-_POLES: Final[_Known] = (
-    lambda p, order: any(x <= 0.0 and x == math.floor(x) for x in p) or any(map(math.isinf, p)),
-    "beside infinite numbers, and where an argument is a pole of the gamma function: NaN, or few digits",
-)
-_NOT_RIGHT: Final[dict[str, tuple[_Known, ...]]] = {
-    "beta": (_POLES,),
-    "betaln": (_POLES,),
-    "pow": (_INFINITE,),
-    "hypot": (_INFINITE,),
-    "atan2": (_INFINITE,),
-    "wrightomega": (_INFINITE,),
-    "hyperu": (
-        (
-            lambda p, order: 0.0 < p[2] < 1e-4 and p[1] >= 3.0,
-            "NaN close to 0 for some whole b, as SciPy's own values are",
-        ),
-    ),
-    "saturate": ((lambda p, order: 0.0 < abs(p[0] - 1.0) < 1e-8, "in single precision 1 - 1e-9 is 1"),),
-    "spence": (
-        (lambda p, order: sum(order) == 3 and p[0] == 1.0, "NaN for the third derivative at 1 in reverse mode"),
-    ),
-    "dawsn": ((lambda p, order: sum(order) == 3, "third derivatives at 8 to 1e-10"),),
-    "ive": ((lambda p, order: p[1] == 0.0, "NaN at 0 for orders below 1, where the derivative is infinite"),),
-    "pseudo_huber": ((lambda p, order: p[0] == 0.0, "NaN for a width of 0"),),
-}
-
 
 RULES: Final = tuple(
     rule
     for rule in (*elementwise.RULES, *special.RULES, *voigt.RULES)
     if isinstance(rule, Elementwise) and any(partial is not None for partial in rule.partials)
 )
-NAMES: Final = tuple(rule.name for rule in RULES)
+_RULE: Final = {rule.name: rule for rule in RULES}
+NAMES: Final = tuple(_RULE)
+SINGLE: Final = tuple(name for name in NAMES if name not in SLOW and _single_symbol(name) is not None)
+"""Functions that this process has in single precision."""
+
+
+@cache
+def exact_in_single() -> tuple[str, ...]:
+    """Functions of single precision with points that it has to the bit: what is right there is known already."""
+    return tuple(name for name in SINGLE if single_case_of(name, rounded=False).points)
+
+
 GUARDED: Final = tuple(rule.name for rule in RULES if is_guarded(rule))
-
-
-def page() -> str:
-    """The section of docs/rules.md."""
-    rows = [_row(case_of(name)) for name in NAMES]
-    count = sum(len(case_of(name).points) for name in NAMES)
-    return "\n".join((_PAGE.format(functions=len(NAMES), points=count), *rows, ""))
-
-
-_PAGE: Final = """## Special points
-
-Each scalar rule is compared with mpmath at points that are made from its declaration (`tests/special_points`): the ends
-of its domain, zeros of either sign, integers, equal arguments, both sides of these at 1e-9 and 1e-5, far out, at
-infinity: {points} points of {functions} functions. Every run of the tests has first derivatives of all but `owens_t`,
-`chndtr` and `chndtrix`, and second and third ones of rules that branch; slow tests are written for the others, not
-of `voigt_profile`. Where a function is not smooth, an element of the subdifferential is right; the conventions, and
-what is not right, are these. For all: {{far}}.
-
-| rule | points | where it is not smooth | not right |
-| --- | --- | --- | --- |""".replace("{{far}}", _FAR_OUT[0][1])
-
-
-def _row(case: Case) -> str:
-    conventions = "; ".join(each.text for each in case.conventions)
-    known = "; ".join(text for _, text in _NOT_RIGHT.get(case.name, ()))
-    return f"| `{case.name}` | {len(case.points)} | {conventions} | {known} |"

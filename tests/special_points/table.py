@@ -6,17 +6,53 @@ The points are made from the declaration of a function, so that none can be forg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from irad.ruleset.interface import Domain
+from tests.special_points.known import Key
 from tests.special_points.truth import Order, Point, has_value, sides_of
 
 _NEAR: Final = (1e-9, 1e-5)
 _INTEGERS: Final = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
 _FAR: Final = (40.0, 1e3, 1e8, 1e160)
+_FAR_AWAY: Final = 40.0  # what has a value there has one towards infinity
+
+
+Mode: TypeAlias = Literal["reverse", "forward", "forward over reverse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is right: numbers in one of these intervals, which may be single numbers or infinities; perhaps NaN."""
+
+    intervals: tuple[tuple[float, float], ...]
+    nan: bool = False
+
+    def is_met(self, given: float, slack: float) -> bool:
+        """Whether a number is right but for a small error."""
+        if math.isnan(given):
+            return self.nan
+        return any(low - slack <= given <= high + slack for low, high in self.intervals)
+
+    def in_single_precision(self) -> Demand:
+        """The same, of numbers that may be infinite in single precision."""
+        with np.errstate(over="ignore"):
+            return Demand(
+                tuple((float(np.float32(low)), float(np.float32(high))) for low, high in self.intervals), self.nan
+            )
+
+    def __str__(self) -> str:
+        numbers = [f"{low!r}" if low == high else f"{low!r} to {high!r}" for low, high in self.intervals]
+        return " or ".join((*numbers, *["nan"] * self.nan))
+
+
+ZERO: Final = Demand(((0.0, 0.0),))
+NOT_FINITE: Final = Demand(((-math.inf, -math.inf), (math.inf, math.inf)), nan=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,13 +60,13 @@ class Convention:
     """What is documented where a function is not smooth, in place of any element of the subdifferential.
 
     Attributes:
-        holds: whether it speaks of a point.
-        values: the derivatives, by order; an interval permits what lies in it. What is left out may be anything.
+        holds: whether it speaks of a derivative at a point.
+        demand: what is right there.
         text: in words, for the page.
     """
 
-    holds: Callable[[Point], bool]
-    values: dict[Order, float | tuple[float, float]]
+    holds: Callable[[Point, Order], bool]
+    demand: Demand
     text: str
 
 
@@ -47,9 +83,11 @@ class Case:
         conventions: what holds where it is not smooth; without one, any element of the subdifferential is right.
         guarded: its code branches, or its rule does: all orders are tried in every run of the tests.
         rtol: relative tolerance.
+        scale: the size of terms that cancel somewhere, if it is above that which is usual for a derivative.
         highest: the highest order that is tried.
         far: how far out `exact` can be computed.
-        not_right: known failures: points of which the reason, in words, goes to the page.
+        single: it is computed in single precision.
+        not_right: known failures, with the reason: what is listed there has to fail.
     """
 
     name: str
@@ -60,9 +98,11 @@ class Case:
     conventions: tuple[Convention, ...] = ()
     guarded: bool = False
     rtol: float = 1e-11
+    scale: float = 0.0
     highest: int = 3
     far: float = 1e45
-    not_right: tuple[tuple[Callable[[Point, Order], bool], str], ...] = ()
+    single: bool = False
+    not_right: Mapping[Key, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
@@ -77,9 +117,13 @@ class Case:
         round_numbers = any(abs(point[i]) < 1e15 and (64.0 * point[i]).is_integer() for i in self.wrt)
         return round_numbers or len({point[i] for i in self.wrt}) < len(self.wrt)
 
-    def convention(self, point: Point) -> Convention | None:
-        """What is documented for a point."""
-        return next((each for each in self.conventions if each.holds(point)), None)
+    def convention(self, point: Point, order: Order) -> Demand | None:
+        """What is documented for a derivative at a point."""
+        return next((each.demand for each in self.conventions if each.holds(point, order)), None)
+
+    def is_known(self, point: Point, order: Order, mode: Mode) -> bool:
+        """Whether a derivative is known not to be right."""
+        return (str(point), str(order), mode) in self.not_right
 
 
 def special_points(
@@ -149,7 +193,8 @@ def _ordinary(domain: Domain) -> float:
 
 def is_defined_near(exact: Callable[..., Any], point: Point, wrt: tuple[int, ...]) -> bool:
     """Whether a function has a value at a point, or on some side of it."""
-    return any(map(math.isinf, point)) or has_value(exact, point) or bool(sides_of(exact, point, wrt))
+    towards = tuple(math.copysign(_FAR_AWAY, x) if math.isinf(x) else x for x in point)
+    return has_value(exact, towards) or bool(sides_of(exact, towards, wrt))
 
 
 def batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -66,7 +66,10 @@ def limits(
                 return Limits((_as_float(_difference(exact, tuple(map(mpmath.mpf, point)), order)),))
             except _NotReal:
                 pass
-        return Limits(tuple(_one_sided(exact, point, order, side) for side in sides_of(exact, point, wrt)))
+        # A partial derivative does not move the others: x**n of negative x has no values beside n. But the value may be
+        # infinite along the axes and not beside them.
+        sides = sides_of(exact, point, tuple(i for i, n in enumerate(order) if n)) or sides_of(exact, point, wrt)
+        return Limits(tuple(_one_sided(exact, point, order, side) for side in sides))
 
 
 class _NotReal(Exception):
