@@ -15,7 +15,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, ExtractElement, InsertElement
 from irad.ir.types import FloatType, VectorType
-from irad.ir.values import Value, const_float, const_int, zero
+from irad.ir.values import Value, const_int, zero
 from irad.rules.dense.elements import ElementType, Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import Cell, Kernel
 from irad.ruleset.expr import call_function
@@ -25,21 +25,23 @@ from irad.ruleset.interface import PURE, CallRule, CopyContext, Effects, Reverse
 
 
 def _frexp_augmented(context: CopyContext, call: CallSite) -> Sequence[Value]:
-    """The power of two that was taken out of the number, as 1 / 2**exponent."""
+    """The exponent of the power of two that was taken out of the number, negated."""
     exponent = context.after.load(types.I32, context.value(call.arguments[1]))
-    negated = context.after.sub(zero(types.I32), exponent)
-    type_ = _float_type(call)
-    return (call_function("ldexp", context.after, [const_float(type_, 1.0), negated], type_),)
+    return (context.after.sub(zero(types.I32), exponent),)
+
+
+def _scaled(builder: Builder, number: Value, exponent: Value) -> Value:
+    """Not by a factor: that of a subnormal number is infinite."""
+    return call_function("ldexp", builder, [number, exponent], _float_type(number))
 
 
 def _frexp_tangent(context: TangentContext, call: CallSite) -> None:
-    (factor,) = _frexp_augmented(context, call)
-    context.set_tangent(context.after.fmul(context.tangent(call.arguments[0]), factor))
+    (exponent,) = _frexp_augmented(context, call)
+    context.set_tangent(_scaled(context.after, context.tangent(call.arguments[0]), exponent))
 
 
 def _frexp_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    cotangent = context.cotangent(call)
-    context.accumulate(call.arguments[0], context.builder.fmul(cotangent, context.value(saved[0])))
+    context.accumulate(call.arguments[0], _scaled(context.builder, context.cotangent(call), context.value(saved[0])))
 
 
 def _modf_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:

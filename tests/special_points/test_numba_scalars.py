@@ -263,6 +263,16 @@ def test_a_taylor_series_of_sinc():
     np.testing.assert_allclose(found, derivatives, atol=1e-13)
 
 
+def test_mantissas_of_subnormal_numbers():
+    @njit
+    def taken_apart(x):
+        mantissa, exponent = math.frexp(x)
+        return math.ldexp(mantissa, exponent)
+
+    gradient = irad.grad(taken_apart)
+    assert [gradient(x) for x in (5e-324, 3e-310, 1e-308, 1.0, 8e307)] == [1.0] * 5
+
+
 # ------------------------------------------------------------------------------------------------ values
 
 
