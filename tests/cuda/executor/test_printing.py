@@ -31,6 +31,7 @@ thread 1 has 4.000000 1
 """
 
 
+@pytest.mark.executor_only("the interpreter of PTX does not print")
 def test_print(capsys: pytest.CaptureFixture[str]):
     x, dx = np.array([1.5, -2.0, 3.0]), np.zeros(3)
     with irad.cuda.executor():
