@@ -118,12 +118,12 @@ class Arrays:
             condition, *arms = root.operands
             one, other = (self.range_of(each, unit) for each in arms)
             build = Builder.after(root)
-            parts = [
-                build.select(condition, a, b)
-                for a, b in ((one.low, other.low), (one.size, other.size), (one.logged, other.logged))
-            ]
-            self._chosen[root] = Range(*parts)
-            return self._chosen[root]
+            chosen = self._chosen[root] = Range(
+                build.select(condition, one.low, other.low),
+                build.select(condition, one.size, other.size),
+                build.select(condition, one.logged, other.logged),
+            )
+            return chosen
         low, size, logged = (Builder.before(root).phi(each) for each in (types.PTR, types.I64, types.I32))
         self._chosen[root] = Range(low, size, logged)  # a cycle finds it
         for value, source in root.incoming():
