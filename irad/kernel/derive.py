@@ -20,7 +20,7 @@ from irad.kernel.convention import KERNEL
 from irad.kernel.half import define_rounding
 from irad.kernel.operations import give_bodies, restore_atomics
 from irad.kernel.program import ENTRY, KernelProgram, forget_promises, load, promise_apart
-from irad.kernel.refusals import check_communication, check_options, check_tape
+from irad.kernel.refusals import check_communication, check_options, check_shadows, check_tape
 from irad.kernel.toolchain import NVPTX
 from irad.kernel.wrapper import SHADOW_ALIGNMENT, add_wrapper
 from irad.options import Options
@@ -110,6 +110,7 @@ def derive_kernel(
             canonical_loops=NVPTX.canonical_loops,
         )
     check_tape(derivative)
+    check_shadows(derivative, parse_module(program.text).functions[ENTRY], kinds)
     module = parse_module(derivative.text)
     forget_promises(module)
     name = f"{kernel.name}.{mode.functions[-1].name}"

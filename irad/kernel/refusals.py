@@ -13,14 +13,17 @@ from typing import Final
 from irad.backend.cuda.limits import LARGEST, STATIC_SHARED
 from irad.driver import Derivative, locate
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
-from irad.ir.instructions import CallSite, Fence
+from irad.ir.instructions import CallSite, Cast, Fence, GetElementPtr, Phi, Select
 from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
 from irad.ir.types import size_of
+from irad.ir.values import Parameter, TrackedValue
+from irad.ir.worklist import reachable
 from irad.kernel.convention import KERNEL
 from irad.kernel.leaving import error_of_counting
 from irad.kernel.shared_memory import SharedArray
 from irad.options import Options
+from irad.passes.request import ParameterKind
 
 _FENCES: Final = ("llvm.nvvm.membar.gl", "llvm.nvvm.membar.sys")
 _GRID: Final = ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize", "cudaCGGetRank", "cudaCGGetSize")
@@ -132,6 +135,48 @@ def check_tape(derivative: Derivative) -> None:
             "copy element by element, and make local arrays (cuda.local.array) outside of loops",
             "on the tape of a kernel there are numbers only, those of a warp side by side",
         )
+
+
+def check_shadows(derivative: Derivative, entry: Function, kinds: Sequence[ParameterKind]) -> None:
+    """Refuses pointers that may lead to a constant array or to one with a shadow.
+
+    Args:
+        derivative: of the entry.
+        entry: what was differentiated; its first parameter is not the kernel's.
+        kinds: of the parameters of the kernel.
+
+    Raises:
+        UnsupportedError: names the constant array.
+    """
+    for index in derivative.shadows:
+        if (
+            1 <= index <= len(kinds)
+            and kinds[index - 1] is not ParameterKind.SHADOW
+            and _is_chosen(entry.params[index])
+        ):
+            name = str(entry.params[index].name).removeprefix("arg.").partition(".")[0]
+            raise UnsupportedError(
+                f"the kernel takes numbers from {name}, which is constant, by a pointer that may lead to an array with "
+                "a derivative as well",
+                f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of "
+                "its own",
+                "the derivative is added where such a pointer leads in the shadow, and a constant array has none",
+            )
+
+
+def _is_chosen(pointer: Parameter) -> bool:
+    """Whether a select or a phi chooses between a pointer and one into another array."""
+
+    def further(value: TrackedValue) -> list[TrackedValue]:
+        return [user for user in value.users if isinstance(user, GetElementPtr | Cast | Phi | Select)]
+
+    own = set(reachable([pointer], further))
+    merges = [value for value in own if isinstance(value, Phi | Select)]
+    return any(
+        operand.type is pointer.type and isinstance(operand, TrackedValue) and operand not in own
+        for merge in merges
+        for operand in merge.operands
+    )
 
 
 def _error(symbol: str) -> UnsupportedError | None:

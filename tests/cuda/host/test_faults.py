@@ -173,3 +173,24 @@ def test_beyond_an_array_that_was_chosen(launch: Callable[[Any, int], object]):
         with pytest.raises(irad.KernelBoundsError, match=r"element 4 of an? .*array.*, which has 4") as found:
             launch(through_one_of_two, 4)
     assert found.value.location.line == line_of(through_one_of_two, "y[i] =")
+
+
+def test_a_pointer_to_a_constant_array_or_to_one_with_a_shadow():
+    """The constant array has no memory that a derivative could be added to."""
+
+    @cuda.jit
+    def chosen(x, q, y, which):
+        i = cuda.grid(1)
+        if i < x.size:
+            a = x if which[i] > 0 else q
+            y[i] = a[i] * a[i]
+
+    x, q, dx = np.ones(4) * 3, np.ones(4) * 5, np.zeros(4)
+    y, dy, which = np.zeros(4), np.ones(4), np.array([1, 0, 1, 0])
+    with irad.cuda.executor():
+        with pytest.raises(irad.UnsupportedError, match="takes numbers from q, which is constant"):
+            irad.cuda.grad(chosen)[1, 4](Duplicated(x, dx), irad.Const(q), Duplicated(y, dy.copy()), which)
+        dq = np.zeros(4)
+        irad.cuda.grad(chosen)[1, 4](Duplicated(x, dx), Duplicated(q, dq), Duplicated(y, dy), which)
+    np.testing.assert_array_equal(dx, [6, 0, 6, 0])
+    np.testing.assert_array_equal(dq, [0, 10, 0, 10])
