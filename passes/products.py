@@ -47,8 +47,10 @@ def product_or_zero(build: Builder, derivative: Value, factor: Value) -> Value:
     if not build.module.strong_zeros:
         return build.fmul(derivative, factor)
     nothing = zero_of(derivative.type)
-    if isinstance(factor, ConstantFloat):
+    if isinstance(factor, ConstantFloat) and not build.module.shows_zeros:
         return build.fmul(derivative, factor) if math.isfinite(factor.value) and factor.value else nothing
+    if build.module.shows_zeros:  # a slope of zero that stops an infinite tangent is to be seen
+        return strong_zero(build, derivative, build.fmul(derivative, factor))
     if build.module.opaque_guards:
         return strong_zero(build, derivative, strong_zero(build, factor, build.fmul(derivative, factor)))
     is_zero = build.or_(build.fcmp("oeq", derivative, nothing), build.fcmp("oeq", factor, nothing))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irad.api.functions import options_or_default, remembered
@@ -15,9 +16,12 @@ from irad.api.positions import chosen
 from irad.api.selection import Selection, callee_of, selected
 from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
+from irad.frontend.calls.retry import part_at, speculating
+from irad.frontend.derivation import derivation_of
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, Algebra, Mode, forward_mode
@@ -81,17 +85,18 @@ def batched_pushforward(
     has_aux: bool = False,
     *,
     options: Options | None = None,
+    shows_zeros: bool = False,
 ) -> Any:
     """As `pushforward`, in ``width`` directions beside one run of the function.
 
     The result is called as ``(directions, *args)``, with a tuple of as many tangents, each as `pushforward` takes them,
     and returns ``(value, tuple of tangents)``, and what `pushforward` returns with ``has_aux``. It can be called in
-    compiled code.
+    compiled code. ``shows_zeros`` is that of its `Task`.
 
     Raises:
         SignatureError: as `pushforward`.
     """
-    return _pushforward(f, argnums, width, has_aux, options)
+    return _pushforward(f, argnums, width, has_aux, options, is_showing=shows_zeros)
 
 
 def dependence(
@@ -114,14 +119,36 @@ def dependence(
 
 
 def _pushforward(
-    f: Callable[..., Any], argnums: int | Sequence[int], width: int | None, has_aux: bool, options: Options | None
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    width: int | None,
+    has_aux: bool,
+    options: Options | None,
+    *,
+    is_showing: bool = False,
 ) -> Any:
     wanted, options = selected(f, argnums), options_or_default(options)
     rebuild = (_pushforward, (wanted.primal, wanted.argnums, width, has_aux, options))
     if width is None:
-        return directional("pushforward", wanted, options, rebuild, has_aux=has_aux)
-    mode = forward_mode(width)
-    return directional("pushforward", wanted, options, rebuild, mode=mode, has_aux=has_aux, tangents_first=True)
+        primal, argnums = wanted.primal, wanted.argnums
+        plain = primal if options.speculates else None
+
+        def shows_zeros(watched: bool) -> Any:
+            shown = replace(options, debug=watched, cache=False)
+            return _pushforward(primal, argnums, None, has_aux, shown, is_showing=True)
+
+        tellers = () if is_showing else (plain, shows_zeros)
+        return directional("pushforward", wanted, options, rebuild, *tellers, has_aux=has_aux, is_showing=is_showing)
+    return directional(
+        "pushforward",
+        wanted,
+        options,
+        rebuild,
+        mode=forward_mode(width),
+        has_aux=has_aux,
+        tangents_first=True,
+        is_showing=is_showing,
+    )
 
 
 def directional(
@@ -129,12 +156,15 @@ def directional(
     wanted: Selection,
     options: Options,
     rebuild: tuple[Any, ...],
+    plain: Any = None,
+    shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
     *,
     mode: Mode | None = None,
     returns: Returns = Returns.VALUE_AND_GRADIENT,
     has_aux: bool = False,
     tangents_first: bool = False,
     kept: Collection[int] = (),
+    is_showing: bool = False,
 ) -> Any:
     """A callable that takes the arguments of a function, and tangents after the last that is differentiated.
 
@@ -143,11 +173,14 @@ def directional(
         wanted: the function, and with respect to what it is differentiated.
         options: how the derivative is made.
         rebuild: how pickle makes it again.
+        plain: the same function, of which zeros are not strong: where no result is NaN, calls from Python use that.
+        shows_zeros: as `DerivativeDispatcher` takes it.
         mode: of whose lanes the tangents, or coefficients, are given and returned in tuples; None: one, by itself.
         returns: what it returns; the tangent of the value stands for the gradient.
         has_aux: as in `pushforward`.
         tangents_first: it takes the tangents before all arguments, as generated code passes them.
         kept: positions of arguments whose tangents are not overwritten, whatever the function writes to.
+        is_showing: `Task.shows_zeros`.
     """
     primal = wanted.primal
     task = Task(
@@ -161,18 +194,34 @@ def directional(
         mode=mode or FORWARD_MODE,
         is_batched=mode is not None,
         kept=frozenset(kept),
+        shows_zeros=is_showing,
     )
     key = (kind, task, tangents_first)
-    found = remembered(primal, key, lambda: _build(kind, primal, task, rebuild, tangents_first=tangents_first))
+
+    def build(plain: Any) -> DerivativeDispatcher:
+        certain = None if plain is None else partial(build, None)
+        return _build(kind, primal, task, rebuild, plain, certain, shows_zeros, tangents_first=tangents_first)
+
+    found = remembered(primal, key, lambda: build(plain))
     return wanted.bound(found, leading=int(tangents_first))
 
 
 def _build(
-    kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...], *, tangents_first: bool
+    kind: str,
+    primal: Any,
+    task: Task,
+    rebuild: tuple[Any, ...],
+    plain: Any,
+    certain: Callable[[], DerivativeDispatcher] | None,
+    shows_zeros: Callable[[bool], DerivativeDispatcher] | None,
+    *,
+    tangents_first: bool,
 ) -> DerivativeDispatcher:
     function = primal.py_func
     names = parameter_names(function)
     call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
+    if plain is not None:
+        call, task = _speculating(plain, task, names, call), replace(task, speculates=True)
     tangents = "series" if task.mode.algebra is Algebra.TAYLOR else "vector" if kind.startswith("hvp") else "tangents"
     tangents = tangents if tangents not in names else f"irad_{tangents}"
     given = "({direction},)" if task.single else "{direction}"
@@ -186,7 +235,22 @@ def _build(
         wrapper = make_wrapper(kind, function, [tangents], body.replace("{direction}", tangents), call)
     else:
         wrapper = make_wrapper(kind, function, [], body, call, (tangents, max(position for position, _ in task.roles)))
-    return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task), task)
+    return DerivativeDispatcher(
+        wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain, shows_zeros=shows_zeros
+    )
+
+
+def _speculating(plain: Any, task: Task, names: Sequence[str], certain: Definition) -> Definition:
+    task = replace(task, options=replace(task.options, zero_times_infinity="nan"))
+
+    def repeats(given: tuple[Any, ...]) -> bool:
+        return derivation_of(plain, given[: len(names)], task).may_have_zeros_that_are_not_strong
+
+    call = intrinsic_call(plain, task, names, has_targets=True, has_seed=False)
+    with_value = task.returns is Returns.VALUE_AND_GRADIENT
+    is_alone = task.returns is Returns.GRADIENT and not task.has_aux
+    where = part_at(*([1] if with_value else [] if is_alone else [0]))
+    return speculating([*names, "irad_targets"], call, certain, repeats, where)
 
 
 @public

@@ -263,6 +263,7 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     dispatcher = InspectableDerivative(
         wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain, shows_zeros=shows_zeros
     )
+    dispatcher.writes_into = has_targets
     # … but its slope is lost
     dispatcher.shows_all_zeros = partial(_showing_zeros, kind, primal, task, rebuild, "cotangent")
     return dispatcher

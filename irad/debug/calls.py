@@ -68,7 +68,7 @@ class WatchedCall:
                 derivative.tape,
                 self.limit,
                 not derivation.task.shows_zeros,
-                derivation.repeats and derivation.writes_nothing,
+                derivation.may_run_again,
             )
         )
         self.call: Value = _I64(0)

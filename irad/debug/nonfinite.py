@@ -43,10 +43,15 @@ class Found:
         return str(self.number)
 
 
-def nonfinite(value: object) -> Found | None:
-    """The number in an object that is NaN or infinite; of several the NaN that was made first."""
-    found = (bad for path, each in pieces(value) for bad in _look(each, path))
-    return min(found, key=lambda bad: bad.rank, default=None)
+def nonfinite(value: object, *, infinities_first: bool = False) -> Found | None:
+    """The number in an object that is NaN or infinite; of several the NaN that was made first.
+
+    With ``infinities_first`` an infinity goes before a NaN that was not made by an operation.
+    """
+    found = [bad for path, each in pieces(value) for bad in _look(each, path, infinities_first)]
+    if infinities_first:
+        found.sort(key=lambda bad: math.isnan(bad.number))
+    return min(found, key=lambda bad: bad.rank[: 2 if infinities_first else 3], default=None)
 
 
 def _marks(numbers: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -54,7 +59,7 @@ def _marks(numbers: NDArray[np.float64]) -> NDArray[np.uint64]:
     return np.where(np.isnan(numbers), numbers.view(np.uint64) >> 29 & (1 << 22) - 1, 0)
 
 
-def _look(value: object, path: str) -> Iterator[Found]:
+def _look(value: object, path: str, infinities_first: bool) -> Iterator[Found]:
     if not isinstance(value, float | complex | np.inexact | np.ndarray):
         return
     array = np.asarray(value)
@@ -64,6 +69,6 @@ def _look(value: object, path: str) -> Iterator[Found]:
     numbers = np.array(array, kind, order="C").reshape(-1).view(np.float64)
     where = np.flatnonzero(~np.isfinite(numbers))
     marks = _marks(numbers[where])
-    first = np.lexsort((~np.isnan(numbers[where]), marks, marks == 0))[0]
+    first = np.lexsort((np.isnan(numbers[where]) == infinities_first, marks, marks == 0))[0]
     place = np.unravel_index(where[first] // count, array.shape)
     yield Found(f"{path}[{', '.join(map(str, place))}]" if place else path, float(numbers[where[first]]))

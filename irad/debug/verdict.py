@@ -40,7 +40,12 @@ _INPUT = "pass finite numbers, or test for them in the function"
 
 
 def check_result(
-    function: str, record: Record, outputs: Sequence[tuple[str, object]], earlier: Record | None = None
+    function: str,
+    record: Record,
+    outputs: Sequence[tuple[str, object]],
+    earlier: Record | None = None,
+    *,
+    infinities_first: bool = False,
 ) -> None:
     """Raises if a result is NaN or infinite.
 
@@ -49,14 +54,17 @@ def check_result(
         record: what the call told.
         outputs: results with their names.
         earlier: what the forward sweep told, of a pullback.
+        infinities_first: as `nonfinite` takes it.
 
     Raises:
         NonFiniteError: one is.
     """
-    for name, value in outputs:
-        found = nonfinite(value)
-        if found is not None:
-            raise _Cause(function, "".join(found.within(name)), found, record, earlier).error()
+    bad = ((name, nonfinite(value, infinities_first=infinities_first)) for name, value in outputs)
+    numbers = [(name, found) for name, found in bad if found is not None]
+    if infinities_first:
+        numbers.sort(key=lambda each: math.isnan(each[1].number) and not each[1].mark)
+    for name, found in numbers:
+        raise _Cause(function, "".join(found.within(name)), found, record, earlier).error()
 
 
 class _Cause:

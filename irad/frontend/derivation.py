@@ -40,6 +40,7 @@ from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.module import Module
+from irad.passes.analysis.speculation import is_pure
 from irad.passes.analysis.written import writes_elsewhere, written_parameters
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
@@ -56,6 +57,7 @@ class Compiled:
         library: what Numba links.
         written: LLVM parameters of the primal whose memory it may write.
         writes_elsewhere: whether it may write to memory that is neither its own nor that of its parameters.
+        is_pure: as `irad.passes.analysis.speculation` has it.
     """
 
     program: NumbaProgram
@@ -63,6 +65,7 @@ class Compiled:
     library: Linkable
     written: frozenset[int]
     writes_elsewhere: bool
+    is_pure: bool
 
     @property
     def clear(self) -> str | None:
@@ -127,6 +130,21 @@ class Derivation:
     def writes_nothing(self) -> bool:
         """Whether the function writes to no memory of the caller's."""
         return not any(leaf.data_index in self.compiled.written for a in self.arguments for leaf in a.leaves)
+
+    @property
+    def may_run_again(self) -> bool:
+        """Whether another run does the same, and changes nothing but what the derivative is to be written to."""
+        results = self.task.roles if self.task.kept else ()
+        places = {position for position, _ in results} - self.task.kept
+        others = (a for a in self.arguments if a.position not in places)
+        return self.repeats and not any(leaf.data_index in self.compiled.written for a in others for leaf in a.leaves)
+
+    @property
+    def may_have_zeros_that_are_not_strong(self) -> bool:
+        """Whether a NaN that arithmetic makes reaches the result, and the call can be made again with strong ones."""
+        program = self.compiled.program
+        has_rules = bool(program.ruled) or bool(catalogue.symbols())
+        return self.may_run_again and not has_rules and self.compiled.is_pure
 
     @property
     def repeats(self) -> bool:
@@ -457,11 +475,13 @@ def kind_of_parameter(leaf: Content, offset: int) -> ParameterKind:
 def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
     written: set[int] = set()
     elsewhere: list[bool] = []
+    pure: list[bool] = []
 
     def observe(name: str, record: Any) -> None:
         if name == "analysis.refusals" and record.variant.is_entry:
             written.update(written_parameters(record))
             elsewhere.append(writes_elsewhere(record))
+            pure.append(is_pure(record))
 
     registry = registry_of(program.ruled, _registry(), request.mode)
     with step(f"differentiating {program.source.function}") as details:
@@ -481,7 +501,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
         program.symbols,
         program.ruled,
     )
-    return Compiled(program, derivative, library, frozenset(written), any(elsewhere))
+    return Compiled(program, derivative, library, frozenset(written), any(elsewhere), all(pure))
 
 
 def _lines(text: str) -> str:

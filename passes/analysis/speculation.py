@@ -17,6 +17,7 @@ Why     a guard costs about as much as a look at one number of a result, so func
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from irad.ir.instructions import Binary, CallSite, Instruction
 from irad.ir.module import Block, Function
@@ -28,16 +29,22 @@ from irad.passes.analysis.written import writes_elsewhere, written_parameters
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Effects, Elementwise, Origin
 
+_SILENT: Final = ("llvm.stacksave", "llvm.stackrestore", "numba_fatal_error")
+"""Prefixes of functions that leave nothing behind: the last ends the process, where BLAS has been called wrongly."""
+
 
 def may_speculate(entry: Unit) -> bool:
     """Whether a derivative may be made without guards."""
-    return entry.program.request.speculates and _repeats(entry) and _has_guards(entry)
+    return entry.program.request.speculates and _writes_nothing(entry) and is_pure(entry) and _has_guards(entry)
 
 
-def _repeats(entry: Unit) -> bool:
-    """Whether a second run does the same, and NaN is a number like any other."""
-    if writes_elsewhere(entry) or any(_is_data(entry, index) for index in written_parameters(entry)):
-        return False
+def _writes_nothing(entry: Unit) -> bool:
+    """Whether a second run finds what the first has found."""
+    return not (writes_elsewhere(entry) or any(_is_data(entry, index) for index in written_parameters(entry)))
+
+
+def is_pure(entry: Unit) -> bool:
+    """Whether a second run does the same, as far as calls are concerned, and NaN is a number like any other."""
     functions = Worklist([entry.function])
     for function in functions:
         for inst in function.instructions():
@@ -56,6 +63,8 @@ def _repeats(entry: Unit) -> bool:
 
 def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
     """Whether a call leaves nothing behind but memory of the program's, and draws no random number."""
+    if isinstance(call.callee, Function) and (call.callee.name or "").startswith(_SILENT):
+        return True
     if effects is None:
         return False
     counts, callee = entry.program.request.host.references, call.callee

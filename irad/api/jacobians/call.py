@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
@@ -86,6 +86,7 @@ class JacobianTask:
     has_aux: bool
     options: Options
     outputs: tuple[int, ...] = ()
+    shows_zeros: bool = False
 
     @property
     def leading(self) -> list[str]:
@@ -190,7 +191,9 @@ class Call:
         """The pushforward."""
         options, argnums = self.task.options, self.task.argnums
         aux = self.task.has_aux
-        found: DerivativeDispatcher = batched_pushforward(self.primal, argnums, self.width, aux, options=options)
+        found: DerivativeDispatcher = batched_pushforward(
+            self.primal, argnums, self.width, aux, options=options, shows_zeros=self.task.shows_zeros
+        )
         return found
 
     @cached_property
@@ -199,6 +202,12 @@ class Call:
         assert self.push.task is not None
         with shadow().suspended() if shadow().is_here() else nullcontext():
             return derivation_of(self.primal, self.argument_types, self.push.task)
+
+    @property
+    def may_have_zeros_that_are_not_strong(self) -> bool:
+        """As that of the derivation that is used."""
+        used = self.reverse()[1] if self.known_mode == "reverse" else self.derivation
+        return used.may_have_zeros_that_are_not_strong
 
     @property
     def repeats(self) -> bool:
@@ -277,7 +286,10 @@ class Call:
 
     def reverse(self) -> tuple[dict[str, object], Derivation]:
         """The forward sweep and what makes a pullback of what that returns, for code; and what they are made from."""
-        forward = augmented_of(self.primal, self.task.options, self.task.argnums, self.row_width)
+        options, shows = self.task.options, self.task.shows_zeros
+        if shows:  # zero times infinity times zero is the right zero for a gradient
+            options = replace(options, zero_times_infinity="zero")
+        forward = augmented_of(self.primal, options, self.task.argnums, self.row_width, shows_zeros=shows)
         given = tuple(argument.type for argument in self.arguments)  # those collected by a star one by one
         signature = typing_context().resolve_function_type(types.Dispatcher(forward), given, {})
         assert isinstance(signature.return_type, types.BaseTuple)

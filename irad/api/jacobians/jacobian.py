@@ -7,6 +7,7 @@ a pushforward (`columns`) or a pullback (`rows`); these are compiled lazily, whe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, get_args
 
@@ -22,6 +23,7 @@ from irad.errors import SignatureError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
+from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 
@@ -189,19 +191,37 @@ def derivative_matrix(
     outputs: int | Sequence[int] | None,
     holomorphic: bool | None,
     options: Options | None,
+    plain: Any = None,
+    shows_zeros: Callable[[bool], JacobianDispatcher] | None = None,
+    *,
+    is_showing: bool = False,
 ) -> Any:
-    """What `jacobian` makes, or another public function: its name is ``kind``, a Hessian is the Jacobian of ``f``."""
+    """What `jacobian` makes, or another public function: its name is ``kind``, a Hessian is the Jacobian of ``f``.
+
+    ``plain``, ``shows_zeros`` and ``is_showing`` are as `irad.api.forward.directional` takes them.
+    """
     wanted, options = selected(f, argnums), options_or_default(options)
     primal, returns = wanted.primal, _RETURNS[kind]
     _check_mode(primal, mode, chunk)
     results = None if outputs is None else selected(f, outputs)
     arrays = () if results is None else results.positions
     has_aux = bool(has_aux)
-    task = JacobianTask(kind, returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays)
+    task = JacobianTask(
+        kind, returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays, is_showing
+    )
     written = None if results is None else results.argnums
     target = primal if written is None else returning(primal, written, has_aux)
     rebuild = (derivative_matrix, (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, options))
-    made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild))
+    if not kind.startswith("hessian") and not is_showing:
+        plain = target if options.speculates else None
+
+        def showing(watched: bool) -> Any:
+            shown = replace(options, debug=watched, cache=False)
+            given = (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, shown)
+            return derivative_matrix(*given, is_showing=True)
+
+        shows_zeros = showing
+    made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild, plain, shows_zeros))
     made.names_primal = not kind.startswith("hessian")
     return wanted.bound(made, leading=int(returns is Returns.VALUE))
 
@@ -240,26 +260,57 @@ class JacobianDispatcher(DerivativeDispatcher):
         return found if is_complete else self.lazy[1](*args, **kwargs)
 
 
-def _build(primal: Any, task: JacobianTask, mode: Mode | None, rebuild: tuple[Any, ...]) -> JacobianDispatcher:
+def _build(
+    primal: Any,
+    task: JacobianTask,
+    mode: Mode | None,
+    rebuild: tuple[Any, ...],
+    plain: Any = None,
+    shows_zeros: Callable[[bool], JacobianDispatcher] | None = None,
+) -> JacobianDispatcher:
     names = parameter_names(primal.py_func)
+    parameters = [*task.leading, *names]
+    arithmetic = replace(task, options=replace(task.options, zero_times_infinity="nan"))
+    in_it = [] if task.returns is Returns.GRADIENT else [1]  # where the Jacobian is in what the code returns
 
-    def make(write: Callable[[Call], Written], *, is_partial: bool = False) -> JacobianDispatcher:
-        call = specialised(
-            task.kind,
-            [*task.leading, *names],
-            lambda given: write(Call(primal, task, given)),
-            partial(device_code, primal, task),
-        )
+    def make(write: Callable[[Call], Written], part: int | None = None) -> JacobianDispatcher:
+        def of(whole: JacobianDispatcher) -> JacobianDispatcher:
+            return whole if part is None or whole.lazy is None else whole.lazy[part]
+
+        on_device = partial(device_code, primal, task)
+        call = specialised(task.kind, parameters, lambda given: write(Call(primal, task, given)), on_device)
+        certain = None
+        if plain is not None:
+            quick = specialised(task.kind, parameters, lambda given: write(Call(plain, arithmetic, given)))
+            where = part_at(*([0] if part == 0 else []), *in_it, *([0] if task.has_aux and not in_it else []))
+            into = 0 if task.returns is Returns.VALUE else None
+            call = speculating(
+                parameters,
+                quick,
+                call,
+                lambda given: Call(plain, arithmetic, given).may_have_zeros_that_are_not_strong,
+                where if into is None else None,
+                into,
+                part_at(1) if part == 0 else None,
+            )
+            certain = lambda: of(_build(primal, task, mode, rebuild, None, shows_zeros))  # noqa: E731
         out = ["out" if "out" not in names else "out_jacobian" for _ in task.leading]
         wrapper = make_wrapper(task.kind, primal.py_func, out, f"irad_call({', '.join([*out, '{arguments}'])})", call)
-        python_type = task.python_type if not is_partial else lambda result: _first_of(result, task)
-        return JacobianDispatcher(wrapper, call, primal, task.kind, rebuild, python_type)
+        python_type = task.python_type if part != 0 else lambda result: _first_of(result, task)
+        shows = None if shows_zeros is None else lambda watched: of(shows_zeros(watched))
+        made = JacobianDispatcher(
+            wrapper, call, primal, task.kind, rebuild, python_type, certain=certain, shows_zeros=shows
+        )
+        if task.options.debug and shows is not None:
+            made.tell_of_zeros(shows)
+        made.writes_into = task.returns is Returns.VALUE
+        return made
 
     if mode == "forward":
         return make(lambda call: call.columns())
     if mode == "reverse":
         return make(lambda call: call.rows())
-    first, rows = make(lambda call: call.first(), is_partial=True), make(lambda call: call.rows())
+    first, rows = make(lambda call: call.first(), 0), make(lambda call: call.rows(), 1)
     whole = make(lambda call: call.either(first, rows))
     whole.lazy = first, rows
     return whole

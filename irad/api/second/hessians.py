@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irad.api.forward import directional
@@ -58,13 +59,7 @@ def hessian(
         array([[ 0., 10.],
                [10.,  6.]])
     """
-    wanted = selected(f, argnums, argnames)
-    gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
-
-    def make(gradient: Any, options: Options | None) -> Any:
-        return derivative_matrix("hessian", gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options)
-
-    return wanted.bound(_telling(make(gradient, options), gradient, make, options))
+    return hessian_of("hessian", f, argnums, has_aux, chunk, argnames, options)
 
 
 @public
@@ -150,29 +145,54 @@ def hvp_and_grad(
 
 def _second(kind: str, wanted: Selection, has_aux: bool, options: Options | None, returns: Returns) -> Any:
     options = options_or_default(options)
-    gradient = grad(wanted.primal, wanted.argnums, has_aux, options=options)
+    gradient = partial(grad, wanted.primal, wanted.argnums, has_aux)
     rebuild = (_second, (kind, selected(wanted.primal, wanted.argnums), has_aux, options, returns))
 
-    def make(gradient: Any, options: Options) -> Any:
+    def make(gradient: Any, options: Options, *tellers: Any) -> Any:
         of_gradient = selected(gradient, wanted.argnums)
         kept = of_gradient.positions
-        return directional(kind, of_gradient, options, rebuild, returns=returns, has_aux=has_aux, kept=kept)
+        return directional(kind, of_gradient, options, rebuild, *tellers, returns=returns, has_aux=has_aux, kept=kept)
 
-    found = _telling(make(gradient, options), gradient, make, options)
+    found = telling(make, gradient, options)
     found.names_primal = False
     return wanted.bound(found)
 
 
-def _telling(found: Any, gradient: Any, make: Callable[[Any, Any], Any], options: Options | None) -> Any:
-    """A derivative of a gradient that in debug mode tells of zeros that won over infinities in the gradient.
+def hessian_of(
+    kind: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    chunk: int | None,
+    argnames: str | Sequence[str] | None,
+    options: Options | None,
+) -> Any:
+    """What `hessian` and `hessian_into` return."""
+    wanted, options = selected(f, argnums, argnames), options_or_default(options)
+
+    def make(gradient: Any, options: Options, *tellers: Any) -> Any:
+        return derivative_matrix(
+            kind, gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options, *tellers
+        )
+
+    found = telling(make, partial(grad, wanted.primal, wanted.argnums, has_aux), options)
+    return wanted.bound(found, leading=int(kind == "hessian_into"))
+
+
+def telling(make: Callable[..., Any], gradient_with: Callable[..., Any], options: Options) -> Any:
+    """A derivative of a gradient that tells, called from Python, of zeros that won over infinities in the gradient.
 
     Args:
-        found: it.
-        gradient: it is a derivative of this.
-        make: makes it, of a gradient and with options.
+        make: makes it, of a gradient, with options, and with what `directional` takes to tell of zeros.
+        gradient_with: the gradient with ``options``.
         options: those of the call.
     """
-    used = options_or_default(options)
-    if used.debug and gradient.shows_all_zeros is not None and not found.tells_zeros:
-        found.tell_of_zeros(lambda watched: make(gradient.shows_all_zeros(False), replace(used, debug=watched)))
-    return found
+    gradient = gradient_with(options=options)
+    plain = None
+    if options.speculates:
+        plain = gradient_with(options=replace(options, zero_times_infinity="nan"))
+
+    def shows_zeros(watched: bool) -> Any:
+        return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
+
+    return make(gradient, options, plain, shows_zeros)

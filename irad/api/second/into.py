@@ -6,21 +6,25 @@ A product is the tangent of the array that `irad.value_and_grad_into` writes the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from numba.core import types
 
 from irad.api.forward import directional
 from irad.api.functions import options_or_default, remembered
-from irad.api.grad import grad, value_and_grad_into
+from irad.api.grad import value_and_grad_into
 from irad.api.jacobians.call import call_of
-from irad.api.jacobians.jacobian import derivative_matrix
 from irad.api.jacobians.specialised import Written, specialised
+from irad.api.second.hessians import hessian_of, telling
 from irad.api.selection import Selection, selected
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.calls.definition import Returned
+from irad.frontend.calls.definition import Definition, Returned
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
+from irad.frontend.calls.retry import speculating
+from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.given_arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
@@ -62,10 +66,7 @@ def hessian_into(
         array([[ 0., 10.],
                [10.,  6.]])
     """
-    wanted, aux = selected(f, argnums, argnames), bool(has_aux)
-    gradient = grad(wanted.primal, wanted.argnums, aux, options=options)
-    found = derivative_matrix("hessian_into", gradient, wanted.argnums, aux, "forward", chunk, None, None, options)
-    return wanted.bound(found, leading=1)
+    return hessian_of("hessian_into", f, argnums, has_aux, chunk, argnames, options)
 
 
 @public
@@ -138,14 +139,53 @@ def hvp_and_grad_into(
 
 
 def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) -> Any:
-    primal, argnums, used = wanted.primal, wanted.argnums, options_or_default(options)
-    function = primal.py_func
-    names, count = parameter_names(function), None if wanted.single else len(wanted.positions)
-    gradient = value_and_grad_into(primal, argnums, has_aux, options=used)
-    push = _pushforward_of_gradient(gradient, wanted, has_aux, used)
-    internal, after = f"{INTERNAL}vector", max(wanted.positions)
+    used = options_or_default(options)
+
+    def make(
+        gradient: Any,
+        options: Options,
+        plain: Any = None,
+        shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
+    ) -> DerivativeDispatcher:
+        push = _pushforward_of_gradient(gradient, wanted, has_aux, options)
+        return _products_into(kind, wanted, has_aux, options, push, plain, shows_zeros)
 
     def build() -> DerivativeDispatcher:
+        found: DerivativeDispatcher = telling(
+            make, partial(value_and_grad_into, wanted.primal, wanted.argnums, has_aux), used
+        )
+        return found
+
+    found = remembered(wanted.primal, (kind, wanted.argnums, has_aux, used), build)
+    return wanted.bound(found, leading=1)
+
+
+def _products_into(
+    kind: str,
+    wanted: Selection,
+    has_aux: bool,
+    options: Options,
+    push: DerivativeDispatcher,
+    plain: Any,
+    shows_zeros: Callable[[bool], DerivativeDispatcher] | None,
+) -> DerivativeDispatcher:
+    """What writes products to its first argument.
+
+    Args:
+        kind: the name of the public function.
+        wanted: the function, and with respect to what it is differentiated.
+        has_aux: it returns something besides the value.
+        options: how the derivative is made.
+        push: the pushforward of its gradient.
+        plain: as `directional` takes it.
+        shows_zeros: as `DerivativeDispatcher` takes it.
+    """
+    primal = wanted.primal
+    function, certain = primal.py_func, None
+    names, count = parameter_names(function), None if wanted.single else len(wanted.positions)
+    parameters = [f"{INTERNAL}out", f"{INTERNAL}vector", *names]
+
+    def written(push: DerivativeDispatcher) -> Definition:
         def write(given: tuple[Any, ...]) -> Written:
             _check_destination(kind, given[0], function)
             code = _code(kind, given[0], count, has_aux, function)
@@ -160,19 +200,41 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
                     location_of(function),
                 )
             body, scope = write(given)
-            parameters = ", ".join([f"{INTERNAL}out", internal, *names])
-            return function_from(kind, f"def {kind}({parameters}):\n{body}", f"irad.{kind}", scope)
+            return function_from(kind, f"def {kind}({', '.join(parameters)}):\n{body}", f"irad.{kind}", scope)
 
-        called = specialised(kind, [f"{INTERNAL}out", internal, *names], write, on_device)
-        out, vector = (each if each not in names else f"{each}_of_product" for each in ("out", "vector"))
-        wrapper = make_wrapper(
-            kind, function, [out], f"irad_call({out}, {{direction}}, {{arguments}})", called, (vector, after)
-        )
-        rebuild = (_into, (kind, selected(primal, argnums), has_aux, used))
-        return DerivativeDispatcher(wrapper, called, primal, kind, rebuild, lambda result: result)
+        return specialised(kind, parameters, write, on_device)
 
-    found = remembered(primal, (kind, argnums, has_aux, used), build)
-    return wanted.bound(found, leading=1)
+    called = written(push)
+    if plain is not None:
+        certain = partial(_products_into, kind, wanted, has_aux, options, push, None, shows_zeros)
+        arithmetic = replace(options, zero_times_infinity="nan")
+        pushed = _pushforward_of_gradient(plain, wanted, has_aux, arithmetic)
+
+        def repeats(given: tuple[Any, ...]) -> bool:
+            out, _, *arguments = given
+            gradient = out.types[1] if kind == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
+            found = derivation_of(plain, (gradient, *arguments), pushed.task)
+            return found.may_have_zeros_that_are_not_strong
+
+        called = speculating(parameters, written(pushed), called, repeats, None, into=0)
+    out, vector = (each if each not in names else f"{each}_of_product" for each in ("out", "vector"))
+    direction = vector, max(wanted.positions)
+    wrapper = make_wrapper(kind, function, [out], f"irad_call({out}, {{direction}}, {{arguments}})", called, direction)
+    rebuild = (_into, (kind, selected(primal, wanted.argnums), has_aux, options))
+    found = DerivativeDispatcher(
+        wrapper,
+        called,
+        primal,
+        kind,
+        rebuild,
+        lambda result: result,
+        certain=certain,
+        shows_zeros=shows_zeros,
+    )
+    found.writes_into = True
+    if options.debug and shows_zeros is not None:
+        found.tell_of_zeros(shows_zeros)
+    return found
 
 
 def _pushforward_of_gradient(gradient: Any, wanted: Selection, has_aux: bool, options: Options) -> Any:

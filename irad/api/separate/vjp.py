@@ -180,8 +180,12 @@ def augmented_of(
     options: Options | None,
     argnums: tuple[int, ...] | None = None,
     width: int | None = None,
+    *,
+    shows_zeros: bool = False,
 ) -> AugmentedDispatcher:
     """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives.
+
+    ``shows_zeros`` is that of its `Task`.
 
     With a width its pullback takes a tuple of so many cotangents, and returns as many derivatives for each argument.
     """
@@ -192,11 +196,11 @@ def augmented_of(
         chosen = options_or_default(options)
         sweeps = Separate(
             "vjp",
-            partial(task_for, options=chosen, argnums=argnums),
+            partial(task_for, options=chosen, argnums=argnums, shows_zeros=shows_zeros),
             writes_seeded=True,
             otherwise=partial(task_for, options=chosen) if argnums is not None else None,
             width=width,
         )
         return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums, width)))
 
-    return remembered(primal, ("vjp", options, argnums, width), build)
+    return remembered(primal, ("vjp", options, argnums, width, shows_zeros), build)

@@ -25,6 +25,7 @@ class Definition:
     and the dispatcher of the wrapper that calls the intrinsic holds it: derivatives end with the user's function.
 
     Attributes:
+        define: as below.
         intrinsic: for the globals of the wrapper. It works as long as this object lives.
         names: as below.
         meaning: what a call does, for compilers other than that of the CPU: a `DerivativeCall`, or a `Written`; None
@@ -42,7 +43,7 @@ class Definition:
         define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]],
         meaning: Any = None,
     ) -> None:
-        self.names, self._define, self.meaning = tuple(names), define, meaning
+        self.names, self.define, self.meaning = tuple(names), define, meaning
         self.lowerings: list[Callable[..., object]] = []
         self.renewed()
 
@@ -57,7 +58,7 @@ class Definition:
 
     def _type(self, argument_types: tuple[Type, ...]) -> tuple[object, Callable[..., object]]:
         try:
-            signature, lower = self._define(argument_types)
+            signature, lower = self.define(argument_types)
         except ForceLiteralArg as request:  # of the function, whose arguments come first
             raise request.bind_fold_arguments(lambda args, kws: args) from None
         number = len(self.lowerings)

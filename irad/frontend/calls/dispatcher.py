@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from llvmlite.ir import IRBuilder
@@ -19,7 +19,6 @@ from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
 from irad.debug.hooks import last_repeats
-from irad.debug.nonfinite import nonfinite
 from irad.debug.verdict import warn_of_zero
 from irad.errors import BackendError, IradError, NonFiniteError, SignatureError, without_source
 from irad.frontend.calls import seeding
@@ -76,6 +75,7 @@ class DerivativeDispatcher(StructureDispatcher):
             any zero won over an infinity that is the slope of something (`Task.shows_zeros`).
         names_primal: whether it is called a derivative of `primal`; else of what that is a derivative of.
         primal: the dispatcher of the differentiated function.
+        writes_into: whether its first argument is memory that it writes a derivative to.
         kind: the name of the public function that made it.
         task: what it does; None where that depends on the types of a call, as of `irad.vjp`.
 
@@ -94,6 +94,7 @@ class DerivativeDispatcher(StructureDispatcher):
     """
 
     names_primal = True
+    writes_into = False
     shows_all_zeros: Callable[[bool], DerivativeDispatcher] | None = None
 
     def __init__(
@@ -113,7 +114,10 @@ class DerivativeDispatcher(StructureDispatcher):
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
         self._irad_rebuild, self.irad_called = rebuild, called
         self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
-        self._irad_make_certain, self._irad_shows_zeros, self.tells_zeros = certain, shows_zeros, False
+        self._irad_make_certain, self._irad_shows_zeros, self.tells_zeros = certain, None, False
+        if shows_zeros is not None:
+            self._irad_shows_zeros = cache(shows_zeros)
+        self._irad_calls_since, self._irad_kinds_that_had_nan = 0, set[tuple[Any, ...]]()
         if shows_zeros is not None and task is not None and task.options.debug and not task.shows_zeros:
             self.tell_of_zeros(shows_zeros)
         nogil = bool(primal.targetoptions.get("nogil"))
@@ -138,7 +142,7 @@ class DerivativeDispatcher(StructureDispatcher):
         try:
             result = _call(self, *args, **kwargs)
             if self.tells_zeros:
-                self._irad_tell_of_zeros(args, kwargs)
+                self._irad_tell_of_zeros(result, args, kwargs)
             return result
         except FoundNaN:
             pass
@@ -160,41 +164,57 @@ class DerivativeDispatcher(StructureDispatcher):
 
     def tell_of_zeros(self, shows_zeros: Callable[[bool], DerivativeDispatcher]) -> None:
         """Has calls from Python in debug mode look for zeros that won, until one is found."""
-        self._irad_shows_zeros, self.tells_zeros = shows_zeros, True
+        self._irad_shows_zeros, self.tells_zeros = cache(shows_zeros), True
 
     def hidden_zero(self, *args: Any, **kwargs: Any) -> NonFiniteError | None:
         """Where a zero won over an infinity that may hide another number; None if it is not known of any.
 
-        For arguments with which this was called last, in debug mode.
+        For arguments with which it is called in debug mode.
         """
-        writes = self.task is not None and bool(self.task.destinations) and not self.task.is_forward
-        if self._irad_shows_zeros is None or writes or not last_repeats():
-            return None
-        return zero_that_won(self._irad_shows_zeros, args, kwargs, into=False)
+        result = _call(self, *args, **kwargs)
+        return self._irad_zero_that_won(result, args, kwargs) if last_repeats() else None
 
-    def _irad_tell_of_zeros(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = self.hidden_zero(*args, **kwargs)
+    def _irad_zero_that_won(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NonFiniteError | None:
+        if self._irad_shows_zeros is None:
+            return None
+        return zero_that_won(self._irad_shows_zeros, result, args, kwargs, into=self.writes_into)
+
+    def _irad_tell_of_zeros(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        kinds = self._irad_kinds_that_had_nan
+        if kinds:  # outside debug mode, of the calls that follow the first NaN the 1st, the 2nd, the 4th, the 8th, …
+            self._irad_calls_since += 1
+            is_looked_at = self._irad_calls_since.bit_count() == 1 and self._irad_kinds_of(args, kwargs) in kinds
+        else:
+            is_looked_at = last_repeats()
+        found = self._irad_zero_that_won(result, args, kwargs) if is_looked_at else None
         if found is not None:
-            self.tells_zeros = False
-            innermost = self.primal if self.names_primal else self.primal.primal
-            warn_of_zero(innermost.py_func.__qualname__, found)
+            self._irad_warn_of(found)
+
+    def _irad_kinds_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The types of the arguments of a call, by which Numba has chosen the code."""
+        return (*map(self.typeof_pyval, args), *((name, self.typeof_pyval(value)) for name, value in kwargs.items()))
+
+    def _irad_warn_of(self, found: NonFiniteError) -> None:
+        self.tells_zeros = False
+        innermost = self.primal if self.names_primal else self.primal.primal
+        warn_of_zero(innermost.py_func.__qualname__, found)
 
     def _irad_without_speculation(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call once more, with strong zeros; warns if these may hide another number."""
-        assert self.task is not None
-        into = bool(self.task.destinations)
-        found = zero_that_won(self._irad_shows_zeros, args, kwargs, into=into) if self._irad_shows_zeros else None
         self._irad_end_speculation()
         result = self(*args, **kwargs)
-        if found is not None and nonfinite((result, args[:1] if into else ())) is None:
-            warn_of_zero(self.primal.py_func.__qualname__, found)
+        self._irad_kinds_that_had_nan.add(self._irad_kinds_of(args, kwargs))
+        self.tells_zeros = self._irad_shows_zeros is not None
+        found = self._irad_zero_that_won(result, args, kwargs)
+        if found is not None:
+            self._irad_warn_of(found)
         return result
 
     def _irad_end_speculation(self) -> None:
         """From now on it is what compiled code has called all along: a result was NaN."""
         with compiler_lock():
             certain = self._irad_certain
-            if self.task is certain.task:
+            if self.irad_called is certain.irad_called:
                 return  # another thread was first
             self.task, self.irad_called = certain.task, certain.irad_called
             self._irad_keep_on_disk()

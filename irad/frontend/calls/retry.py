@@ -5,20 +5,30 @@ See `irad.passes.analysis.speculation`. Compiled code says so by an exception, w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from llvmlite.ir import Value
-from numba.core import cgutils
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, types
+from numba.core.base import BaseContext
 
-from irad.debug.nonfinite import nonfinite
+from irad.data.structure import pieces
+from irad.debug.hooks import without_ties
 from irad.errors import NonFiniteError
+from irad.frontend import resident
+from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.sweeps import Lane, Sweeps
+from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import any_of
+from irad.frontend.numba.private import shadow
 from irad.frontend.values import layouts, tree
 
 _BIT = ir.IntType(1)
+_Held = tuple[Any, Any, IRBuilder]
+"""A result, its type, and what builds the code behind the call."""
+_INERT = (types.Integer, types.Boolean, types.NoneType, types.Omitted)
 
 
 class FoundNaN(Exception):
@@ -26,24 +36,171 @@ class FoundNaN(Exception):
 
 
 def zero_that_won(
-    shows_zeros: Callable[[bool], Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any], *, into: bool
+    shows_zeros: Callable[[bool], Callable[..., Any]],
+    found: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    into: bool,
 ) -> NonFiniteError | None:
     """What a derivative has to say of a zero that may have to be another number; None if there is none.
 
     Args:
         shows_zeros: makes the derivative with `Task.shows_zeros`, and in debug mode if it is passed true.
-        args: of a call.
-        kwargs: of a call.
-        into: whether the first argument takes a derivative.
+        found: what the call returned.
+        args: of the call.
+        kwargs: of the call.
+        into: whether the first argument takes a derivative, as it does now; it is the same in the end.
     """
-    result = shows_zeros(False)(*args, **kwargs)
-    if nonfinite((result, args[:1] if into else ())) is None:
-        return None
+    given = args[:1] if into else ()
+    if not all(isinstance(each, np.ndarray) for _, each in pieces(given)):
+        return None  # what is in lists and objects would not be put back
+    kept = [np.array(each) for each in _numbers(given)]
     try:
-        shows_zeros(True)(*args, **kwargs)
+        if not _hides(shows_zeros(False)(*args, **kwargs), found) and not _hides(given, kept):
+            return None
+        for place in _numbers(given):  # what is NaN before a call is not looked at after it
+            place[...] = 0
+        with without_ties():
+            shows_zeros(True)(*args, **kwargs)
     except NonFiniteError as error:
         return error
+    finally:
+        for place, before in zip(_numbers(given), kept, strict=True):
+            place[...] = before
     return None
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    return (each for _, each in pieces(value) if isinstance(each, float | complex | np.inexact | np.ndarray))
+
+
+def _hides(shown: Any, found: Any) -> bool:
+    """Whether a number is finite that is not where zeros are shown."""
+    return any(
+        bool((~np.isfinite(one) & np.isfinite(other)).any())
+        for one, other in zip(map(np.asarray, _numbers(shown)), map(np.asarray, _numbers(found)), strict=False)
+        if one.dtype.kind in "fc" and one.shape == other.shape
+    )
+
+
+# ------------------------------------------------------------------------------------------------ derivatives of others
+
+
+def speculating(
+    names: Sequence[str],
+    plain: Definition,
+    certain: Definition,
+    repeats: Callable[[tuple[Any, ...]], bool],
+    looked_at: Callable[[_Held], tuple[Any, Any]] | None,
+    into: int | None = None,
+    is_made: Callable[[_Held], tuple[Any, Any]] | None = None,
+) -> Definition:
+    """A call that raises `FoundNaN` where arithmetic, without strong zeros, makes a NaN of a derivative.
+
+    Args:
+        names: of the parameters.
+        plain: the call whose zeros are not strong.
+        certain: the call whose zeros are; it takes the place of that where a call cannot be repeated.
+        repeats: whether the former does the same in another run for arguments of some types, and changes nothing.
+        looked_at: the part of the result that holds derivatives; None: there is none.
+        into: the position of the argument that takes a derivative.
+        is_made: the part of the result that says whether there is a derivative at all; None: there always is.
+    """
+
+    def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        chosen = dict[bool, tuple[Any, Callable[..., Any]]]()
+
+        def choose() -> tuple[Any, Callable[..., Any]]:
+            is_inside = shadow().is_here()  # where it is differentiated itself, nobody would call it again
+            if is_inside not in chosen:
+                chosen[is_inside] = certain.define(given) if is_inside or not may_speculate() else checked()
+            return chosen[is_inside]
+
+        def may_speculate() -> bool:
+            return repeats(given) and (into is None or _is_checkable(given[into]))
+
+        def checked() -> tuple[Any, Callable[..., Any]]:
+            signature, lower = plain.define(given)
+            if not _is_checkable(signature.return_type):
+                return certain.define(given)
+
+            def lower_checked(context: BaseContext, builder: IRBuilder, called: Any, values: Sequence[Any]) -> Any:
+                result = lower(context, builder, called, values)
+                held = result, called.return_type, builder
+                parts = [] if looked_at is None else [looked_at(held)]
+                parts += [] if into is None else [(values[into], called.args[into])]
+                found = any_of(builder, [bit for part in parts for bit in _nans(context, builder, *part)])
+                if is_made is not None:
+                    found = builder.and_(found, cgutils.as_bool_bit(builder, is_made(held)[0]))
+                with cgutils.if_unlikely(builder, found):
+                    context.nrt.decref(builder, called.return_type, result)
+                    References(context, builder, None, list(zip(values, called.args, strict=True))).release()
+                    context.call_conv.return_user_exc(builder, FoundNaN, ())
+                return result
+
+            return signature, lower_checked
+
+        def lower(*args: Any) -> Any:
+            return choose()[1](*args)
+
+        return choose()[0], lower
+
+    return Definition(names, define, certain.meaning)
+
+
+def part_at(*steps: int) -> Callable[[_Held], tuple[Any, Any]]:
+    """What `speculating` looks at: a part of a tuple; without steps all of it."""
+
+    def part(held: _Held) -> tuple[Any, Any]:
+        value, kind, builder = held
+        for step in steps:
+            value, kind = builder.extract_value(value, step), kind.types[step]
+        return value, kind
+
+    return part
+
+
+def _is_checkable(kind: Any) -> bool:
+    """Whether all floats of a type can be looked through."""
+    if isinstance(kind, types.BaseTuple):
+        return all(map(_is_checkable, kind.types))
+    if isinstance(kind, types.Array):
+        return kind.layout in ("C", "F") and (kind.dtype in _FLOATS or isinstance(kind.dtype, _INERT))
+    return kind in _FLOATS or isinstance(kind, _INERT)
+
+
+_FLOATS = (*layouts.FLOATS, *layouts.COMPLEX)
+
+
+def _nans(context: BaseContext, builder: IRBuilder, value: Any, kind: Any) -> Iterator[Value]:
+    """Bits that say that there is one."""
+    if isinstance(kind, types.BaseTuple):
+        for number, each in enumerate(kind.types):
+            yield from _nans(context, builder, builder.extract_value(value, number), each)
+    elif isinstance(kind, types.Array) and kind.dtype in _FLOATS:
+        array: Any = context.make_array(kind)(context, builder, value)
+        yield _has_nan(builder, kind.dtype, array.data, array.nitems)
+    elif kind in layouts.COMPLEX:
+        for number in range(2):
+            part = builder.extract_value(value, number)
+            yield builder.fcmp_unordered("uno", part, part)
+    elif kind in layouts.FLOATS:
+        yield builder.fcmp_unordered("uno", value, value)
+
+
+def _has_nan(builder: IRBuilder, element: Any, data: Value, count: Value) -> Value:
+    """Whether there is a NaN among elements that lie side by side."""
+    is_complex = element in layouts.COMPLEX
+    number = element.underlying_float if is_complex else element
+    if is_complex:
+        count = builder.mul(count, cgutils.intp_t(2))
+    start = builder.bitcast(data, cgutils.voidptr_t)
+    look = resident.declared(builder.module, f"irad.has_nan_f{number.bitwidth}", _BIT, [start.type, count.type])
+    return builder.call(look, [start, count])
+
+
+# ------------------------------------------------------------------------------------------------ gradients
 
 
 def check_for_nan(sweeps: Sweeps) -> None:
@@ -61,14 +218,12 @@ def _in_numbers(sweeps: Sweeps, lane: Lane) -> list[Value]:
 
 
 def _in_arrays(sweeps: Sweeps, lane: Lane) -> list[Value]:
-    builder, found = sweeps.builder, []
-    for _, leaf in sweeps.derivation.active_memory():
-        is_complex = leaf.element in layouts.COMPLEX
-        number = leaf.element.underlying_float if is_complex else leaf.element
-        count: Any = sweeps.flat[leaf.index + tree.ITEM_COUNT]
-        if is_complex:
-            count = builder.mul(count, cgutils.intp_t(2))
-        data = builder.bitcast(lane.memory.shadow_of(leaf.data_index), cgutils.voidptr_t)
-        look = sweeps.support(f"irad.has_nan_f{number.bitwidth}", _BIT, [data.type, count.type])
-        found.append(builder.call(look, [data, count]))
-    return found
+    return [
+        _has_nan(
+            sweeps.builder,
+            leaf.element,
+            lane.memory.shadow_of(leaf.data_index),
+            sweeps.flat[leaf.index + tree.ITEM_COUNT],
+        )
+        for _, leaf in sweeps.derivation.active_memory()
+    ]

@@ -83,14 +83,13 @@ def hidden_zero(trial: Trial) -> str:
     of_gradient = getattr(trial.program, "shows_all_zeros", None)
     positions = tuple(position for position, active in enumerate(trial.active) if active)
     if of_gradient is not None:
-        found = zero_that_won(of_gradient, copied(trial.values), {}, into=False)
+        found = zero_that_won(of_gradient, trial.program(*copied(trial.values)), copied(trial.values), {}, into=False)
     elif isinstance(trial.plain[0], float) and not any(trial.modified):
         options = replace(trial.options or irad.Options(), debug=True)
         derivative = irad.grad(trial.program, positions, options=options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                derivative(*copied(trial.values))
                 found = derivative.hidden_zero(*copied(trial.values))
             except irad.NonFiniteError:
                 return ""  # then the number is not a zero

@@ -229,7 +229,12 @@ def _no_pickle() -> None:
 
 
 def task_for(
-    primal: Any, argument_types: tuple[Any, ...], options: Options, argnums: tuple[int, ...] | None = None
+    primal: Any,
+    argument_types: tuple[Any, ...],
+    options: Options,
+    argnums: tuple[int, ...] | None = None,
+    *,
+    shows_zeros: bool = False,
 ) -> Task:
     """What `irad.vjp` does with arguments of some types; they may change before the pullback runs.
 
@@ -246,7 +251,8 @@ def task_for(
         leaf.is_array and leaf.kind is LeafKind.ARRAY for a in arguments for leaf in a.leaves
     )
     seed = Seed.NONE if writes_only else Seed.GIVEN
-    return Task(roles, seed, returns=Returns.VALUE_AND_GRADIENT, options=options)  # so rules know the value is needed
+    returns = Returns.VALUE_AND_GRADIENT  # so rules know the value is needed
+    return Task(roles, seed, returns=returns, options=options, shows_zeros=shows_zeros)
 
 
 def returned_type(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Any:
