@@ -8,8 +8,10 @@ program is used, `has_changed` when Numba compiles a function of which there alr
 from __future__ import annotations
 
 import inspect
+import logging
 import weakref
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any, Final
 
 from numba.core.compiler import CompileResult
@@ -24,6 +26,7 @@ from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_
 Recompile = Callable[[object, CompileResult | None], Any]
 """Has Numba compile a specialisation of a dispatcher once more: `irad.frontend.numba.private.compiled_by_numba`."""
 
+_LOG: Final = logging.getLogger("irad.cache")
 _FREEZES: Final = (
     "Numba copies what global names, attributes of modules and global arrays hold into the machine code when it "
     "compiles a function, and a derivative made now would be that of another program"
@@ -72,8 +75,12 @@ class Lowered:
             self._options != inherited(compiled) or bool(self.snapshot.changed_since(compiled.type_annotation))
         )
 
-    def check(self, recompile: Recompile) -> None:
+    def check(self, recompile: Recompile, replace: Callable[[Any], None]) -> None:
         """Checks that Numba froze the same values.
+
+        Args:
+            recompile: as above.
+            replace: has Numba compile the specialisations of a dispatcher once more, in place of those that it has.
 
         Raises:
             ChangedProgramError: it did not.
@@ -88,21 +95,39 @@ class Lowered:
             raise self._error([str(place) for place in changed])
         is_recorded = has_names(compiled.type_annotation)
         loose = [*self.snapshot.loose, *self._unknown(compiled.type_annotation)]
-        if (not is_recorded or loose) and not self._is_same(compiled, recompile):
-            raise self._error(loose) if is_recorded else self._cached_error()
+        if is_recorded and loose and not self._is_same(compiled, recompile):
+            raise self._error(loose)
+        if not is_recorded:
+            compiled = self._settled(compiled, recompile, replace)
         self._verified = weakref.ref(compiled.library)
 
     def _is_same(self, compiled: CompileResult, recompile: Recompile) -> bool:
-        """Whether Numba makes the same code of a specialisation now; of code from the disk, optimised in some way."""
+        """Whether Numba makes the same code of a specialisation now."""
+        return numba_compare.is_same_code(compiled.library, recompile(self._owner(), compiled).library)
 
-        def is_same() -> bool:
-            return numba_compare.is_same_code(compiled.library, recompile(self._owner(), compiled).library)
+    def _settled(self, compiled: CompileResult, recompile: Recompile, replace: Callable[[Any], None]) -> CompileResult:
+        """A specialisation that came from the disk, or one that Numba compiles now in its place.
 
-        if is_same():
-            return True
-        return not has_names(compiled.type_annotation) and any(
-            is_same() for _ in numba_compare.at_other_levels(compiled)
-        )
+        The latter where nothing tells that it is another program, but LLVM has optimised it in a way that cannot be
+        repeated here: with ``NUMBA_OPT=0`` what a function calls was not inlined, and here that is optimised already.
+
+        Raises:
+            ChangedProgramError: it computes with other numbers, or calls other functions.
+        """
+        owner = self._owner()
+        assert owner is not None
+        may_be_same = False
+        for _ in chain((None,), numba_compare.at_other_levels(compiled)):
+            anew = recompile(owner, compiled)
+            if numba_compare.is_same_code(compiled.library, anew.library):
+                return compiled
+            may_be_same = may_be_same or numba_compare.may_be_same_program(compiled.library, anew.library)
+        if not may_be_same:
+            raise self._cached_error()
+        _LOG.info("%s is compiled again: its code on the disk was optimised otherwise", self.function().__qualname__)
+        replace(owner)
+        found: CompileResult = vars(owner)["overloads"][self.key]
+        return found
 
     def _check_callback(self, recompile: Recompile) -> None:
         library = numba_compare.library_of(self.callback)

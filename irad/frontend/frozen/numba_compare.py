@@ -37,6 +37,7 @@ _LABEL = re.compile(r'^(?:"[^"]*"|[\w.$-]+):')
 _PICKLE_SIZE = re.compile(r"(?<=i32 )\d+")
 _FLOAT = re.compile(r"\b(?:double|float) (-?\d[\d.e+-]*|0x[0-9A-F]+)|, (-?\d+\.\d[\d.e+-]*|0x[0-9A-F]+)")
 _ARRAY = ".const.array.data"
+_OF_COMPILERS = ("llvm.", "NRT_", "Py", "_Py", "numba_", "mem", "str")
 _CIRCLE = ".numba.unresolved$"
 
 
@@ -120,6 +121,21 @@ def is_same_code(left: Any, right: Any) -> bool:
     if _bodies(mine, copied) == _bodies(its, copied):
         return True
     return (_CIRCLE in mine or _CIRCLE in its) and _constants(mine) == _constants(its)
+
+
+def may_be_same_program(left: Any, right: Any) -> bool:
+    """Whether two libraries compute with the same numbers, and call the same functions of other libraries.
+
+    That is all that can be compared where LLVM has optimised them in different ways.
+    """
+    mine, its = (str(library._get_module_for_linking()) for library in (left, right))
+    return _constants(mine) == _constants(its) and _called(mine) == _called(its)
+
+
+def _called(text: str) -> set[str]:
+    """The functions of other libraries that a module calls, by name; those of LLVM and Numba come with optimisation."""
+    names = {name.strip('@"') for kind, name in _HEAD.findall(text) if kind == "declare" and not _MADE_UP.search(name)}
+    return {name for name in names if not name.startswith(_OF_COMPILERS)}
 
 
 def _constants(text: str) -> set[str]:

@@ -22,6 +22,7 @@ from numba.core import ir, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 from numba.parfors.parfor import Parfor
+from numba.stencils.stencil import StencilFunc
 
 GLOBAL: Final = "the global"
 FREE: Final = "the variable of the enclosing function"
@@ -73,9 +74,13 @@ def names_in(annotation: Any) -> Iterator[Read]:
 
 
 def _is_inner_function(annotation: Any, value: Any) -> bool:
-    """Whether Numba made a dispatcher of a function within this one: another with each compilation, like no other."""
-    is_function = isinstance(value, ir.Global) and isinstance(value.value, Dispatcher)
-    return is_function and value.value.py_func.__code__ in annotation.func_id.code.co_consts
+    """Whether Numba made a dispatcher or stencil of a function within this one: another with each compilation."""
+    made = value.value if isinstance(value, ir.Global) else None
+    if isinstance(made, StencilFunc):  # Numba calls it by the name that `numba.stencil` had
+        code = made.kernel_ir.func_id.code
+        inner = (each for each in annotation.func_id.code.co_consts if isinstance(each, CodeType))
+        return any((each.co_name, each.co_firstlineno) == (code.co_name, code.co_firstlineno) for each in inner)
+    return isinstance(made, Dispatcher) and made.py_func.__code__ in annotation.func_id.code.co_consts
 
 
 def _statements(blocks: Iterable[ir.Block]) -> Iterator[ir.Stmt]:

@@ -228,11 +228,11 @@ def _check_frozen(libraries: list[CodeLibrary]) -> None:
     Raises:
         ChangedProgramError: Numba compiled another program, and kept too little for irad to do the same.
     """
-    for library in libraries:
-        lowered = getattr(library, "lowered", None)
-        if lowered is not None:
-            lowered.check(private.compiled_by_numba)
-            check_links(library)
+    lowered = [library for library in libraries if getattr(library, "lowered", None) is not None]
+    for library in reversed(lowered):  # callees first: what is compiled again is called by what comes after it
+        library.lowered.check(private.compiled_by_numba, private.compiled_again)
+    for library in lowered:
+        check_links(library)
 
 
 def _load(

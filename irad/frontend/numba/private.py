@@ -396,6 +396,12 @@ def compiled_by_numba(owner: object, compiled: CompileResult | None) -> Any:
         return numba_compare.compiled_anew(owner, compiled)
 
 
+def compiled_again(owner: Any) -> None:
+    """Has Numba compile the specialisations of a dispatcher again, in place of those that it has."""
+    with _SHADOW.suspended(), _fresh_compilation():
+        owner.recompile()
+
+
 def overload_functions() -> Iterator[tuple[str, Any]]:
     """(symbol, library function) of every implementation of a library function lowered so far."""
     for owner, redirect in _SHADOW._redirects:
