@@ -24,7 +24,7 @@ from irad.api.jacobians.structure import Part, Structure
 from irad.api.jacobians.writing import indented
 from irad.api.positions import check_positions
 from irad.api.separate.vjp import augmented_of
-from irad.errors import SignatureError, UnsupportedError
+from irad.errors import NoRuleError, SignatureError, UnsupportedError, UnsupportedProgram
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
 from irad.frontend.calls.separate.dispatcher import returned_type
@@ -179,7 +179,18 @@ class Call:
     @cached_property
     def width(self) -> int:
         """How many columns forward mode computes in each run."""
-        return _at_once(self.task.chunk or _WIDTH, self.structure.inputs, self.structure.input_directions)
+        width = _at_once(self.task.chunk or _WIDTH, self.structure.inputs, self.structure.input_directions)
+        return width if width == 1 or self.task.chunk is not None or self._takes(width) else 1
+
+    def _takes(self, width: int) -> bool:
+        """Whether all rules can be called for so many directions: some change what they work in, once for each run."""
+        try:
+            self._derivation_of(self._push_of(width))
+        except NoRuleError:
+            return False
+        except UnsupportedProgram as several:
+            return not any(isinstance(each, NoRuleError) for each in several.errors)
+        return True
 
     @property
     def row_width(self) -> int:
@@ -189,24 +200,29 @@ class Call:
     @cached_property
     def push(self) -> DerivativeDispatcher:
         """The pushforward."""
+        return self._push_of(self.width)
+
+    def _push_of(self, width: int) -> DerivativeDispatcher:
         options, argnums = self.task.options, self.task.argnums
         aux = self.task.has_aux
         found: DerivativeDispatcher = batched_pushforward(
-            self.primal, argnums, self.width, aux, options=options, shows_zeros=self.task.shows_zeros
+            self.primal, argnums, width, aux, options=options, shows_zeros=self.task.shows_zeros
         )
         return found
 
     @cached_property
     def derivation(self) -> Derivation:
         """Of the pushforward as it is called by itself, also where the Jacobian is to be differentiated."""
-        assert self.push.task is not None
-        with shadow().suspended() if shadow().is_here() else nullcontext():
-            return derivation_of(self.primal, self.argument_types, self.push.task)
+        return self._derivation_of(self.push)
 
-    @property
-    def may_have_zeros_that_are_not_strong(self) -> bool:
-        """As that of the derivation that is used."""
-        used = self.reverse()[1] if self.known_mode == "reverse" else self.derivation
+    def _derivation_of(self, push: DerivativeDispatcher) -> Derivation:
+        assert push.task is not None
+        with shadow().suspended() if shadow().is_here() else nullcontext():
+            return derivation_of(self.primal, self.argument_types, push.task)
+
+    def may_have_zeros_that_are_not_strong(self, mode: Mode | None) -> bool:
+        """As that of the derivation that is used in a mode."""
+        used = self.reverse()[1] if (mode or self.known_mode) == "reverse" else self.derivation
         return used.may_have_zeros_that_are_not_strong
 
     @property

@@ -288,7 +288,9 @@ def _build(
                 parameters,
                 quick,
                 call,
-                lambda given: Call(plain, arithmetic, given).may_have_zeros_that_are_not_strong,
+                lambda given: Call(plain, arithmetic, given).may_have_zeros_that_are_not_strong(
+                    "reverse" if part == 1 else mode
+                ),
                 where if into is None else None,
                 into,
                 part_at(1) if part == 0 else None,
