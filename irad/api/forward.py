@@ -23,6 +23,7 @@ from irad.frontend.calls.result_types import python_type
 from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.derivation import derivation_of
 from irad.frontend.numba.cpu import location_of
+from irad.message import with_article
 from irad.options import Options
 from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, Algebra, Mode, forward_mode
 
@@ -298,13 +299,28 @@ def jvp(
         >>> irad.jvp(area, (3.0, 4.0), 1.0, argnames="height")
         (12.0, 3.0)
     """
+    _check_sequence(f, "args", args)
     argnums = chosen(f, argnums, argnames, None)
+    if argnums is None:
+        _check_sequence(f, "tangents", tangents)
     if argnums is not None:
         push = pushforward(f, argnums, has_aux, options=options)
         return push(*with_direction(args, selected(f, argnums).own_positions, tangents))
     argnums = directions(f, len(args), tangents)
     push = pushforward(f, argnums, has_aux, options=options)
     return push(*with_direction(args, argnums, tuple(tangents[i] for i in argnums)))
+
+
+def _check_sequence(f: Callable[..., Any], name: str, given: Any) -> None:
+    if isinstance(given, tuple | list):
+        return
+    function = callee_of(f)[0].py_func
+    raise SignatureError(
+        f"the {name} of irad.jvp({function.__qualname__}, …) are no tuple but {with_article(type(given).__name__)}",
+        "pass a tuple with one entry for each argument, also of one: irad.jvp(f, (x,), (dx,))",
+        "irad.jvp takes the arguments of the function together, and their tangents",
+        location_of(function),
+    )
 
 
 def with_direction(args: Sequence[Any], positions: Sequence[int], direction: Any) -> tuple[Any, ...]:

@@ -33,7 +33,9 @@ def primal_of(f: Any) -> Any:
         SignatureError: it is not a function that Numba compiles.
     """
     if isinstance(f, CPUDispatcher | types.FunctionType):
-        _refuse_star_keywords(getattr(f, "py_func", f))
+        function = getattr(f, "py_func", f)
+        _refuse_star_keywords(function)
+        _refuse_other_kinds(function)
     if isinstance(f, CPUDispatcher):
         if f.targetoptions.get("forceobj"):
             raise SignatureError(
@@ -92,6 +94,25 @@ def _refuse_star_keywords(function: Any) -> None:
                 location_of(function),
                 focus=f"**{parameter.name}",
             )
+
+
+def _refuse_other_kinds(function: Any) -> None:
+    """Refuses what Numba would compile as something else, and wrappers that it cannot compile."""
+    name, flags = function.__qualname__, function.__code__.co_flags
+    if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise SignatureError(
+            f"{name} is a coroutine function (async def)",
+            "write it with def",
+            "a call of it returns a coroutine, which has no derivative",
+            location_of(function),
+        )
+    if flags & inspect.CO_VARKEYWORDS:  # its signature is that of the function which it wraps
+        raise SignatureError(
+            f"{name} is wrapped by a decorator whose function takes any keywords, which Numba does not support",
+            f"pass the function that is in it: {name}.__wrapped__",
+            "compiled code has a fixed list of parameters",
+            location_of(function),
+        )
 
 
 def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:

@@ -47,7 +47,7 @@ def _explained(f: Any) -> tuple[str, str, str]:
 
 
 def _method(f: Any) -> tuple[str, str, str]:
-    owner = type(f.__self__).__name__
+    owner = f.__self__.__name__ if inspect.isclass(f.__self__) else type(f.__self__).__name__
     if hasattr(type(f.__self__), "_numba_type_"):
         call = f"lambda obj{_arguments(f)}: obj.{f.__name__}({_arguments(f)[2:]})"
         remedy = f"pass a function that takes the instance as its first argument: {call}"
@@ -81,6 +81,15 @@ def _vectorized(_: Any) -> tuple[str, str, str]:
         "in a "
         "loop",
         _COMPILED,
+    )
+
+
+def _cached(f: Any) -> tuple[str, str, str]:
+    name = f.__name__
+    return (
+        f"{name} is wrapped by functools.lru_cache",
+        f"pass the function that is in it: {name}.__wrapped__",
+        "Numba does not compile what remembers results",
     )
 
 
@@ -135,6 +144,7 @@ _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[str, str,
     (lambda f: isinstance(f, functools.partial), _partial),
     (lambda f: isinstance(f, np.vectorize), _vectorized),
     (inspect.isclass, _class),
+    (lambda f: hasattr(f, "cache_info") and hasattr(f, "__wrapped__"), _cached),
     (lambda f: isinstance(f, np.ufunc | types.BuiltinFunctionType) or hasattr(f, "__name__"), _library),
 )
 

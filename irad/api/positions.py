@@ -58,6 +58,13 @@ def chosen(
     if argnames is None:
         return argnums
     function = f if inspect.ismethod(f) else primal_of(f).py_func
+    if not isinstance(argnames, str | Sequence):
+        raise SignatureError(
+            f"argnames={argnames!r} is neither a name nor a tuple of names",
+            f"use {', '.join(map(repr, inspect.signature(function).parameters))}; argnums takes positions",
+            "the results come in the order of the names",
+            location_of(function),
+        )
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
     parameters = inspect.signature(function).parameters
     known = [name for name, each in parameters.items() if each.kind is not each.VAR_POSITIONAL]

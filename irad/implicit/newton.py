@@ -130,7 +130,7 @@ def newton_steps(residual: Any, stepping: Any) -> Any:
             if size_of(value) == 0.0:
                 return x, True
             step, sizes = stepping(x, x, args, value)
-            wrong, length = relative_size(value, sizes), 1.0
+            wrong, length, before = relative_size(value, sizes), 1.0, value
             trial = shaped(vector(x, x) - step, x)
             value = vector(residual(trial, *args), x)
             while not relative_size(value, sizes) < wrong and length > _SHORTEST:
@@ -143,6 +143,9 @@ def newton_steps(residual: Any, stepping: Any) -> Any:
                 return x if is_stuck else trial, True
             # no step is better: what is left is rounding, of an equation's terms or of where the search has been
             if is_stuck and (wrong <= tolerance or (wrong >= 0.0 and is_within(step, seen, rounding, atol))):
+                return x, True
+            # a short step changes no value, though the derivative says that it does: terms cancel to their rounding
+            if is_stuck and np.all(value == before) and np.any(vector(trial, trial) != vector(x, x)):
                 return x, True
             x, seen = trial, larger(seen, vector(trial, trial))
         return x, size_of(value) == 0.0

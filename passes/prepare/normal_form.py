@@ -35,6 +35,9 @@ def prepare(module: Module) -> None:
     """Prepares every function with a body."""
     for function in module.defined_functions():
         prepare_function(function, module)
+    for node in module.metadata.values():  # `!callees` of calls through pointers name functions that may be gone later
+        if node.text.startswith("!{") and "ptr @" in node.text:
+            node.text = "!{}"
 
 
 def prepare_function(function: Function, module: Module) -> None:

@@ -305,3 +305,101 @@ def test_bad_options(options):
         irad.vjp(product, 1.0, 2.0, options=options)
     with pytest.raises(irad.SignatureError, match="Options"):
         irad.autodiff(irad.Reverse, product, irad.Active(1.0), irad.Active(2.0), options=options)
+
+
+# ------------------------------------------------------------------------------------------------ besides the arguments
+
+
+@numba.njit
+def sum_of_squares(x):
+    return (x * x).sum()
+
+
+class Tensor:
+    """Stands for an array of a library that need not be installed."""
+
+
+Tensor.__module__ = "torch"
+ONES = np.ones(3)
+
+
+def _into_a_shadow(given):
+    return irad.autodiff(irad.Reverse, sum_of_squares, irad.Duplicated(ONES, given))
+
+
+TAKES_A_DIRECTION = {
+    "pushforward": lambda given: irad.pushforward(sum_of_squares)(ONES, given),
+    "jvp": lambda given: irad.jvp(sum_of_squares, (ONES,), (given,)),
+    "hvp": lambda given: irad.hvp(sum_of_squares)(ONES, given),
+    "linearize": lambda given: irad.linearize(sum_of_squares, ONES)[1](given),
+    "vjp": lambda given: irad.vjp(numba.njit(lambda x: x * x), ONES)[1](given),
+    "autodiff": _into_a_shadow,
+}
+
+
+@pytest.mark.parametrize("call", TAKES_A_DIRECTION.values(), ids=TAKES_A_DIRECTION)
+def test_directions_of_other_libraries(call):
+    with pytest.raises(irad.BackendError, match=r"is a PyTorch Tensor, which Numba does not support") as caught:
+        call(Tensor())
+    assert ".detach().cpu().numpy()" in caught.value.remedy
+
+
+@pytest.mark.parametrize("args", [ONES, 2.0, {"x": ONES}])
+def test_jvp_takes_tuples(args):
+    with pytest.raises(irad.SignatureError, match=r"the args of irad.jvp\(sum_of_squares, …\) are no tuple"):
+        irad.jvp(sum_of_squares, args, (ONES,))
+    with pytest.raises(irad.SignatureError, match=r"the tangents of irad.jvp"):
+        irad.jvp(sum_of_squares, (ONES,), args)
+
+
+@pytest.mark.parametrize("argnames", [0, {"a"}])
+def test_argnames_that_are_no_names(argnames):
+    with pytest.raises(irad.SignatureError, match="is neither a name nor a tuple of names"):
+        irad.grad(product, argnames=argnames)
+
+
+async def coroutine(x):
+    return x
+
+
+@functools.lru_cache
+def cached(x):
+    return x
+
+
+def _decorated(f):
+    @functools.wraps(f)
+    def call(*args, **kwargs):
+        return f(*args, **kwargs)
+
+    return call
+
+
+@_decorated
+def decorated(x):
+    return x
+
+
+class Model:
+    @classmethod
+    def loss(cls, x):
+        return x
+
+
+def empty_default(x, more=[]):  # noqa: B006
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "problem"),
+    [
+        (coroutine, r"coroutine is a coroutine function"),
+        (cached, r"cached is wrapped by functools.lru_cache"),
+        (decorated, r"decorated is wrapped by a decorator"),
+        (Model.loss, r"Model.loss is a method"),
+        (empty_default, r"argument 1 \(more\) of empty_default is an empty list"),
+    ],
+)
+def test_functions_that_are_not_plain(f, problem):
+    with pytest.raises(irad.IradError, match=problem):
+        irad.grad(f)(2.0)

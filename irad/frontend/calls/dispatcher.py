@@ -33,7 +33,7 @@ from irad.frontend.calls.result_types import derivative_type
 from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
-from irad.frontend.calls.untypable import is_of_another_library, untypable
+from irad.frontend.calls.untypable import is_of_another_library, untypable, untypable_besides
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
@@ -149,7 +149,7 @@ class DerivativeDispatcher(StructureDispatcher):
         except (TypeError, ValueError) as error:
             if is_mixed_list(error) and any(map(is_structure, (*args, *kwargs.values()))):
                 return self(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
-            misfit = self._misfit(args, kwargs) if isinstance(error, TypeError) else None
+            misfit = self._misfit(args, kwargs) if isinstance(error, TypeError) or is_mixed_list(error) else None
             if misfit is None:
                 raise
             raise leaving(misfit) from None
@@ -344,7 +344,11 @@ class DerivativeDispatcher(StructureDispatcher):
                     "the direction follows the last argument that is differentiated",
                     location_of(function),
                 )
-        return untypable(function, {name: value for name, value in bound.arguments.items() if name in names})
+        bound.apply_defaults()
+        own = {name: value for name, value in bound.arguments.items() if name in names}
+        besides = {name: value for name, value in bound.arguments.items() if name not in names}
+        besides |= dict(zip(internal, args, strict=False))
+        return untypable(function, own) or untypable_besides(repr(self), function, besides)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._irad_rebuild

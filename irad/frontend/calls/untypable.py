@@ -75,6 +75,31 @@ def untypable(function: Callable[..., object], values: Mapping[str, object]) -> 
     return None
 
 
+def untypable_besides(callee: str, function: Callable[..., object], values: Mapping[str, object]) -> IradError | None:
+    """What Numba cannot hold of what a derivative takes besides the arguments: a direction, a cotangent, memory.
+
+    Args:
+        callee: the derivative, as it is shown.
+        function: it is a derivative of this.
+        values: by the name of the derivative's parameter.
+    """
+    for name, value in values.items():
+        foreign = _foreign_part(name, value)
+        if foreign is None and (isinstance(value, numba.types.Type) or _is_typable(value)):
+            continue
+        way, part = foreign or _unknown_part(name, value)
+        within = "" if way == name else f": {way} is {_described(part)}"
+        what = "a shadow or tangent" if name.startswith("irad_") else name  # what is in an annotation has no name
+        way = "it" if name.startswith("irad_") else way
+        return BackendError(
+            f"{what} of {callee} is {_described(value)}{within}, which Numba does not support",
+            _remedy(way, part),
+            _REASON,
+            location_of(function),
+        )
+    return None
+
+
 def _nested(place: str, function: Callable[..., object], name: str) -> BackendError:
     return BackendError(
         f"{place} is a list of lists, which Numba takes no further than the first",

@@ -21,7 +21,7 @@ def spelled(function: object) -> str:
     name = str(getattr(function, "__name__", "f"))
     if getattr(sys.modules.get("numpy"), name, None) is function:
         return f"np.{name}"
-    module = str(getattr(function, "__module__", None) or "")
+    module = str(getattr(function, "__module__", None) or "").lstrip("_")
     is_library = isinstance(function, BuiltinFunctionType) and module != "builtins" and "." not in module
     return f"{module}.{name}" if is_library and module else name
 

@@ -38,6 +38,7 @@ _PICKLE_SIZE = re.compile(r"(?<=i32 )\d+")
 _FLOAT = re.compile(r"\b(?:double|float) (-?\d[\d.e+-]*|0x[0-9A-F]+)|, (-?\d+\.\d[\d.e+-]*|0x[0-9A-F]+)")
 _ARRAY = ".const.array.data"
 _OF_COMPILERS = ("llvm.", "NRT_", "Py", "_Py", "numba_", "mem", "str")
+_ELEMENTARY = re.compile(r"llvm\.(a?(?:sin|cos|tan)h?|exp|exp2|exp10|log|log2|log10|pow|powi)\.")
 _CIRCLE = ".numba.unresolved$"
 
 
@@ -135,7 +136,8 @@ def may_be_same_program(left: Any, right: Any) -> bool:
 def _called(text: str) -> set[str]:
     """The functions of other libraries that a module calls, by name; those of LLVM and Numba come with optimisation."""
     names = {name.strip('@"') for kind, name in _HEAD.findall(text) if kind == "declare" and not _MADE_UP.search(name)}
-    return {name for name in names if not name.startswith(_OF_COMPILERS)}
+    functions = {found[1] for name in names if (found := _ELEMENTARY.match(name))}  # of numbers and of vectors
+    return functions | {name for name in names if not name.startswith(_OF_COMPILERS)}
 
 
 def _constants(text: str) -> set[str]:
