@@ -49,9 +49,10 @@ def newton(
             be one that Python passed in.
         args: a tuple of further arguments: numbers, arrays and structures of these.
         rtol: the search ends when the last step changes each unknown by no more than this share of its size, or when
-            ``func`` is zero but for the rounding of its terms. So the units of unknowns and equations do not matter.
+            ``func`` is zero but for the rounding of its terms, such as the 1 in ``exp(x) - 1 - a``. So the units of
+            unknowns and equations do not matter.
         atol: the same, absolute; the sum of both counts. For unknowns that are zero but for rounding of terms that
-            ``func`` cancels, such as the 1 in ``exp(x) - 1 - a``.
+            ``func`` cancels.
         maxiter: the most steps.
         matrix_free: takes steps and derivatives by GMRES, with products of the derivative and a vector in place of the
             Jacobian: for many unknowns; a literal in compiled code.

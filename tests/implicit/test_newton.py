@@ -29,6 +29,27 @@ def test_a_number():
     assert irad.jvp(root, (1.0, 4.0), (7.0, 1.0))[1] == pytest.approx(0.25, rel=1e-9)
 
 
+def test_terms_that_cancel():
+    """The root is the rounding of 1 at most, so no value is small beside the root; a step changes none any more."""
+
+    @njit
+    def equation(x, a):
+        return np.exp(x) - 1.0 - a
+
+    solve = irad.value_and_grad(lambda a: newton(equation, 0.0, (a,)))
+    for a in (1e-3, 1e-8, 1e-12):
+        value, slope = solve(a)
+        assert value == pytest.approx(np.log1p(a), abs=4e-16)
+        assert slope == pytest.approx(1.0 / (1.0 + a), rel=1e-12)
+
+    @njit
+    def without_root(x, a):
+        return np.abs(x) + a
+
+    with pytest.raises(ValueError, match="found no solution"):
+        newton(without_root, 0.3, (1.0,))
+
+
 def test_errors():
     with pytest.raises(ValueError, match="found no solution"):
         newton(square, 0.7, (-1.0,))
