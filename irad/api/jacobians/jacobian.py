@@ -274,7 +274,7 @@ def _build(
     in_it = [] if task.returns is Returns.GRADIENT else [1]  # where the Jacobian is in what the code returns
 
     def make(write: Callable[[Call], Written], part: int | None = None) -> JacobianDispatcher:
-        def of(whole: JacobianDispatcher) -> JacobianDispatcher:
+        def of(whole: JacobianDispatcher) -> DerivativeDispatcher:
             return whole if part is None or whole.lazy is None else whole.lazy[part]
 
         on_device = partial(device_code, primal, task)

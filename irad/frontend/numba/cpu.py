@@ -228,11 +228,12 @@ def _check_frozen(libraries: list[CodeLibrary]) -> None:
     Raises:
         ChangedProgramError: Numba compiled another program, and kept too little for irad to do the same.
     """
-    lowered = [library for library in libraries if getattr(library, "lowered", None) is not None]
-    for library in reversed(lowered):  # callees first: what is compiled again is called by what comes after it
-        library.lowered.check(private.compiled_by_numba, private.compiled_again)
-    for library in lowered:
-        check_links(library)
+    # callees first: what is compiled again is called by what comes after it
+    for lowered in reversed(lowered_of(libraries)):
+        lowered.check(private.compiled_by_numba, private.compiled_again)
+    for library in libraries:
+        if getattr(library, "lowered", None) is not None:
+            check_links(library)
 
 
 def _load(
