@@ -15,7 +15,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, ExtractElement, InsertElement
 from irad.ir.types import FloatType, VectorType
-from irad.ir.values import Value, const_int, zero
+from irad.ir.values import Value, const_float, const_int, zero
 from irad.rules.dense.elements import ElementType, Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import Cell, Kernel
 from irad.ruleset.expr import call_function
@@ -108,9 +108,12 @@ def _power_tangent(context: TangentContext, call: CallSite) -> None:
 
 
 def _partial_by_base(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
-    """`b c / a`; at a = 0 it is 1 for b = 1 and else 0, the limit for Re b > 1."""
+    """`b c / a`; at a = 0 the limit 0 for Re b > 1, 1 for b = 1, 0 for b = 0, where the power is constant, else NaN."""
     general = b * c * a.conj() * _inverse(a.square())
-    at_origin = choose((b - 1.0).is_zero(), a.lifted(1.0), 0.0)
+    real = b.parts[0]
+    is_smooth = a.build.fcmp("ogt", real, const_float(_float_type(real), 1.0))
+    at_origin = choose(is_smooth, 0.0, choose(b.is_zero(), 0.0, general))
+    at_origin = choose((b - 1.0).is_zero(), a.lifted(1.0), at_origin)
     return choose(a.is_zero(), at_origin, general)
 
 
@@ -167,7 +170,8 @@ def _quotient_reverse(context: ReverseContext, call: CallSite, saved: Sequence[V
     cotangent, a, b = _arithmetic(context, call)
     inverse = b.conj() * _inverse(b.square())
     by_first = product_or_zero(cotangent, inverse.conj())
-    _accumulate(context, call, by_first, product_or_zero(by_first, (-(a * inverse)).conj()))
+    # Of the cotangent itself, not of by_first: that may pass zero with a slope, where a guard would be a constant.
+    _accumulate(context, call, by_first, product_or_zero(cotangent, (-(a * inverse) * inverse).conj()))
 
 
 def _operands(build: Builder, parts: Sequence[Value]) -> tuple[Scalar, Scalar]:
@@ -207,7 +211,11 @@ _WRITES_INTEGER: Final = Effects(writes=frozenset({1}), writes_no_floats=True, o
 _WRITES_FLOAT: Final = Effects(writes=frozenset({1}), other=False)
 _POWER_EFFECTS: Final = Effects(reads=frozenset({0, 1}), writes=frozenset({2}), other=False)
 
-_POWER_POLICY: Final = "base 0: 0 with respect to the base unless the exponent is 1, and 0 with respect to the exponent"
+_POWER_POLICY: Final = (
+    "base 0: with respect to the base the limit for Re b > 1 and b = 1, 0 for b = 0, else NaN; with respect to the "
+    "exponent 0"
+)
+
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(

@@ -209,12 +209,20 @@ def _pairs(*given: Sequence[tuple[float, float]]) -> tuple[Point, ...]:
     return tuple((*a, *b) for a, b in product(*given))
 
 
+_POWERS: Final = _pairs(_BASES, _EXPONENTS)
 _ARITHMETIC: Final = tuple(
-    Result(f"{name} ({label})", symbol, form, _complex(operation, place), place, points)
+    Result(
+        f"{name} ({label})",
+        symbol,
+        form,
+        _complex(operation, place),
+        place,
+        points,
+    )
     for name, symbol, form, operation, points in (
         ("complex product", "__muldc3", "complex", lambda a, b: a * b, _pairs(_ZERO_TOO, _ZERO_TOO)),
         ("complex quotient", "__divdc3", "complex", lambda a, b: a / b, _pairs(_ZERO_TOO, _DIVISORS)),
-        ("complex power", "numba_cpow", "complex in memory", lambda a, b: a**b, _pairs(_BASES, _EXPONENTS)),
+        ("complex power", "numba_cpow", "complex in memory", lambda a, b: a**b, _POWERS),
     )
     for place, label in enumerate(("real", "imaginary"))
 )
