@@ -203,10 +203,19 @@ def token(value: object, *, content: bool = False) -> object:
             return _Identity(value)
 
 
-def _library_token(dispatcher: Any) -> object:
+def _library_token(dispatcher: Any, around: tuple[object, ...] = ()) -> object:
     """What is equal for dispatchers of the same function of a library: Numba makes some anew for each compilation."""
     function = dispatcher.py_func
-    cells = tuple(token(cell.cell_contents) for cell in function.__closure__ or ())
+    if function.__code__ in around:  # it calls itself, as Numba's sorts do
+        return function.__code__, function.__module__
+    contents = [cell.cell_contents for cell in function.__closure__ or ()]
+    around = (*around, function.__code__)
+    cells = tuple(
+        _library_token(each, around)
+        if isinstance(each, Dispatcher) and is_of_library(each.py_func.__module__)
+        else token(each)
+        for each in contents
+    )
     return (
         type(dispatcher),
         function.__code__,
