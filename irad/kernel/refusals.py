@@ -170,7 +170,8 @@ def _is_chosen(pointer: Parameter) -> bool:
     def further(value: TrackedValue) -> list[TrackedValue]:
         return [user for user in value.users if isinstance(user, GetElementPtr | Cast | Phi | Select)]
 
-    own = set(reachable([pointer], further))
+    start: list[TrackedValue] = [pointer]
+    own = set(reachable(start, further))
     merges = [value for value in own if isinstance(value, Phi | Select)]
     return any(
         operand.type is pointer.type and isinstance(operand, TrackedValue) and operand not in own
