@@ -306,8 +306,7 @@ class _Known:
 
     def product(self, vector: Any, direction: Any, *args: Any) -> Any:
         point = self._point
-        along = point.structure(np.asarray(direction, dtype=np.float64))  # SciPy tries it with integers
-        return point.flat(self._derivatives.hessp(point.structure(vector), along, *args))
+        return point.flat(self._derivatives.hessp(point.structure(vector), point.structure(direction), *args))
 
     def hessian(self, vector: Any, *args: Any) -> Any:
         point = self._point

@@ -124,7 +124,7 @@ def test_pickled():
     np.testing.assert_allclose(product(X, V, Y), 4.0 * Y * V)
 
 
-@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov"])
+@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov", "trust-constr"])
 def test_as_scipy_calls_it(method: str):
     def valley(x, a, b):
         return (b * (x[1:] - x[:-1] ** 2) ** 2 + (a - x[:-1]) ** 2).sum()
@@ -134,6 +134,21 @@ def test_as_scipy_calls_it(method: str):
     )
     assert found.success
     np.testing.assert_allclose(found.x, 1.0, rtol=1e-6)
+
+
+def test_directions_of_integers():
+    """They are the caller's, and so may have another type than the memory that products are computed in."""
+    direction = np.array([1, -1], np.int8)
+    np.testing.assert_allclose(irad.hvp(energy)(X, direction, Y), irad.hvp(energy)(X, V, Y))
+    single = irad.hvp(energy)(X.astype(np.float32), direction, Y.astype(np.float32), np.float32(2.0))
+    assert single.dtype == np.float32
+    found = irad.hvp(energy, (0, 1))(X, Y, (direction, W))
+    for each, wanted in zip(found, irad.hvp(energy, (0, 1))(X, Y, (V, W)), strict=True):
+        np.testing.assert_allclose(each, wanted)
+    np.testing.assert_allclose(irad.hvp_and_grad(energy)(X, direction, Y)[0], irad.hvp_and_grad(energy)(X, V, Y)[0])
+    np.testing.assert_array_equal(direction, [1, -1])
+    with pytest.raises(irad.SignatureError, match="the tangent is"):
+        irad.hvp(energy)(X, np.array([[1, -1]]), Y)
 
 
 @pytest.mark.parametrize("made", [lambda x: x.copy(), lambda x: np.repeat(x, 2)[::2]], ids=["contiguous", "strided"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 from llvmlite.ir import IRBuilder
 from numba.core import sigutils, types
 from numba.core.base import BaseContext
@@ -157,10 +158,34 @@ class DerivativeDispatcher(StructureDispatcher):
             raise leaving(self._misfit(args, kwargs) or _refused_by_numba(self, error)) from None
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
+            promoted = self._irad_with_directions_of_floats(args) if isinstance(error, SignatureError) else None
+            if promoted is not None:
+                return self(*promoted, **kwargs)
             # Numba takes arrays of some other libraries as bare memory, and then lacks the operations.
             foreign = isinstance(error, BackendError) and any(map(is_of_another_library, (*args, *kwargs.values())))
             raise leaving((self._misfit(args, kwargs) if foreign else None) or error)  # noqa: B904
         return self._irad_without_speculation(args, kwargs)
+
+    def _irad_with_directions_of_floats(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arguments with floats in place of integers in directions that are not written to; None without any.
+
+        SciPy tries a product with a vector of integers before it asks for others.
+        """
+        if self.task is None or not self.task.is_forward or not self.task.kept:
+            return None
+        function = (self.primal if self.names_primal else self.primal.primal).py_func
+        known, names = inspect.signature(function).parameters, list(inspect.signature(self.py_func).parameters)
+        at = next((i for i, name in enumerate(names) if name not in known), len(args))
+        if at >= len(args):
+            return None
+        own, given = (*args[:at], *args[at + 1 :]), args[at]
+        positions = [position for position, _ in self.task.roles]
+        if not isinstance(given, tuple) or len(given) != len(positions):
+            given = (given,)
+        made = tuple(_of_floats(each, own[i]) for each, i in zip(given, positions, strict=False) if i < len(own))
+        if len(made) != len(given) or all(new is old for new, old in zip(made, given, strict=True)):
+            return None
+        return *args[:at], made if isinstance(args[at], tuple) else made[0], *args[at + 1 :]
 
     def tell_of_zeros(self, shows_zeros: Callable[[bool], DerivativeDispatcher]) -> None:
         """Has calls from Python in debug mode look for zeros that won, until one is found."""
@@ -494,6 +519,13 @@ def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
 def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
     """The values in the tuple of destinations with their types, by position."""
     return {position: (builder.extract_value(value, i), kind) for i, (position, kind) in enumerate(kinds.items())}
+
+
+def _of_floats(direction: Any, argument: Any) -> Any:
+    """A direction of integers or bools in the type of an argument of floats; any other as it is."""
+    kinds = [getattr(getattr(each, "dtype", None), "kind", "") for each in (direction, argument)]
+    is_array = isinstance(direction, np.ndarray) and isinstance(argument, np.ndarray)
+    return direction.astype(argument.dtype) if is_array and kinds[0] in "biu" and kinds[1] in "fc" else direction
 
 
 def _copies_of_tangents(
