@@ -358,7 +358,7 @@ _PRODUCTS: Final = (
         "np.linalg.matrix_power(x.reshape(2, 2), 0) + np.linalg.matrix_power(x.reshape(2, 2), 1)"
         " + np.linalg.matrix_power(x.reshape(2, 2), 5)",
         [[0.0, 1.0, 0.0, 0.0], [0.0] * 4],
-        lambda x: _sum(x.reshape(2, 2) + np.linalg.matrix_power(x.reshape(2, 2), 5)),
+        lambda x: 5.0 + _sum(x.reshape(2, 2) + np.linalg.matrix_power(x.reshape(2, 2), 5)),  # 5: of the power 0
     ),
 )
 _ELEMENTS: Final = (
@@ -391,7 +391,7 @@ _ELEMENTS: Final = (
         "np.angle",
         "np.angle(x[:2] + 1j * x[2:])",
         [[1.0, 0.0, 0.0, 1.0]],
-        lambda x: np.arctan(x[2] / x[0]) - 2 * np.arctan(x[1] / x[3]),
+        lambda x: np.arctan(x[2] / x[0]) + np.pi - 2 * np.arctan(x[1] / x[3]),
     ),
     Case("np.nan_to_num", "np.nan_to_num(x)", [[1.0, np.nan, 2.0]], lambda x: x[0] + 3 * x[2]),
     Case(
