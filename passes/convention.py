@@ -102,6 +102,7 @@ class HostConvention:
         is_shared: many threads run an entry at the same time on the same memory, but for what it allocates itself.
         is_inside: where that is so, the entry is called inside of a kernel: with other arguments by each thread, whose
             tape lies by itself. Else arguments are those of a launch, and words of the tapes of a warp alternate.
+        ends: functions that end the process: prefixes of their names.
     """
 
     result: int
@@ -113,6 +114,7 @@ class HostConvention:
     library: LibraryCode = LibraryCode()
     is_shared: bool = False
     is_inside: bool = False
+    ends: tuple[str, ...] = ()
 
     def drops_reference(self, call: CallSite) -> bool:
         """Whether a call drops a reference to memory."""

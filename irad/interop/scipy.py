@@ -35,6 +35,13 @@ class Derivatives:
 
     All take the arguments of the function that are not fixed, as SciPy passes them; `hessp` and `jvp` take the
     direction after the differentiated one, as ``hessp(x, p, *args)`` of SciPy does.
+
+    Examples:
+        >>> import irad.interop.scipy
+        >>> import numpy as np
+        >>> d = irad.interop.scipy.derivatives(lambda x, c: c * np.sum(x**3), args=(2.0,))
+        >>> d.grad(np.array([1.0, 2.0])), d.hessp(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+        (array([ 6., 24.]), array([12.,  0.]))
     """
 
     def __init__(self, f: _Function, args: Sequence[Any], wrt: int | str, options: Options | None) -> None:
@@ -186,7 +193,7 @@ def minimize(
         constraints: as in SciPy. Their functions are given ``x`` in the form of ``x0``.
         callback: as in SciPy, with ``x`` in the form of ``x0``.
         derivation: how derivatives are created; see `irad.Options`. ``options`` are those of SciPy's method.
-        **others: of SciPy, such as ``tol`` and ``options``; ``jac``, ``hess`` and ``hessp`` replace those of irad.
+        others: of SciPy, such as ``tol`` and ``options``; ``jac``, ``hess`` and ``hessp`` replace those of irad.
 
     Returns:
         SciPy's result.

@@ -29,8 +29,8 @@ from irad.passes.analysis.written import writes_elsewhere, written_parameters
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Effects, Elementwise, Origin
 
-_SILENT: Final = ("llvm.stacksave", "llvm.stackrestore", "numba_fatal_error")
-"""Prefixes of functions that leave nothing behind: the last ends the process, where BLAS has been called wrongly."""
+_SILENT: Final = ("llvm.stacksave", "llvm.stackrestore")
+"""Prefixes of functions that leave nothing behind."""
 
 
 def may_speculate(entry: Unit) -> bool:
@@ -63,7 +63,8 @@ def is_pure(entry: Unit) -> bool:
 
 def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
     """Whether a call leaves nothing behind but memory of the program's, and draws no random number."""
-    if isinstance(call.callee, Function) and (call.callee.name or "").startswith(_SILENT):
+    silent = (*_SILENT, *entry.program.request.host.ends)
+    if isinstance(call.callee, Function) and (call.callee.name or "").startswith(silent):
         return True
     if effects is None:
         return False

@@ -18,6 +18,7 @@ OTHER_TEXTS = {
         "frontend/numba/messages.py",
         "frontend/numba/type_inference.py",
         "frontend/external.py",
+        "source_text.py",
         "frontend/frozen/numba_flags.py",
         "frontend/linkable.py",
         "frontend/packing/classes.py",
@@ -33,6 +34,7 @@ OTHER_TEXTS = {
         "cli/doctor.py",
         "message.py",
         "backend/cuda/assemble.py",
+        *(f"backend/executor/{name}.py" for name in ("printing", "rewriting/arrays", "rewriting/sites")),
         "passes/memory/signatures.py",
     ),
 }

@@ -349,7 +349,7 @@ def test_an_interrupt_ends_the_call(monkeypatch: pytest.MonkeyPatch):
     _, pullback = irad.vjp(log_of_negative, ONES, options=DEBUG)
     pullback(1.0)
 
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     for name in ("open_call", "check_result"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -28,13 +29,16 @@ import irad.testing
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
-MODULES = ("cuda", "data", "implicit", "integrate", "interpolate", "nn", "ode", "rules", "sparse_linalg", "testing")
+MODULES = (
+    *("cuda", "data", "implicit", "integrate", "interop", "interop.scipy", "interpolate", "nn", "ode", "rules"),
+    *("sparse_linalg", "testing"),
+)
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES)
 
 
 def _public() -> dict[str, object]:
-    modules = (irad, *(getattr(irad, name) for name in MODULES))
+    modules = (irad, *(attrgetter(name)(irad) for name in MODULES))
     return {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
 
 

@@ -51,5 +51,6 @@ NUMBA: Final = HostConvention(
         kernels=("__numba_parfor_gufunc",),
         kernel_lines=16,
     ),
+    ends=("numba_fatal_error",),  # where BLAS has been called wrongly
 )
 """The second of the folders holds what irad has Numba compile of its own."""
