@@ -345,7 +345,9 @@ class _Call:
     def _call(self, context: Any, builder: Any, arguments: Sequence[Any], lanes: Sequence[_Lane]) -> Any:
         """Emits the call of the function that is declared only; what the primal returns."""
         context.active_code_library.add_linking_library(self.compiled.library)
-        primal = context.declare_function(builder.module, self.compiled.fndesc)
+        compiled = self.compiled.fndesc
+        kind = context.call_conv.get_function_type(compiled.restype, compiled.argtypes)
+        primal = cgutils.get_or_insert_function(builder.module, kind, compiled.mangled_name)
         given = [(types.voidptr, builder.bitcast(primal, _POINTER)), *zip(self.given, arguments, strict=True)]
         for lane in lanes:
             if self.wanted.kinds[0] is ParameterKind.SHADOW:
