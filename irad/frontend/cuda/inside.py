@@ -346,7 +346,8 @@ class _Call:
         """Emits the call of the function that is declared only; what the primal returns."""
         context.active_code_library.add_linking_library(self.compiled.library)
         compiled = self.compiled.fndesc
-        kind = context.call_conv.get_function_type(compiled.restype, compiled.argtypes)
+        convention = getattr(compiled, "call_conv", None) or context.call_conv  # numba-cuda has it at the function
+        kind = convention.get_function_type(compiled.restype, compiled.argtypes)
         primal = cgutils.get_or_insert_function(builder.module, kind, compiled.mangled_name)
         given = [(types.voidptr, builder.bitcast(primal, _POINTER)), *zip(self.given, arguments, strict=True)]
         for lane in lanes:
