@@ -272,6 +272,8 @@ def _program(text: str, primal: str, wanted: WantedInside) -> Module:
         if function not in needed:
             drop_body(function)
     module.functions = {name: each for name, each in module.functions.items() if each in needed or each.users}
+    # what older versions of Numba note of kernels, which may be gone; nothing refers to it any more
+    module.metadata = {n: node for n, node in module.metadata.items() if not node.text.startswith("!{ptr @")}
     entry = module.functions[primal]
     entry.prefix = ()
     module = inlined(module, primal)
