@@ -9,6 +9,7 @@ import pytest
 
 from irad.backend.cuda.assemble import Assembly, assemble
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.limits import bounds_of_launch
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.passes.mode import FORWARD_MODE
 from tests.cuda.case import Case
@@ -31,23 +32,25 @@ WIDE = re.compile(r"(?:ld|st|atom|red)\.(?!param|global\.nc)\S*\.v[24]")
 SLACK = 4  # releases of ptxas differ
 
 
-def launched(case: Case) -> LaunchBounds:
-    """The blocks that the tests launch."""
-    return LaunchBounds(threads=int(np.prod(case.block)))
+def launched(case: Case, module: KernelModule) -> LaunchBounds:
+    """What a launch of the test's blocks has a kernel compiled for."""
+    return LaunchBounds(bounds_of_launch(module, int(np.prod(case.block))))
 
 
 @each_architecture
 @each_case
 def test_a_kernel_assembles_for_each_gpu(case: Case, arch: str):
-    done = assembled(program_of(case).module, arch, launched(case))
+    module = program_of(case).module
+    done = assembled(module, arch, launched(case, module))
     assert done.spill_stores == done.spill_loads == 0
 
 
 @each_architecture
 @each_case
 def test_a_derivative_assembles_without_spills(case: Case, arch: str):
-    for bounds in (launched(case), None):
-        done = assembled(derivative_of(case).module, arch, bounds)
+    module = derivative_of(case).module
+    for bounds in {launched(case, module), LaunchBounds()}:
+        done = assembled(module, arch, bounds)
         assert done.spill_stores == done.spill_loads == 0
     primal = assembled(program_of(case).module, arch)
     assert done.registers <= max(32, 2 * primal.registers) + SLACK, "up to 32 are for free"
