@@ -25,6 +25,7 @@ import llvmlite.binding as llvm
 
 from irad.backend import equality
 from irad.backend.cuda.kernel import KernelModule
+from irad.backend.cuda.local_atomics import sources
 from irad.driver import Derivative, derive, locate
 from irad.errors import InternalError, IradError, SourceLocation, UnsupportedError
 from irad.ir import types
@@ -39,11 +40,8 @@ from irad.ir.instructions import (
     CallSite,
     Cast,
     CondBr,
-    GetElementPtr,
     ICmp,
     Instruction,
-    Phi,
-    Select,
     replace_uses,
 )
 from irad.ir.loops import Loop, loop_nest
@@ -59,6 +57,7 @@ from irad.kernel.derive import built_in_rules
 from irad.kernel.half import define_rounding
 from irad.kernel.operations import call_atomics, drop_body, end_stops, give_bodies, is_part, restore_atomics
 from irad.kernel.program import forget_promises, inlined, normalised, promise_apart
+from irad.kernel.refusals import without_shadow
 from irad.kernel.shared_memory import shared_arrays
 from irad.kernel.toolchain import NVPTX
 from irad.options import Options
@@ -169,14 +168,11 @@ def _innermost(module: Module, sites: list[_Site]) -> _Site:
 
 def _reached(function: Function) -> set[Function]:
     """A function with all that it calls, or passes the address of."""
-    found, pending = {function}, [function]
-    while pending:
-        for inst in pending.pop().instructions():
-            for operand in inst.operands:
-                if isinstance(operand, Function) and operand not in found:
-                    found.add(operand)
-                    pending.append(operand)
-    return found
+
+    def named(caller: Function) -> Iterator[Function]:
+        return (each for inst in caller.instructions() for each in inst.operands if isinstance(each, Function))
+
+    return set(reachable([function], named))
 
 
 def _with_one(module: Module, site: _Site, wanted: WantedInside, number: int) -> str:
@@ -323,7 +319,8 @@ def _add_sweeps(module: Module, name: str, primal: Function, derivative: Derivat
     mode, taken = wanted.mode, [param.type for param in primal.params]
     for index in derivative.shadows:
         if wanted.kinds[index] is not ParameterKind.SHADOW:
-            raise _without_shadow(primal.params[index], wanted)
+            who = f"{wanted.name} is differentiated inside a kernel, and"
+            raise without_shadow(who, primal.params[index], wanted.source)
     shadowed = [index for index, kind in enumerate(wanted.kinds) if kind is ParameterKind.SHADOW]
     numbers = [taken[index] for index, kind in enumerate(wanted.kinds) if kind is ParameterKind.ACTIVE]
     beside = [*[PTR] * len(shadowed) * mode.width, *(numbers if mode.is_forward else [PTR] * len(numbers)) * mode.width]
@@ -349,18 +346,6 @@ def _add_sweeps(module: Module, name: str, primal: Function, derivative: Derivat
     build = Builder(go_on)
     build.call(module.functions[derivative.symbols[REVERSE]], [frame, ConstantNull(PTR), *last])
     build.ret(status)
-
-
-def _without_shadow(param: Parameter, wanted: WantedInside) -> UnsupportedError:
-    """The error of a pointer that may lead to a constant array or to one with a shadow."""
-    name = str(param.name).removeprefix("arg.").partition(".")[0]
-    return UnsupportedError(
-        f"{wanted.name} is differentiated inside a kernel, and takes numbers from {name}, which is constant, by a "
-        "pointer that may lead to an array with a derivative as well",
-        f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of its own",
-        "the derivative is added where such a pointer leads in the shadow, and a constant array has none",
-        location=wanted.source,
-    )
 
 
 def _in_one(module: Module, name: str) -> str:
@@ -548,27 +533,7 @@ def _add_plainly(module: Module) -> None:
         for inst in list(function.instructions()):
             if isinstance(inst, AtomicRMW) and inst.opcode in ("fadd", "fsub") and not inst.users:
                 pointer, amount = inst.operands
-                if all(isinstance(each, Alloca) for each in _objects(pointer)):
+                if all(isinstance(each, Alloca) for each in sources(pointer)):
                     build = Builder.before(inst)
                     build.store(build.binary(inst.opcode, build.load(amount.type, pointer), amount), pointer)
                     inst.erase()
-
-
-def _objects(pointer: Value) -> set[Value]:
-    """What memory a pointer may lead to, as far as its own instructions show."""
-    found, seen, pending = set[Value](), set[Value](), [pointer]
-    while pending:
-        each = pending.pop()
-        if each in seen:
-            continue
-        seen.add(each)
-        match each:
-            case GetElementPtr() | Cast():
-                pending.append(each.operands[0])
-            case Phi():
-                pending += each.operands
-            case Select():
-                pending += each.operands[1:]
-            case _:
-                found.add(each)
-    return found

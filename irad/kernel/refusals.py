@@ -12,7 +12,7 @@ from typing import Final
 
 from irad.backend.cuda.limits import LARGEST, STATIC_SHARED
 from irad.driver import Derivative, locate
-from irad.errors import IradError, UnsupportedError, UnsupportedProgram
+from irad.errors import IradError, SourceLocation, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import CallSite, Cast, Fence, GetElementPtr, Phi, Select
 from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
@@ -154,14 +154,19 @@ def check_shadows(derivative: Derivative, entry: Function, kinds: Sequence[Param
             and kinds[index - 1] is not ParameterKind.SHADOW
             and _is_chosen(entry.params[index])
         ):
-            name = str(entry.params[index].name).removeprefix("arg.").partition(".")[0]
-            raise UnsupportedError(
-                f"the kernel takes numbers from {name}, which is constant, by a pointer that may lead to an array with "
-                "a derivative as well",
-                f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of "
-                "its own",
-                "the derivative is added where such a pointer leads in the shadow, and a constant array has none",
-            )
+            raise without_shadow("the kernel", entry.params[index])
+
+
+def without_shadow(who: str, pointer: Parameter, location: SourceLocation | None = None) -> UnsupportedError:
+    """The error of a constant array whose elements are read by a pointer that may lead to one with a shadow."""
+    name = str(pointer.name).removeprefix("arg.").partition(".")[0]
+    return UnsupportedError(
+        f"{who} takes numbers from {name}, which is constant, by a pointer that may lead to an array with a derivative "
+        "as well",
+        f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of its own",
+        "the derivative is added where such a pointer leads in the shadow, and a constant array has none",
+        location,
+    )
 
 
 def _is_chosen(pointer: Parameter) -> bool:

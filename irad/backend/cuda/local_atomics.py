@@ -14,6 +14,7 @@ Output  the same, in which an atomic operation whose address was chosen from arr
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from irad.ir import instructions as ir, types
@@ -24,6 +25,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import function_type, pointer_type
 from irad.ir.values import Constant, GlobalVariable, Parameter, Undef, Value
+from irad.ir.worklist import reachable
 from irad.passes.augmented.allocation_failure import split_before
 
 _LOCAL: Final = 5
@@ -48,28 +50,38 @@ def separate_local(text: str) -> str:
 
 def _may_be_local(address: Value, *, is_kernel: bool) -> bool:
     """Whether nothing shows that an address is in memory that threads share; parameters of kernels are."""
-    pending, seen = [address], set[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    shared = (Constant, GlobalVariable, Parameter) if is_kernel else (Constant, GlobalVariable)
+    return not all(
+        isinstance(each, shared) or _is_from_elsewhere(each) for each in sources(address, _is_from_elsewhere)
+    )
+
+
+def _is_from_elsewhere(value: Value) -> bool:
+    """Whether a pointer was one into memory that is not local."""
+    return (
+        isinstance(value, ir.Cast)
+        and value.opcode == "addrspacecast"
+        and value.operands[0].type is not pointer_type(_LOCAL)
+    )
+
+
+def sources(pointer: Value, is_end: Callable[[Value], bool] = lambda value: False) -> list[Value]:
+    """What a pointer was computed from, as far as instructions show; nothing before a value that is an end."""
+
+    def before(value: Value) -> list[Value]:
         match value:
-            case ir.GetElementPtr(operands=[base, *_]) | ir.Cast(opcode="bitcast", operands=[base]):
-                pending.append(base)
-            case ir.Freeze(operands=[base]):
-                pending.append(base)
-            case ir.Cast(opcode="addrspacecast", operands=[base]) if base.type is not pointer_type(_LOCAL):
-                continue
+            case _ if is_end(value):
+                return []
+            case ir.GetElementPtr(operands=[base, *_]) | ir.Freeze(operands=[base]):
+                return [base]
+            case ir.Cast(opcode="bitcast" | "addrspacecast", operands=[base]):
+                return [base]
             case ir.Phi(operands=several) | ir.Select(operands=[_, *several]):
-                pending.extend(several)
-            case Constant() | GlobalVariable():
-                continue
-            case Parameter() if is_kernel:
-                continue
+                return list(several)
             case _:
-                return True
-    return False
+                return []
+
+    return [each for each in reachable([pointer], before) if not before(each)]
 
 
 def _separate(inst: ir.Instruction) -> None:
