@@ -316,7 +316,7 @@ def _check_sequence(f: Callable[..., Any], name: str, given: Any) -> None:
         return
     function = callee_of(f)[0].py_func
     raise SignatureError(
-        f"the {name} of irad.jvp({function.__qualname__}, …) are no tuple but {with_article(type(given).__name__)}",
+        f"the {name} of irad.jvp({function.__qualname__}, …) are {with_article(type(given).__name__)}, not a tuple",
         "pass a tuple with one entry for each argument, also of one: irad.jvp(f, (x,), (dx,))",
         "irad.jvp takes the arguments of the function together, and their tangents",
         location_of(function),

@@ -54,11 +54,6 @@ class Derivatives:
         return self._fixed(self._function if hasattr(self._function, "py_func") else irad.jit(self._function))
 
     @cached_property
-    def fun_of_structures(self) -> _Function:
-        """The function itself, which takes dictionaries and instances too."""
-        return self._fixed(irad.jit(getattr(self._function, "py_func", self._function)))
-
-    @cached_property
     def value_and_grad(self) -> _Function:
         """Value and gradient together: ``minimize(d.value_and_grad, x0, jac=True)``."""
         return self._made(irad.value_and_grad)
@@ -277,7 +272,10 @@ class _Point:
 
     def of_vector(self, f: _Function) -> _Function:
         """A function of the user's point as one of a vector."""
-        return f if self.like is None else lambda vector, *rest: f(self.structure(vector), *rest)
+        if self.like is None:
+            return f
+        taking = irad.jit(f.py_func) if hasattr(f, "py_func") else f  # those of numba.njit take no dictionaries
+        return lambda vector, *rest: taking(self.structure(vector), *rest)
 
     def along_axes(self, product: Callable[[Any], Any]) -> Any:
         """The matrix of a linear map from the vector."""
@@ -304,8 +302,7 @@ class _Known:
 
     @property
     def value(self) -> _Function:
-        known = self._derivatives
-        return known.fun if self._point.like is None else self._point.of_vector(known.fun_of_structures)
+        return self._point.of_vector(self._derivatives.fun)
 
     def value_and_gradient(self, vector: Any, *args: Any) -> tuple[Any, Any]:
         value, gradient = self._derivatives.value_and_grad(self._point.structure(vector), *args)
@@ -330,19 +327,13 @@ def _filled(constraints: Any, point: _Point, options: Options | None) -> Any:
     if isinstance(constraints, Mapping):
         jac = constraints.get("jac")
         made = _derivative(constraints["fun"], constraints.get("args", ()), point, options) if _is_asked(jac) else jac
-        called = point.of_vector(_callable_with_structures(constraints["fun"], point))
-        return {**constraints, "fun": called, "jac": made}
+        return {**constraints, "fun": point.of_vector(constraints["fun"]), "jac": made}
     if isinstance(constraints, optimize.NonlinearConstraint):
         jac = constraints.jac
         made = _derivative(constraints.fun, (), point, options) if _is_asked(jac) else jac
-        called = point.of_vector(_callable_with_structures(constraints.fun, point))
-        return optimize.NonlinearConstraint(**{**vars(constraints), "fun": called, "jac": made})
+        changed = {"fun": point.of_vector(constraints.fun), "jac": made}
+        return optimize.NonlinearConstraint(**{**vars(constraints), **changed})
     return constraints
-
-
-def _callable_with_structures(f: _Function, point: _Point) -> _Function:
-    """Functions of ``numba.njit`` take no dictionaries; plain functions stay what they are."""
-    return irad.jit(f.py_func) if point.like is not None and hasattr(f, "py_func") else f
 
 
 def _is_asked(jac: Any) -> bool:
@@ -354,8 +345,7 @@ def _derivative(f: _Function, args: Any, point: _Point, options: Options | None)
     """Gradient or Jacobian of the function of a constraint, as a function of a vector."""
     args = args if isinstance(args, tuple) else (args,)
     known = derivatives(f, options=options)
-    called = known.fun if point.like is None else known.fun_of_structures
-    is_number = np.ndim(called(point.structure(point.vector), *args)) == 0
+    is_number = np.ndim(point.of_vector(known.fun)(point.vector, *args)) == 0
     if point.like is None:
         return known.grad if is_number else known.jac
     if is_number:

@@ -27,15 +27,15 @@ from irad.ruleset.expr import (
     evaluate,
 )
 
-_NUMPY: Final = {
+NUMPY: Final = {
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log", "log2")},
     **{name: name for name in ("log10", "log1p", "sqrt", "cbrt", "hypot", "copysign", "floor", "ceil", "trunc")},
     **{name: name for name in ("rint", "fmax", "fmin", "maximum", "minimum", "fmod")},
     **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
-    "fabs": "abs",
+    "fabs": "fabs",
     "pow": "power",
 }
-_SPECIAL: Final = {
+SPECIAL: Final = {
     **{name: name for name in ("erf", "erfc", "erfcx", "j0", "j1", "y0", "y1", "yn", "i0", "i0e", "i1", "i1e", "expn")},
     **{name: name for name in ("k0", "k0e", "k1", "k1e", "sindg", "cosdg", "log_ndtr")},
     **{name: name for name in ("jv", "yv", "iv", "kv", "ive", "kve", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu")},
@@ -63,7 +63,7 @@ def is_known(exprs: Iterable[Expr | None]) -> bool:
     What CuPy does not have (`jv`) occurs only in the derivatives of functions that it does not have either.
     """
     for each in applied(exprs):
-        if each.function not in _NUMPY and each.function not in _SPECIAL:
+        if each.function not in NUMPY and each.function not in SPECIAL:
             body = special.BODIES.get(each.function)
             if body is None or not is_known([body(*each.arguments)]):
                 return False
@@ -122,10 +122,10 @@ class _OnArrays:
     def _call(self, function: str, given: list[Any]) -> Any:
         if function in reference.FUNCTIONS and all(map(_is_number, given)):
             return reference.call(function, given, reference.FUNCTIONS)
-        if function in _NUMPY:
-            return getattr(self._xp, _NUMPY[function])(*given)
-        if function in _SPECIAL:
-            return getattr(self._special_functions(), _SPECIAL[function])(*given)
+        if function in NUMPY:
+            return getattr(self._xp, NUMPY[function])(*given)
+        if function in SPECIAL:
+            return getattr(self._special_functions(), SPECIAL[function])(*given)
         inner = {f"x{i}": value for i, value in enumerate(given)}
         return partial_of(special.BODIES[function](*map(Symbol, inner)), inner, self._xp, self._special_functions)
 

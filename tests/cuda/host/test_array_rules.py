@@ -44,15 +44,14 @@ def _operands(rule):
         yield np.round(found) if i in integers else found
 
 
-def _active(name, rule):
-    refused = {*rule.refused, *(integer_arguments(rule.name) if rule.name in TABLE else ())}
-    return [place for place, i in enumerate(elementwise.operands_of(rule)) if i not in refused]
+def _active(rule):
+    return [place for place in range(len(elementwise.operands_of(rule))) if place not in elementwise.refused_of(rule)]
 
 
-@pytest.mark.parametrize("name", [name for name in CALLED if _active(name, RULES[name])])
+@pytest.mark.parametrize("name", [name for name in CALLED if _active(RULES[name])])
 def test_elementwise_functions(name):
     rule, f = RULES[name], _function(name)
-    values, active = list(_operands(rule)), _active(name, RULES[name])
+    values, active = list(_operands(rule)), _active(RULES[name])
     constants = [float(each[0]) for each in values]
 
     def of_active(*given):
@@ -111,7 +110,7 @@ def test_integers_that_are_moved_are_constants(f, arrays):
     check(f, *arrays)
 
 
-TWO = [name for name in CALLED if getattr(_function(name), "nin", 1) == 2 and len(_active(name, RULES[name])) == 2]
+TWO = [name for name in CALLED if getattr(_function(name), "nin", 1) == 2 and len(_active(RULES[name])) == 2]
 
 
 @pytest.mark.parametrize("name", TWO)

@@ -207,8 +207,8 @@ def test_cupy_has_what_rules_are_for():
 def test_cupy_has_what_partial_derivatives_call():
     """Functions that only SciPy has occur in the derivatives of functions that only SciPy has."""
     cupy, special = pytest.importorskip("cupy"), pytest.importorskip("cupyx.scipy.special")
-    assert [name for name in partials._NUMPY.values() if not hasattr(cupy, name)] == []
-    absent = {name for name, called in partials._SPECIAL.items() if not hasattr(special, called)}
+    assert [name for name in partials.NUMPY.values() if not hasattr(cupy, name)] == []
+    absent = {name for name, called in partials.SPECIAL.items() if not hasattr(special, called)}
     for name, rule in elementwise._elementwise_rules():
         if hasattr(cupy, name) or hasattr(special, name):
             assert not absent & {each.function for each in applied(rule.partials)}, name

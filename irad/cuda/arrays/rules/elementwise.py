@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from irad.cuda.arrays.partials import is_known, partial_of
+from irad.cuda.arrays.partials import NUMPY, SPECIAL, is_known, partial_of
 from irad.cuda.arrays.ruleset import ArrayCall, Rule
 from irad.rules import ALL, elementwise as compiled
 from irad.rules.scipy import special
@@ -31,11 +31,10 @@ ARRAYS_ONLY: Final = (  # compiled code computes them from others
     elementwise("heaviside", lambda a, b, y: (None, None), on=_REALS),
 )
 NAMES: Final = {  # of array libraries, where the rules have others
-    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
+    **{called: name for name, called in (*NUMPY.items(), *SPECIAL.items()) if called != name},
     "subtract": "sub",
     "multiply": "mul",
     "divide": "div",
-    "power": "pow",
     "float_power": "pow",
     "remainder": "as_remainder",
     "mod": "as_remainder",
@@ -43,9 +42,6 @@ NAMES: Final = {  # of array libraries, where the rules have others
     "logaddexp2": "as_logaddexp2",
     "sinc": "as_sinc",
     "gamma": "tgamma",
-    "gammaln": "lgamma",
-    "psi": "digamma",
-    "ndtr": "normcdf",
     "ndtri": "normcdfinv",
 }
 _OTHERS: Final = {"round", "identity", "jn", "expn_integer"}
@@ -67,19 +63,19 @@ def _elementwise_rules() -> Iterator[tuple[str, Elementwise]]:
             yield rule.name, rule
 
 
-def _values_before(name: str) -> int:
-    """How many leading arguments of a rule for compiled code are the function's value: `as_sinc(value, x)`."""
-    return int(name.startswith("as_"))
-
-
 def operands_of(rule: Elementwise) -> tuple[int, ...]:
-    """Which arguments of a rule for compiled code are operands of the function."""
-    return tuple(range(_values_before(rule.name), rule.arity))
+    """Which arguments of a rule are operands of the function; the first may be its value, as of `as_sinc(value, x)`."""
+    return tuple(range(int(rule.name.startswith("as_")), rule.arity))
+
+
+def refused_of(rule: Elementwise) -> frozenset[int]:
+    """The operands with respect to which no derivative is known, by their place among the operands."""
+    refused = {*rule.refused, *(integer_arguments(rule.name) if rule.name in TABLE else ())}
+    return frozenset(place for place, position in enumerate(operands_of(rule)) if position in refused)
 
 
 def _rule_of(name: str, rule: Elementwise) -> Rule:
     operands = operands_of(rule)
-    refused = {*rule.refused, *(integer_arguments(rule.name) if rule.name in TABLE else ())}
 
     def reverse(
         call: ArrayCall, cotangent: Any, *given: Any, dtype: Any = None, casting: Any = None, order: Any = None
@@ -105,7 +101,7 @@ def _rule_of(name: str, rule: Elementwise) -> Rule:
         reverse,
         arrays=len(operands),
         is_real=name not in HOLOMORPHIC,
-        refused=frozenset(i for i, position in enumerate(operands) if position in refused),
+        refused=refused_of(rule),
     )
 
 

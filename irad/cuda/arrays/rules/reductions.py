@@ -69,16 +69,15 @@ def _reverse_prod(
 
 
 def _reverse_cumprod(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """A row of products of its own for each element of the result, so that zeros divide nothing."""
+    """The product before an element, times s[k] = cotangent[k] + a[k + 1] s[k + 1]: zeros divide nothing."""
     m = call.xp
     rows, back = _rows(call, a, axis)
-    below = m.where(m.tri(rows.shape[1], dtype=bool), rows[:, None, :], 1)  # for each element what it multiplies
-    ones = m.ones_like(below[:, :, :1])
-    before = m.cumprod(m.concatenate([ones, below[:, :, :-1]], axis=2), axis=2)
-    after = m.cumprod(m.concatenate([ones, below[:, :, :0:-1]], axis=2), axis=2)[:, :, ::-1]
-    slope = m.where(m.tri(rows.shape[1], dtype=bool), before * after, 0)
     given, _ = _rows(call, cotangent.reshape(a.shape), axis)
-    return back(call.times(given[:, :, None], slope).sum(axis=1))
+    before = m.cumprod(m.concatenate([m.ones_like(rows[:, :1]), rows[:, :-1]], axis=1), axis=1)
+    after = given.copy()
+    for k in range(rows.shape[1] - 2, -1, -1):
+        after[:, k] += m.conj(rows[:, k + 1]) * after[:, k + 1]
+    return back(call.times(after, before))
 
 
 def _reverse_multiply_accumulate(call: ArrayCall, cotangent: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
@@ -96,16 +95,15 @@ def _reverse_average(
     m = call.xp
     if weights is None:
         return (_reverse_mean(call, cotangent, a, axis),)
-    spread = weights
-    if m.shape(weights) != a.shape:  # NumPy takes a row of weights along the axis
-        shape = tuple(length if i in _axes(a.ndim, axis) else 1 for i, length in enumerate(a.shape))
-        spread = m.broadcast_to(m.reshape(weights, shape), a.shape)
-    total = m.sum(spread, axis=_axes(a.ndim, axis), keepdims=True)
-    share = _stretched(call, cotangent, a, axis) / m.conj(total)
-    away = a - _stretched(call, call.result, a, axis)
-    to_weights = call.like(m.conj(away) * share, m.reshape(weights, shape)) if spread is not weights else None
-    to_weights = m.conj(away) * share if spread is weights else m.reshape(to_weights, m.shape(weights))
-    return share * m.conj(spread), None, to_weights if call.is_active(weights) else None
+    axes, own = _axes(a.ndim, axis), m.asarray(weights)
+    if own.shape != a.shape:  # NumPy takes a row of weights along the axis
+        own = m.reshape(own, tuple(length if i in axes else 1 for i, length in enumerate(a.shape)))
+    spread = m.broadcast_to(own, a.shape)
+    share = _stretched(call, cotangent, a, axis) / m.conj(m.sum(spread, axis=axes, keepdims=True))
+    if not call.is_active(weights):
+        return share * m.conj(spread), None, None
+    to_own = call.like(m.conj(a - _stretched(call, call.result, a, axis)) * share, own)
+    return share * m.conj(spread), None, m.reshape(to_own, weights.shape)
 
 
 def _of_numbers(reverse: Callable[..., Any], filler: float) -> Callable[..., Any]:

@@ -46,22 +46,13 @@ def _reverse_cholesky(call: ArrayCall, cotangent: Any, a: Any) -> Any:
     product = m.tril(m.matmul(_adjoint(call, factor), m.tril(cotangent)))
     product = product - 0.5 * product * m.eye(a.shape[-1])
     inverse = m.linalg.inv(factor)
-    both = m.matmul(_adjoint(call, inverse), m.matmul(product + _adjoint(call, product), inverse))
-    return _lower_reads(m, 0.5 * both)
-
-
-def _lower_reads(m: Any, symmetric: Any) -> Any:
-    """The cotangent of the lower half alone, which is what a factorisation reads."""
-    return m.tril(symmetric, -1) * 2.0 + symmetric * m.eye(symmetric.shape[-1])
-
-
-def _no_upper(a: Any, **_: Any) -> str | None:
-    return "it has a rule for the lower factor" if _ else None
+    symmetric = 0.5 * m.matmul(_adjoint(call, inverse), m.matmul(product + _adjoint(call, product), inverse))
+    return m.tril(symmetric, -1) * 2.0 + symmetric * m.eye(a.shape[-1])  # LAPACK reads the lower half alone
 
 
 RULES: Final = (
     Rule("linalg.inv", _reverse_inv),
     Rule("linalg.solve", _reverse_solve, arrays=2),
     Rule("linalg.det", _reverse_det),
-    Rule("linalg.cholesky", _reverse_cholesky, check=_no_upper),
+    Rule("linalg.cholesky", _reverse_cholesky),
 )
