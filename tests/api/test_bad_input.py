@@ -346,7 +346,7 @@ def test_directions_of_other_libraries(call):
 
 @pytest.mark.parametrize("args", [ONES, 2.0, {"x": ONES}])
 def test_jvp_takes_tuples(args):
-    with pytest.raises(irad.SignatureError, match=r"the args of irad.jvp\(sum_of_squares, …\) are an? \w+, not a tuple"):
+    with pytest.raises(irad.SignatureError, match=r"the args of irad.jvp\(sum_of_squares, …\) are .*, not a tuple"):
         irad.jvp(sum_of_squares, args, (ONES,))
     with pytest.raises(irad.SignatureError, match=r"the tangents of irad.jvp"):
         irad.jvp(sum_of_squares, (ONES,), args)
