@@ -13,9 +13,9 @@ from irad.api.kernels import is_kernel, launched_of, no_configuration
 from irad.api.positions import chosen
 from irad.api.separate.split import AugmentedSweep
 from irad.api.separate.vjp import vjp
-from irad.debug.hooks import measured
 from irad.debug.tape import TapeUse, by_line, shown
 from irad.errors import SourceLocation
+from irad.frontend.calls.watch_hooks import measured
 from irad.options import Options
 from irad.report.shown import notebook
 from irad.report.shown.amounts import format_bytes, wrapped_code

@@ -19,7 +19,6 @@ from numba.core.base import BaseContext
 from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
-from irad.debug.hooks import last_repeats
 from irad.debug.verdict import warn_of_zero
 from irad.errors import BackendError, IradError, NonFiniteError, SignatureError, without_source
 from irad.frontend.calls import seeding
@@ -35,6 +34,7 @@ from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import is_of_another_library, untypable, untypable_besides
+from irad.frontend.calls.watch_hooks import last_repeats
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
@@ -14,9 +15,6 @@ from numba.core.callconv import RETCODE_EXC
 from irad.frontend.calls.kept import raise_python_exception
 from irad.frontend.memory.shadows import NO_MEMORY
 from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
-
-if TYPE_CHECKING:
-    from irad.debug.calls import WatchedCall
 
 _STATUS = ir.IntType(32)
 _RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
@@ -62,8 +60,14 @@ class Failure:
         builder.store(cgutils.get_null_value(_STATUS), place)
         return cls(reason, pending, code)
 
-    def raise_it(self, context: BaseContext, builder: IRBuilder, watched: WatchedCall | None = None) -> None:
-        """Ends the function: with the exception of the rule, or because heap, stack or the allowed tape are small."""
+    def raise_it(self, context: BaseContext, builder: IRBuilder, when_full: Callable[[], None] | None = None) -> None:
+        """Ends the function: with the exception of the rule, or because heap, stack or the allowed tape are small.
+
+        Args:
+            context: Numba's target context.
+            builder: of llvmlite.
+            when_full: emits the end where the tape exceeds its limit; None where it has none.
+        """
         call_conv = context.call_conv
         with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
             with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):
@@ -72,7 +76,7 @@ class Failure:
                 call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
             builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))
             call_conv._return_errcode_raw(builder, self.code)
-        if watched is not None and watched.meter is not None:
+        if when_full is not None:
             with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(TAPE_FULL))):
-                watched.raise_tape_is_full()
+                when_full()
         call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)

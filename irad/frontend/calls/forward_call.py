@@ -15,13 +15,13 @@ from llvmlite.ir import Constant, IRBuilder
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
-from irad.debug.outputs import output_names
 from irad.errors import UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.lanes import targets_of_lanes
 from irad.frontend.calls.seeding import part_of, place_of, places_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.calls.watched import output_names
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.object_gradients import Notes

@@ -17,7 +17,6 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
-from irad.debug.outputs import output_names
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Returns, Role, Seed
@@ -26,6 +25,7 @@ from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
 from irad.frontend.calls.retry import check_for_nan
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
+from irad.frontend.calls.watched import output_names
 from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.given_arrays import memory_at
@@ -79,7 +79,7 @@ def emit_call(
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
             sweeps.references.release()
-            failure.raise_it(context, builder, sweeps.watched)
+            failure.raise_it(context, builder, sweeps.watched.when_full if sweeps.watched else None)
         if derivation.compiled.derivative.is_speculative:
             check_for_nan(sweeps)
         for lane in sweeps.lanes:

@@ -15,11 +15,11 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.data.structure import pieces
-from irad.debug.hooks import without_ties
 from irad.errors import NonFiniteError
 from irad.frontend import resident
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.sweeps import Lane, Sweeps
+from irad.frontend.calls.watch_hooks import without_ties
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import any_of
 from irad.frontend.numba.private import shadow

@@ -16,13 +16,12 @@ from numba.core import cgutils, imputils, types
 from numba.core.base import BaseContext
 from numba.core.pythonapi import PythonAPI
 
-from irad.debug.calls import WatchedCall
-from irad.debug.outputs import input_names, memory_word
 from irad.errors import HERE, SignatureError
 from irad.frontend import resident
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import KEEP_PENDING, call_python, in_python, raise_kept, raise_status
+from irad.frontend.calls.watched import WatchedCall, input_names, memory_word
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.memory.given_arrays import filled_record
@@ -251,7 +250,7 @@ class Sweeps:
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.exhausted))
                 with self.builder.if_then(is_memory):
-                    failure.raise_it(self.context, self.builder, self.watched)
+                    failure.raise_it(self.context, self.builder, self.watched.when_full if self.watched else None)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.no_derivative))):
                     self.raise_pending(failure)
                 raise_status(self.context, self.builder, status)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irad.debug.outputs import looked_at
 from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.calls.watched import looked_at
 
 
 def held_value(sweeps: Sweeps) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 from numba.core import types
 
 from irad.data.copies import copied
-from irad.debug.hooks import measured
 from irad.debug.tape import Measurement
+from irad.frontend.calls.watch_hooks import measured
 from irad.report.run import derivative_of
 from irad.report.subject import Subject
 

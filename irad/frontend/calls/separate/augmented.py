@@ -11,7 +11,6 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
-from irad.debug.outputs import output_names
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.lanes import targets_of_lanes
@@ -19,6 +18,7 @@ from irad.frontend.calls.seeding import place_of, places_of
 from irad.frontend.calls.separate.state import State, new_state
 from irad.frontend.calls.separate.sweep_types import augmented_type, objects_given
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
+from irad.frontend.calls.watched import output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.returned_walk import noted_words
 from irad.frontend.memory.shadows import MEMINFO_TYPE, all_of

@@ -11,7 +11,6 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
-from irad.debug.calls import WatchedCall
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.failure import Failure, arena_field
@@ -22,6 +21,7 @@ from irad.frontend.calls.separate.final_arrays import add_final, final_parts
 from irad.frontend.calls.separate.state import State
 from irad.frontend.calls.separate.sweep_types import gradients_type, objects_given
 from irad.frontend.calls.sweeps import Cotangents
+from irad.frontend.calls.watched import WatchedCall
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.buffers import copy_arrays
 from irad.frontend.memory.given_arrays import returned_shadow

@@ -1,8 +1,13 @@
-"""Code around a derivative call that is watched or metered: opens it, gives the hooks what they look at, ends it."""
+"""Code around a derivative call that is watched or metered: opens it, gives the hooks what they look at, ends it.
+
+What debug mode looks at has names: arguments before and after a call, its value, its derivatives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
@@ -12,20 +17,30 @@ from numba.core.pythonapi import EnvironmentManager, PythonAPI
 from numba.core.types import Type
 
 from irad.debug.events import watched_by
-from irad.debug.hooks import CallInfo, describe
-from irad.debug.outputs import Typed
+from irad.frontend.calls.annotations import Returns, Task
 from irad.frontend.calls.failure import arena_field
 from irad.frontend.calls.kept import RAISED, call_python, raise_kept
+from irad.frontend.calls.watch_hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.cpu import location_of
+from irad.passes.mode import Algebra
 from irad.runtime_layouts import METER
 
-_HOOKS = "irad.debug.hooks"
+_HOOKS = "irad.frontend.calls.watch_hooks"
 _KEPT = "irad.frontend.calls.kept"
 _I64 = ir.IntType(64)
 _POINTER = cgutils.voidptr_t
 _SIMPLE = types.Number | types.Boolean | types.NoneType | types.UnicodeType
 _HOLDERS = (types.List, types.ListType, types.DictType, types.ClassInstanceType, types.StructRef)
+
+_WORDS: Final = {
+    Algebra.TANGENTS: "the tangent",
+    Algebra.TAYLOR: "the series",
+    Algebra.SETS: "what is known of the dependence",
+}
+
+Typed: TypeAlias = tuple[Value, Type]
+"""A value of generated code with its type."""
 
 
 class WatchedCall:
@@ -141,6 +156,11 @@ class WatchedCall:
                 builder.store(self._python(name, numbers, outputs), raised)
         return builder.load(raised)
 
+    @property
+    def when_full(self) -> Callable[[], None] | None:
+        """Emits the end of a function whose tape exceeds the limit; None where there is no limit."""
+        return None if self.meter is None else self.raise_tape_is_full
+
     def raise_tape_is_full(self) -> None:
         """Ends the function with a TapeLimitError."""
         self._python("tape_is_full", [_I64(self.number), self._meter_address()], [])
@@ -212,3 +232,76 @@ def is_looked_at(numba_type: Type) -> bool:
             return True
         case _:
             return isinstance(numba_type, _HOLDERS)
+
+
+# --- what is looked at, and its names ---------------------------------------------------------------------------------
+
+
+def input_names(derivation: Derivation) -> list[str]:
+    """The arguments, one for each parameter of the function."""
+    return [f"the argument {name}" for name in inspect.signature(derivation.function).parameters]
+
+
+def memory_word(task: Task) -> str:
+    """What the caller gives memory for, up to the name of an argument."""
+    return (
+        f"{_WORDS[task.mode.algebra]} of" if task.is_forward else "the memory given for the derivative with respect to"
+    )
+
+
+def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[str]:
+    """What `looked_at` gives, in its order."""
+    names = [f"the value of {derivation.function.__qualname__}"]
+    names += [f"{name} after the call" for name in input_names(derivation)]
+    task = derivation.task
+    if task.is_forward:
+        word = _WORDS[task.mode.algebra]
+        names.append(f"{word} of the value of {derivation.function.__qualname__}")
+        return names + [f"{word} of {derivation.caller_arguments[p].name}" for p in targets]
+    if task.returns is not Returns.VALUE:
+        names += [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in task.returned]
+    return names + [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in targets]
+
+
+def looked_at(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    value: Value,
+    arguments: Sequence[Value],
+    targets: Mapping[int, Typed],
+    result: Typed,
+) -> list[Typed]:
+    """Values with their types.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what was called.
+        value: of the primal.
+        arguments: of the caller.
+        targets: for positions with a destination the caller's value and its type.
+        result: of the call, and its type.
+    """
+    found: list[Typed] = [(value, derivation.return_type), *zip(arguments, derivation.argument_types, strict=True)]
+    task = derivation.task
+    if task.returns is not Returns.VALUE:
+        gradient = _gradient(builder, task.returns, task.has_aux, *result)
+        if task.single or task.is_forward:
+            found.append(gradient)
+        else:
+            found += [(builder.extract_value(gradient[0], i), item) for i, item in enumerate(_items(gradient[1]))]
+    return found + list(targets.values())
+
+
+def _gradient(builder: IRBuilder, returns: Returns, has_aux: bool, result: Value, result_type: Type) -> Typed:
+    """The part of a result that holds the derivatives."""
+    if returns is Returns.GRADIENT and not has_aux:
+        return result, result_type
+    index = 1 if returns is Returns.VALUE_AND_GRADIENT else 0
+    return builder.extract_value(result, index), _items(result_type)[index]
+
+
+def _items(kind: Type) -> tuple[Type, ...]:
+    assert isinstance(kind, types.BaseTuple)
+    return tuple(kind.types)
