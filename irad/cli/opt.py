@@ -87,7 +87,8 @@ def opt(
         )
     if output is None and suffix in ("bc", "o") and is_terminal():
         raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
-    from irad.raw.differentiate import differentiate  # these load LLVM and Numba
+    from irad.frontend.numba.library import CPU  # these load LLVM and Numba
+    from irad.raw.differentiate import differentiate
     from irad.raw.read import read_module
     from irad.raw.write import Form, encode
 
@@ -106,7 +107,7 @@ def opt(
     for name in (name for name, is_set in without_effect.items() if is_set):
         click.echo(f"{name} has no effect here: what it reports needs Python when the derivative runs", err=True)
     with working("differentiating …"):
-        done = differentiate(read_module(file), options, level)
+        done = differentiate(read_module(file), CPU, options, level)
         content = encode(done.module, Form(suffix))
     if verbose:
         for call in done.calls:

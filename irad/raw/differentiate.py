@@ -1,6 +1,6 @@
 """From a module in a file to the module with its derivatives: what `irad opt` does.
 
-Input   LLVM text of a module, options.
+Input   LLVM text of a module, the machine that it is for, options.
 Output  `Differentiated`: an llvmlite module in which no call asks for a derivative any more.
 """
 
@@ -12,9 +12,9 @@ from functools import cache
 
 from llvmlite.binding import ModuleRef
 
+from irad.backend.toolchain import Toolchain
 from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive, locate
 from irad.errors import BackendError, IradError, UnsupportedProgram
-from irad.frontend.numba.library import CPU
 from irad.ir import types
 from irad.ir.instructions import Call
 from irad.ir.module import Module
@@ -53,11 +53,12 @@ class Differentiated:
     calls: tuple[str, ...]
 
 
-def differentiate(text: str, options: Options, level: int = 3) -> Differentiated:
+def differentiate(text: str, toolchain: Toolchain, options: Options, level: int = 3) -> Differentiated:
     """Replaces all calls for derivatives.
 
     Args:
         text: LLVM text.
+        toolchain: makes code for the machine that the module is for.
         options: of the derivation.
         level: of optimisation of the derivatives.
 
@@ -80,7 +81,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
             "irad opt --help",
             "a compiler may also have dropped a call whose result is not used",
         )
-    work = _Work(text, module, options, declared, registry, memory)
+    work = _Work(text, toolchain, module, options, declared, registry, memory)
     for asked in calls:
         work.add(asked)
     work.raise_errors()
@@ -100,6 +101,7 @@ class _Work:
     """The derivatives of one module; equal calls share one."""
 
     text: str
+    toolchain: Toolchain
     module: Module
     options: Options
     declared: Declared
@@ -135,14 +137,15 @@ class _Work:
 
     def derive(self, asked: AutodiffCall) -> Derivative:
         """The derivative that a call asks for."""
-        text = program.load(self.text, str(asked.primal.name), self.registry, CPU, asked.mode, self.declared.symbols())
+        name, symbols = str(asked.primal.name), self.declared.symbols()
+        text = program.load(self.text, name, self.registry, self.toolchain, asked.mode, symbols)
         return derive(
             text,
             self.request(asked),
             self.registry,
             check=self.options.verify,
             observe=_refuse,
-            canonical_loops=CPU.canonical_loops,
+            canonical_loops=self.toolchain.canonical_loops,
         )
 
     def completed(self, asked: AutodiffCall, derivative: Derivative) -> Module:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from irad.backend.toolchain import Toolchain
 from irad.cli import main
 from irad.options import Options
 from irad.raw.differentiate import Differentiated, differentiate
@@ -90,9 +91,9 @@ def test_the_environment_gives_the_options_that_the_command_line_leaves_out(
 ):
     taken = []
 
-    def note(text: str, options: Options, level: int) -> Differentiated:
+    def note(text: str, toolchain: Toolchain, options: Options, level: int) -> Differentiated:
         taken.append(options)
-        return differentiate(text, options, level)
+        return differentiate(text, toolchain, options, level)
 
     monkeypatch.setattr("irad.raw.differentiate.differentiate", note)
     variables = {"IRAD_PLAN": "save_all", "IRAD_STRICT": "1", "IRAD_VERIFY": "yes", "IRAD_MAX_TAPE_BYTES": "0"}

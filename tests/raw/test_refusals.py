@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from irad.errors import BackendError, IradError
+from irad.frontend.numba.library import CPU
 from irad.options import Options
 from irad.raw.differentiate import differentiate
 from irad.raw.read import parse, read_module
@@ -411,4 +412,4 @@ def test_text_with_typed_pointers_is_read():
     text = "define double @f(double* %p) {\n  %v = load double, double* %p\n  ret double %v\n}\n"
     assert "load double, ptr %p" in str(parse(text.encode(), "typed"))
     with pytest.raises(BackendError, match="asks for a derivative"):
-        differentiate(str(parse(text.encode(), "typed")), Options())
+        differentiate(str(parse(text.encode(), "typed")), CPU, Options())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from irad.frontend.numba.library import CPU
 from irad.options import Options
 from irad.raw.differentiate import Differentiated, differentiate
 from irad.raw.read import parse
@@ -79,7 +80,8 @@ def text_of(bitcode: Path) -> str:
 
 def differentiated(bitcode: Path, plan: str = "default") -> Differentiated:
     """The module with its derivatives, checked after every pass."""
-    return differentiate(text_of(bitcode), Options(plan="save_all" if plan == "save_all" else "default", verify=True))
+    options = Options(plan="save_all" if plan == "save_all" else "default", verify=True)
+    return differentiate(text_of(bitcode), CPU, options)
 
 
 def run(made: Differentiated, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
