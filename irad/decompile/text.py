@@ -16,6 +16,7 @@ from irad.decompile.control.raises import reaching_success
 from irad.decompile.helpers import BUILTINS, HELPERS, namespace
 from irad.decompile.memory.arrays import ReturnedValue, result_of
 from irad.decompile.naming.names import FreshNames
+from irad.decompile.naming.symbols import PARALLEL_LOOP, demangle
 from irad.decompile.pair_text import PairText, pair_text
 from irad.decompile.refusal import refused
 from irad.driver import locate
@@ -28,7 +29,6 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.options import Options
 from irad.passes.analysis.callees import Pointer, resolve
-from irad.report.names import PARALLEL_LOOP, demangle
 from irad.ruleset.interface import CallRule
 from irad.ruleset.python_names import python_name
 

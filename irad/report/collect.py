@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from irad.decompile.naming.symbols import Namer
 from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
 from irad.errors import IradError, SignatureError, UnsupportedError
@@ -30,7 +31,6 @@ from irad.report.lines import line_facts, refusals
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.machine import assembly_stage, compile_code, optimized_stage
 from irad.report.model import Report, Stage, StageText, TextLine
-from irad.report.names import Namer
 from irad.report.observed import Observed, namer_of
 from irad.report.profile import Profile, profile
 from irad.report.source import UserSource, is_library

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from irad.decompile.naming.symbols import PARALLEL_LOOP, Namer, python_name
 from irad.errors import SourceLocation
 from irad.frontend.custom.outline import Outlined
 from irad.ir.debug_info import DebugInfo
@@ -21,7 +22,6 @@ from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.request import ParameterKind
 from irad.report import words
 from irad.report.model import FunctionReport, TapeEntry, ValueFacts
-from irad.report.names import PARALLEL_LOOP, Namer, python_name
 from irad.report.rule_origin import rule_of
 from irad.report.source import UserSource
 from irad.report.value_words import ValueWords

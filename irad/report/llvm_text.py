@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from irad.decompile.naming.symbols import Namer
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import Function, MetadataNode, Module
 from irad.ir.text.printer import print_lines
 from irad.report.model import TextLine
-from irad.report.names import Namer
 from irad.report.source import UserSource
 
 _NODE: Final = re.compile(r"^!(\d+) = (distinct )?(.*)$", re.M)

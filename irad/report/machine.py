@@ -10,13 +10,13 @@ from typing import Any, Final
 from numba.core.errors import NumbaError
 
 from irad.backend.assembly import assembly_with_lines
+from irad.decompile.naming.symbols import Namer
 from irad.errors import BackendError
 from irad.frontend.numba.library import CPU
 from irad.ir.debug_info import DebugInfo
 from irad.passes.instrument.sweep_marks import REVERSE
 from irad.report.llvm_text import SUPPORT, lines_of_text, metadata_of
 from irad.report.model import Stage, StageText, TextLine
-from irad.report.names import Namer
 from irad.report.source import UserSource
 
 _FUNCTION: Final = re.compile(r'^"?([^\s"]+)"?:')

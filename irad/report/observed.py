@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from irad.decompile.naming.symbols import Namer
 from irad.errors import SourceLocation
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.numba.cpu import location_of
@@ -21,7 +22,6 @@ from irad.report.functions import PairReader
 from irad.report.lanes import lane_words, numbers_of
 from irad.report.llvm_text import lines_of_functions
 from irad.report.model import FunctionReport, TextLine
-from irad.report.names import Namer
 from irad.report.source import UserSource, is_library
 from irad.report.tape.read import TapeReader
 from irad.report.variables import ActiveVariables, Copies, find_active

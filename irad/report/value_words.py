@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from irad.decompile.naming.symbols import Namer, python_name
 from irad.errors import SourceLocation
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import Binary, CallSite, GetElementPtr, Instruction, Load, Phi
@@ -25,7 +26,6 @@ from irad.passes.instrument.loop_sources import LoopSources
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
 from irad.report import words
-from irad.report.names import Namer, python_name
 from irad.report.source import is_library
 from irad.report.variables import Copies, variables_of
 from irad.source_text import loop_variable

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from irad.decompile.naming.symbols import python_name
 from irad.frontend.numba.reports.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Store
@@ -22,7 +23,6 @@ from irad.ir.types import PointerType, holds_floats
 from irad.ir.values import ConstantFloat, Parameter, Value
 from irad.ir.worklist import reachable
 from irad.passes.generated import GeneratedPair
-from irad.report.names import python_name
 from irad.report.source import is_parallel_body
 
 Node: TypeAlias = tuple[str, str]  # symbol of the function; version of a variable, or a value with its %

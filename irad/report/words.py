@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from irad.decompile.naming.symbols import Namer, python_name
 from irad.ir import instructions as ir
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import resolve
 from irad.passes.unit import Unit
-from irad.report.names import Namer, python_name
 from irad.ruleset.interface import Elementwise
 
 _OPERATIONS: Final = {

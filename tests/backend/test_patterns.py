@@ -26,11 +26,12 @@ OTHER_TEXTS = {
     ),
     *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "readonly", "hints")),
     *(f"raw/{name}.py" for name in ("normal_form/openmp", "normal_form/masked", "normal_form/vectors", "tbaa", "read")),
-    *(f"report/{name}.py" for name in ("collect", "functions", "names", "rule_origin", "source", "stages")),
+    *(f"report/{name}.py" for name in ("collect", "functions", "rule_origin", "source", "stages")),
     *(f"report/{name}.py" for name in ("value_words", "variables", "words")),
     *(f"report/shown/{name}.py" for name in ("amounts", "explain", "overview")),
     *(
         "decompile/naming/names.py",
+        "decompile/naming/symbols.py",
         "cli/doctor.py",
         "message.py",
         "backend/cuda/assemble.py",

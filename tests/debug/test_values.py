@@ -12,8 +12,9 @@ from numba import float64, njit, prange
 from numba.experimental import jitclass
 
 import irad
-from irad.debug import events, hooks
+from irad.debug import events
 from irad.debug.events import MOST_EVENTS
+from irad.frontend.calls import watch_hooks
 from tests.debug.lines import DEBUG, assert_began, error_of, line_of
 
 
@@ -354,13 +355,13 @@ def test_an_interrupt_ends_the_call(monkeypatch: pytest.MonkeyPatch):
 
     for name in ("open_call", "check_result"):
         with monkeypatch.context() as patch:
-            patch.setattr(hooks, name, interrupted)
+            patch.setattr(watch_hooks, name, interrupted)
             for call in (lambda: gradient(ONES), lambda: pullback(1.0)):
                 with pytest.raises(KeyboardInterrupt):
                     call()
     assert np.array_equal(gradient(ONES), pullback(1.0)[0])
     with monkeypatch.context() as patch:
-        patch.setattr(hooks, "begin", interrupted)  # not one of its functions: as if Python could not be called
+        patch.setattr(watch_hooks, "begin", interrupted)  # not one of its functions: as if Python could not be called
         with pytest.raises(irad.InternalError, match="could not call Python"):
             gradient(ONES)
 

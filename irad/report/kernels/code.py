@@ -10,9 +10,9 @@ from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import LIMITS, bounds_of_launch
 from irad.backend.cuda.lowering import entry_name
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx, optimised_text
+from irad.decompile.naming.symbols import Namer
 from irad.report.llvm_text import lines_of_text
 from irad.report.model import KernelCode, Stage, StageText, TextLine
-from irad.report.names import Namer
 from irad.report.source import UserSource
 
 ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100")

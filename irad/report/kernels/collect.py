@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
+from irad.decompile.naming.symbols import Namer
 from irad.errors import BackendError, IradError, UnsupportedError
 from irad.frontend.numba.cpu import location_of
 from irad.ir.debug_info import DebugInfo
@@ -23,7 +24,6 @@ from irad.report.kernels.subject import KernelSubject
 from irad.report.lines import Variables, line_facts, refusals
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.model import Addition, KernelCode, Report, Stage, StageText, TextLine
-from irad.report.names import Namer
 from irad.report.observed import Observed
 from irad.report.source import UserSource
 from irad.report.stages import facts_stage, python_stage

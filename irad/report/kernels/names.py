@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from irad.decompile.naming.symbols import Namer
 from irad.kernel.program import ENTRY
-from irad.report.names import Namer
 
 _REGISTERS: Final = "llvm.nvvm.read.ptx.sreg."
 _OF_REGISTER: Final = {"tid": "threadIdx", "ntid": "blockDim", "ctaid": "blockIdx", "nctaid": "gridDim"}
