@@ -26,9 +26,28 @@ class Launched:
     options: Options | None = None
 
 
+class DerivedKernel:
+    """Base of what `irad.cuda` makes of a kernel.
+
+    Attributes:
+        kernel: what `numba.cuda.jit` made.
+    """
+
+    kernel: Any
+
+
+class ConfiguredKernel:
+    """Base of what `irad.cuda` makes of a kernel, or of its derivative, and the configuration of a launch."""
+
+    @property
+    def launched(self) -> Launched:
+        """What is launched, and how."""
+        raise NotImplementedError
+
+
 def kernel_of(f: Any) -> Any:
     """The kernel that something is, or that it is the derivative of; None for everything else."""
-    if _is(f, "irad.cuda.derivatives", "DerivativeKernel"):
+    if isinstance(f, DerivedKernel):
         return f.kernel
     return f if is_kernel(f) else None
 
@@ -45,12 +64,8 @@ def is_device_function(f: Any) -> bool:
 
 def launched_of(f: Any) -> Launched | None:
     """What ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]`` is; None for everything else."""
-    if _is(f, "irad.cuda.derivatives", "ConfiguredDerivative"):
-        launch = f.launch
-        configuration = launch.grid, launch.block, launch.stream, launch.shared
-        return Launched(f.derivative.kernel, configuration, f.derivative.options)
-    if _is(f, "irad.cuda.interception", "_Configured"):  # on the executor
-        return Launched(f.kernel, f.configuration)
+    if isinstance(f, ConfiguredKernel):
+        return f.launched
     if _is(f, "numba.cuda.dispatcher", "_LaunchConfiguration"):
         return Launched(f.dispatcher, (f.griddim, f.blockdim, f.stream, f.sharedmem))
     return None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from irad.api.functions import check_options, options_or_default
+from irad.api.kernels import ConfiguredKernel, DerivedKernel, Launched
 from irad.api.modes import AutodiffMode, Reverse
 from irad.backend.cuda.kernel import KernelModule
 from irad.cuda.calls.annotated import AnnotatedCall, annotated
@@ -26,7 +27,7 @@ from irad.options import Options
 from irad.passes.mode import forward_mode, reverse_mode
 
 
-class DerivativeKernel:
+class DerivativeKernel(DerivedKernel):
     """The derivative of a kernel, which is launched as the kernel is; see `irad.cuda.grad`.
 
     Attributes:
@@ -114,11 +115,18 @@ class DerivativeKernel:
         return run.run(forward=self.mode.is_forward)
 
 
-class ConfiguredDerivative:
+class ConfiguredDerivative(ConfiguredKernel):
     """The derivative of a kernel with the configuration of a launch."""
 
     def __init__(self, derivative: DerivativeKernel, launch: Launch) -> None:
         self.derivative, self.launch = derivative, launch
+
+    @property
+    def launched(self) -> Launched:
+        """What is launched, and how."""
+        launch = self.launch
+        configuration = launch.grid, launch.block, launch.stream, launch.shared
+        return Launched(self.derivative.kernel, configuration, self.derivative.options)
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """Runs the kernel and its derivative; see `irad.cuda.grad`."""

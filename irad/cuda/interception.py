@@ -17,6 +17,7 @@ from numba.cuda import dispatcher, vectorizers
 from numba.cuda.cudadrv import devicearray
 from numba.cuda.kernels.reduction import Reduce
 
+from irad.api.kernels import ConfiguredKernel, Launched
 from irad.cuda.arrays import numpy_library
 from irad.cuda.devices import standins
 from irad.cuda.devices.current import current_device, emulated
@@ -35,12 +36,17 @@ _IS_AVAILABLE: Final = cuda.is_available
 _THREADS: Final = 128  # of a block, where Numba would ask the driver
 
 
-class _Configured:
+class _Configured(ConfiguredKernel):
     """A kernel with a configuration, as long as it runs on the executor."""
 
     def __init__(self, kernel: Any, configuration: tuple[Any, ...]) -> None:
         self.kernel, self.configuration = kernel, configuration
         self.launch = launch_of(configuration)
+
+    @property
+    def launched(self) -> Launched:
+        """What is launched, and how."""
+        return Launched(self.kernel, self.configuration)
 
     def __call__(self, *arguments: Any) -> None:
         device, record, launch = emulated(), current_record(), self.launch
