@@ -134,13 +134,6 @@ def test_every_module_has_a_layer():
     assert not homeless, f"add to LAYERS: {sorted(homeless)}"
 
 
-def test_no_folder_is_crowded():
-    """A reader should find the place for a new line at a glance: some 20 modules side by side, no more."""
-    folders = {path.parent for path in all_modules().values()}
-    counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
-    assert {folder: count for folder, count in counts.items() if count > 20} == {}
-
-
 def test_imports_go_downwards():
     assert complaints({name: path.read_text() for name, path in all_modules().items()}) == []
 

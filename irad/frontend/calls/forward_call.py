@@ -22,7 +22,6 @@ from irad.frontend.calls.lanes import targets_of_lanes
 from irad.frontend.calls.seeding import part_of, place_of, places_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.calls.watched import output_names
-from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.object_gradients import Notes
 from irad.frontend.memory.returned_walk import kept_notes
@@ -94,12 +93,12 @@ def emit_forward_call(
             failure.raise_it(context, builder)
         tangent = _tangent_of_value(sweeps, arena, status)
         sweeps.close_arena(arena)
-        value = held_value(sweeps)
+        value = sweeps.held_value()
         items = _returned(sweeps, tangent)
         made = items[0] if len(items) == 1 else context.make_tuple(builder, result_type, items)
         builder.store(made, result)
         sweeps.references.release_transient()
-        finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
+        sweeps.finish_watched(extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
 
 

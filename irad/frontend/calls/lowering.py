@@ -26,7 +26,6 @@ from irad.frontend.calls.result_types import derivative_type, gradient_types_of,
 from irad.frontend.calls.retry import check_for_nan
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.watched import output_names
-from irad.frontend.calls.watching import finish_watched, held_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.given_arrays import memory_at
 from irad.frontend.memory.kept_notes import KeptNotes
@@ -85,10 +84,10 @@ def emit_call(
         for lane in sweeps.lanes:
             lane.memory.copy_out()
         _store_scalars(sweeps, extras)
-        value = held_value(sweeps)
+        value = sweeps.held_value()
         builder.store(_result(sweeps, extras), result)
         sweeps.references.release_transient()
-        finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
+        sweeps.finish_watched(extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
 
 

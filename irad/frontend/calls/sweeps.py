@@ -21,7 +21,7 @@ from irad.frontend import resident
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import KEEP_PENDING, call_python, in_python, raise_kept, raise_status
-from irad.frontend.calls.watched import WatchedCall, input_names, memory_word
+from irad.frontend.calls.watched import WatchedCall, input_names, looked_at, memory_word
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.memory.given_arrays import filled_record
@@ -286,6 +286,33 @@ class Sweeps:
                 self.close_arena(arena)
                 self.references.release()
                 self.watched.raise_tape_is_full()
+
+    def held_value(self) -> Any:
+        """The primal's value for debug mode to check, a new reference; None without debug mode."""
+        if self.watched is None:
+            return None
+        value = self.value()
+        self.context.nrt.incref(self.builder, self.derivation.return_type, value)
+        return value
+
+    def finish_watched(self, extras: Extras, arguments: Sequence[Any], value: Any, result: tuple[Any, Any]) -> None:
+        """Ends a call that debug mode watches: raises if a result is NaN or infinite.
+
+        Args:
+            extras: what the caller passed in addition to the arguments.
+            arguments: of the caller.
+            value: what `held_value` gave.
+            result: of the call, and its type.
+        """
+        if self.watched is None:
+            return
+        outputs = looked_at(self.context, self.builder, self.derivation, value, arguments, extras.targets, result)
+        raised = self.watched.finish(outputs)
+        self.context.nrt.decref(self.builder, self.derivation.return_type, value)
+        with self.builder.if_then(raised, likely=False):
+            for held, numba_type in (result, *extras.held):
+                self.context.nrt.decref(self.builder, numba_type, held)
+            raise_kept(self.context, self.builder)
 
     def value(self) -> Any:
         """What the primal returned, as Numba holds it."""
