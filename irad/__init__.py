@@ -21,7 +21,7 @@ __dir__ = _NAMES.listed
 
 
 def __getattr__(name: str) -> object:
-    if _NAMES.homes.get(name, "").startswith("irad.api."):
+    if _NAMES.homes.get(name, "").startswith(("irad.api.", "irad.report.")):
         from irad.backend import compat, machine
 
         machine.check_machine()  # before anything that is made for such machines

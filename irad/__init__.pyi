@@ -26,10 +26,6 @@ from irad.api.annotate import (
     MixedDuplicated as MixedDuplicated,
 )
 from irad.api.autodiff import autodiff as autodiff
-from irad.api.check import (
-    CheckReport as CheckReport,
-    check as check,
-)
 from irad.api.checkpoint import (
     checkpoint as checkpoint,
     checkpoint_loop as checkpoint_loop,
@@ -80,10 +76,6 @@ from irad.api.series.taylor import taylor as taylor
 from irad.api.shadow import shadow_like as shadow_like
 from irad.api.sparse.hessian import sparse_hessian as sparse_hessian
 from irad.api.sparse.jacobian import sparse_jacobian as sparse_jacobian
-from irad.api.tape import (
-    TapeReport as TapeReport,
-    tape_report as tape_report,
-)
 from irad.errors import (
     ActivityError as ActivityError,
     BackendError as BackendError,
@@ -118,10 +110,16 @@ from irad.frontend.custom.stop import (
     within_autodiff as within_autodiff,
 )
 from irad.options import Options as Options
+from irad.report.check import check as check
 from irad.report.inspection import (
     Inspection as Inspection,
     inspect as inspect,
 )
+from irad.report.results import (
+    CheckReport as CheckReport,
+    TapeReport as TapeReport,
+)
+from irad.report.tape.report import tape_report as tape_report
 
 __version__: str
 __all__: list[str]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.api.check import types_of
+from irad.api.argument_types import types_of
 from irad.api.forward import pushforward, with_direction
 from irad.api.positions import chosen
 from irad.api.selection import callee_of, selected

@@ -11,7 +11,6 @@ from typing import Any
 from numba.core import types
 from numba.extending import overload
 
-from irad.api.check import check
 from irad.api.checkpoint import checkpoint, checkpoint_loop, checkpoint_while
 from irad.api.forward import directions, jvp, pushforward, written_with_direction
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
@@ -25,7 +24,6 @@ from irad.api.series.taylor import taylor
 from irad.api.shadow import shadow_like
 from irad.api.sparse.hessian import sparse_hessian
 from irad.api.sparse.jacobian import sparse_jacobian
-from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
@@ -35,6 +33,7 @@ from irad.frontend.offered import (
     give_model,
     offer,
     original_of,
+    refuse_in_compiled_code,
     refuse_on_device,
 )
 
@@ -196,31 +195,14 @@ def _taylor(f: Any, order: Any, argnums: Any = 0, has_aux: Any = False, argnames
     return lambda f, order, argnums=0, has_aux=False, argnames=None: found
 
 
-def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:
-    """Refuses by name what cannot be called in compiled code; Numba would call it an unknown attribute."""
-
-    def typed(*arguments: Any, **keywords: Any) -> Callable[..., Any]:
-        raise SignatureError(
-            f"compiled code calls irad.{function.__name__}",
-            remedy,
-            f"irad.{function.__name__} is a Python function, and compiled code can only call compiled functions",
-            SourceLocation.here(),
-        )
-
-    overload(function, strict=False)(typed)
-
-
-_OUTSIDE = "call it from Python, with the function and its arguments"
-_of_python_alone(check, _OUTSIDE)
-_of_python_alone(tape_report, _OUTSIDE)
-_of_python_alone(sparse_jacobian, "(a) irad.jacobian, which returns an array or (b) call it from Python")
-_of_python_alone(sparse_hessian, "(a) irad.hessian, which returns an array or (b) call it from Python")
-_of_python_alone(
+refuse_in_compiled_code(sparse_jacobian, "(a) irad.jacobian, which returns an array or (b) call it from Python")
+refuse_in_compiled_code(sparse_hessian, "(a) irad.hessian, which returns an array or (b) call it from Python")
+refuse_in_compiled_code(
     shadow_like,
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
 )
 
-_of_python_alone(jet, "irad.taylor(f, order)(series, …), with a coefficient for each order in each series")
+refuse_in_compiled_code(jet, "irad.taylor(f, order)(series, …), with a coefficient for each order in each series")
 
 for function in (
     grad,

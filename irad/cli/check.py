@@ -18,7 +18,7 @@ from irad.cli.progress import progress
 from irad.errors import IradError
 
 if TYPE_CHECKING:
-    from irad.api.check import CheckReport
+    from irad.report.results import CheckReport
     from irad.testing.gradients.report import GradcheckReport
     from irad.testing.gradients.weak_points import WeakPoint
 

@@ -19,7 +19,7 @@ from numba.core.imputils import lower_constant
 from numba.core.target_extension import current_target
 from numba.extending import lower_builtin, overload, register_model, typeof_impl
 
-from irad.errors import SourceLocation, UnsupportedError
+from irad.errors import SignatureError, SourceLocation, UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,24 @@ def refuse_on_device(function: Callable[..., Any], remedy: str) -> None:
         )
 
     _TYPED[function] = Offered(refused, literals=True, is_refused=True)
+
+
+def refuse_in_compiled_code(function: Callable[..., Any], remedy: str) -> None:
+    """Refuses by name what cannot be called in compiled code; Numba would call it an unknown attribute."""
+
+    def typed(*arguments: Any, **keywords: Any) -> Callable[..., Any]:
+        raise SignatureError(
+            f"compiled code calls irad.{function.__name__}",
+            remedy,
+            f"irad.{function.__name__} is a Python function, and compiled code can only call compiled functions",
+            SourceLocation.here(),
+        )
+
+    overload(function, strict=False)(typed)
+
+
+OUTSIDE: Final = "call it from Python, with the function and its arguments"
+"""The remedy for a function that takes a function and its arguments."""
 
 
 class PlainFunctionType(types.Opaque):

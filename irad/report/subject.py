@@ -9,8 +9,8 @@ from typing import Any
 from numba.core import types
 
 from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated
+from irad.api.argument_types import with_types
 from irad.api.autodiff import autodiff_of
-from irad.api.check import with_types
 from irad.api.functions import check_options, options_or_default, primal_of
 from irad.api.grad import grad
 from irad.api.modes import Reverse

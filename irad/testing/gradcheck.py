@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.api.check import types_of
+from irad.api.argument_types import types_of
 from irad.api.functions import primal_of
 from irad.api.kernels import is_kernel, launched_of, no_configuration
 from irad.api.positions import check_positions, chosen

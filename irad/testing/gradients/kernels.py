@@ -13,13 +13,13 @@ import irad.cuda
 from irad.api.kernels import Launched
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.kernels import launch_of, run_kernel
-from irad.cuda.reports.launches import on_host
 from irad.data.copies import copied
 from irad.data.floats import Vector, floats_only, read_floats, with_floats
 from irad.data.precision import in_types_of
 from irad.data.structure import mapped
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
+from irad.report.kernels.launches import on_host
 from irad.report.kernels.subject import kernel_subject
 from irad.testing.gradcheck import CheckedFunction, Range, can_be_varied
 from irad.testing.gradients.modes import Answer, by_autodiff

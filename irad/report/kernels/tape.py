@@ -10,20 +10,20 @@ from typing import Any
 from irad.api.functions import options_or_default
 from irad.api.kernels import Launched
 from irad.api.modes import Reverse
-from irad.api.tape import TapeReport
 from irad.cuda.calls.overlap import check_overlap
 from irad.cuda.calls.slices import TapeUse, padded
 from irad.cuda.derivatives import derivative_kernel
 from irad.cuda.devices.emulated import EmulatedDevice
 from irad.cuda.kernels import launch_of
-from irad.cuda.reports.launches import annotated_copies
 from irad.debug import tape as values
 from irad.debug.tape import shown
 from irad.errors import SourceLocation
 from irad.kernel.derive import KernelDerivative
 from irad.options import Options
 from irad.report.kernels.collect import KernelCollector
+from irad.report.kernels.launches import annotated_copies
 from irad.report.kernels.subject import kernel_subject
+from irad.report.results import TapeReport
 
 
 @dataclass(frozen=True, slots=True)

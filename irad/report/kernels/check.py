@@ -10,7 +10,6 @@ import numba
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from irad.api.check import CheckReport
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.devices.device import Launch
 from irad.errors import InternalError, IradError, SignatureError, UnsupportedProgram
@@ -20,6 +19,7 @@ from irad.options import Options
 from irad.report.kernels.collect import KernelCollector
 from irad.report.kernels.subject import KernelSubject, check_count, kernel_subject
 from irad.report.model import Report
+from irad.report.results import CheckReport
 from irad.report.shown.amounts import format_bytes
 from irad.report.shown.overview import addition_words
 from irad.report.tape.totals import formula

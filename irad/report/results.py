@@ -1,28 +1,84 @@
-"""`tape_report`: how much memory the tape of one call takes, measured by value and by line."""
+"""What `irad.check` and `irad.tape_report` return."""
 
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from irad.api.functions import check_options, options_or_default, primal_of
-from irad.api.grad import grad
-from irad.api.kernels import is_kernel, launched_of, no_configuration
-from irad.api.positions import chosen
-from irad.api.separate.split import AugmentedSweep
-from irad.api.separate.vjp import vjp
 from irad.debug.tape import TapeUse, by_line, shown
-from irad.errors import SourceLocation
-from irad.frontend.calls.watch_hooks import measured
-from irad.options import Options
+from irad.errors import IradError, SourceLocation
+from irad.frontend.numba.messages import readable
 from irad.report.shown import notebook
 from irad.report.shown.amounts import format_bytes, wrapped_code
 
 _MOST_LINES = 20
 _WIDTH = 80
 _BELOW = 18  # columns in front of a line of the source that stands below its place
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `irad.check` found.
+
+    Attributes:
+        function: the qualified name of the function.
+        location: where it is defined.
+        arguments: name and Numba type of each parameter.
+        positions: the arguments with respect to which it is differentiated.
+        problems: every construct that irad cannot differentiate, each with its place and a remedy.
+        plan: of a CUDA kernel, how its derivative works: how it adds to shadows and why so, where threads wait for each
+            other, what is on the tape.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def power(x, n):
+        ...     return x**n
+        >>> report = irad.check(power, 2.0, 3)
+        >>> report.supported, report.arguments, report.positions
+        (True, (('x', 'float64'), ('n', 'int64')), (0,))
+    """
+
+    function: str
+    location: SourceLocation
+    arguments: tuple[tuple[str, str], ...]
+    positions: tuple[int, ...]
+    problems: tuple[IradError, ...] = field(default=())
+    plan: tuple[str, ...] = field(default=())
+
+    @property
+    def supported(self) -> bool:
+        """Whether irad differentiates the function at arguments of these types."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
+        head = f"{self.function}({parameters})\n  at  {self.location.file}:{self.location.line}"
+        if self.supported:
+            verdict = f"irad differentiates it with respect to {self._differentiated()}"
+            return f"{head}\n{verdict}." if not self.plan else "\n  - ".join((f"{head}\n{verdict}:", *self.plan))
+        count = len(self.problems)
+        verdict = f"irad does not differentiate it: {count} problem{'s' * (count > 1)}."
+        return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
+        place = f"{self.function}({parameters}), {self.location.file}:{self.location.line}"
+        if self.supported:
+            verdict = f"irad differentiates {self.function} with respect to {self._differentiated()}"
+            return notebook.result(verdict, "good", place, remarks=self.plan)
+        count = len(self.problems)
+        verdict = f"irad does not differentiate {self.function}: {count} problem{'s' * (count > 1)}"
+        return notebook.result(verdict, "bad", place, remarks=map(str, self.problems))
+
+    def _differentiated(self) -> str:
+        names = [name for name, _ in self.arguments]
+        last = len(names) - 1  # star arguments have positions of their own after the last name
+        *most, final = dict.fromkeys(names[min(position, last)] for position in self.positions)
+        return f"{', '.join(most)} and {final}" if most else final
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,68 +152,6 @@ class TapeReport:
             rows.append((notebook.NumberCell(format_bytes(rest)), notebook.NumberCell(""), "without a line"))
         verdict = f"The tape of {self.function} in {self.derivative} takes {shown(self.total)}"
         return notebook.result(verdict, "plain", head=("saved", "line", "source"), rows=rows, remarks=[*remarks, *more])
-
-
-def tape_report(
-    f: Callable[..., Any],
-    *args: Any,
-    argnums: int | Sequence[int] | None = None,
-    argnames: str | Sequence[str] | None = None,
-    options: Options | None = None,
-) -> TapeReport:
-    """Calls a derivative and measures its tape.
-
-    Args:
-        f: the function, as in `irad.grad`, or the augmented sweep that `irad.split` gives, or a CUDA kernel with the
-            configuration of a launch, as ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]``.
-        args: its arguments, annotated where the sweep wants that; arrays that ``f`` writes to are written. A kernel
-            runs on the executor, on copies.
-        argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
-            is measured, which saves more, since arguments may change before the pullback runs. Of a kernel None means
-            all arguments that hold floats.
-        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
-        options: how the derivative is created.
-
-    Returns:
-        The report. Values that are computed once per call are in the frame, those of counted loops in slabs, those of
-        other loops in records.
-
-    Examples:
-        >>> import irad
-        >>> import numpy as np
-        >>> from numba import njit
-        >>> @njit
-        ... def chain(x, n):
-        ...     for _ in range(n):
-        ...         x = np.sin(x)
-        ...     return x
-        >>> irad.tape_report(chain, 0.5, 1000).total >= 8000
-        True
-    """
-    check_options(options)
-    launched = launched_of(f)
-    if launched is not None:
-        from irad.cuda.reports.tape import kernel_tape_report  # imports numba.cuda
-
-        positions = chosen(launched.kernel.py_func, argnums, argnames, None)
-        return kernel_tape_report(launched, args, positions, options)
-    if is_kernel(f):
-        raise no_configuration(f, "irad.tape_report")
-    if isinstance(f, AugmentedSweep):
-        measured_sweep = f.with_options(replace(f.sweep.options, measure_tape=True))
-        measured_sweep(*args)
-        found = measured()
-        return TapeReport(f.sweep.primal.py_func.__qualname__, found.uses() if found is not None else (), "irad.split")
-    measuring = replace(options_or_default(options), measure_tape=True)
-    primal = primal_of(f)
-    argnums = chosen(f, argnums, argnames, None)
-    if argnums is None:
-        vjp(f, *args, options=measuring)
-    else:
-        grad(f, argnums, options=measuring)(*args)
-    found = measured()
-    measured_by = "irad.vjp" if argnums is None else "irad.grad"
-    return TapeReport(primal.py_func.__qualname__, found.uses() if found is not None else (), measured_by)
 
 
 def _rows(lines: Sequence[tuple[SourceLocation, int]]) -> list[str]:
