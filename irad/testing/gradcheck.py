@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from irad.api.argument_types import types_of
-from irad.api.functions import primal_of
 from irad.api.kernels import is_kernel, launched_of, no_configuration
-from irad.api.positions import check_positions, chosen
-from irad.data.floats import has_floats, read_floats, with_floats
+from irad.api.positions import chosen
+from irad.data.floats import read_floats, with_floats
 from irad.data.precision import in_types_of
-from irad.data.structure import flattened, members
-from irad.errors import SignatureError
-from irad.frontend.calls.problems import default_positions
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.packing.packed import packed
 from irad.options import Options
 from irad.testing.gradients.comparison import Comparison, Tolerances
-from irad.testing.gradients.input import bounds_of, check_modes, check_settings, refuse_shared_memory
-from irad.testing.gradients.modes import MODES, Answer, gradients_match, hidden_zero
-from irad.testing.gradients.reference import Bounds, reference_for, sizes_of
+from irad.testing.gradients.input import CheckedFunction, Range, check_modes, check_settings
+from irad.testing.gradients.modes import Answer, gradients_match, hidden_zero
+from irad.testing.gradients.reference import reference_for, sizes_of
 from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict, merged
 from irad.testing.gradients.rounding import GradientNearby
 from irad.testing.rules.trial import Trial
@@ -32,7 +24,6 @@ from irad.testing.rules.trial import Trial
 _REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order
 _SPREAD: Final = 0.1  # of random points around the given one, as a part of each number
 
-Range = tuple[Any, Any]
 Progress = Callable[[str, int, int], None]
 
 
@@ -155,73 +146,6 @@ def _subject_of(
     check_modes(modes, kind.modes)
     named = f if launched is None else launched.kernel.py_func
     return kind(launched or f, args, chosen(named, *wanted, None), domain)
-
-
-class CheckedFunction:
-    """The function and its arguments, looked at.
-
-    Attributes:
-        modes: ways in which its derivative can be made.
-        takes_complex: whether it may be compiled for complex numbers.
-        is_kernel: whether it is a CUDA kernel.
-    """
-
-    modes: Mapping[str, Callable[[Trial], Answer]] = MODES
-    takes_complex = True
-    is_kernel = False
-
-    def __init__(
-        self,
-        f: Any,
-        args: tuple[Any, ...],
-        argnums: int | Sequence[int] | None,
-        domain: Mapping[int, Range],
-    ) -> None:
-        self.primal: Any = primal_of(f)
-        self.values = args = tuple(map(packed, args))
-        self.location = location_of(self.primal.py_func)
-        types = types_of(self.primal, args)
-        wanted = default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)
-        self.names = tuple(self._name(i) for i in range(len(args)))
-        self.active = tuple(i in wanted and can_be_varied(value) for i, value in enumerate(args))
-        self.not_checked = tuple(
-            f"{self.names[i]}, a {type(args[i]).__name__}: gradcheck cannot vary the numbers in it"
-            for i in wanted
-            if i < len(args) and not self.active[i]
-        )
-        self.bounds = {position: self._bounds(position, limits) for position, limits in domain.items()}
-
-    def trial(self, values: tuple[Any, ...], options: Options | None) -> Trial:
-        """A call at a point."""
-        return Trial(self.primal, values, self.active, options=options, unit=True, nudges=False)
-
-    @property
-    def name(self) -> str:
-        """The function's."""
-        return str(self.primal.py_func.__qualname__)
-
-    def _name(self, position: int) -> str:
-        parameters = list(inspect.signature(self.primal.py_func).parameters.values())
-        last = len(parameters) - 1
-        if position >= last and parameters and parameters[last].kind is inspect.Parameter.VAR_POSITIONAL:
-            return f"{parameters[last].name}[{position - last}]"
-        return parameters[position].name
-
-    def _bounds(self, position: int, limits: Range) -> Bounds:
-        if not 0 <= position < len(self.values) or not self.active[position]:
-            raise SignatureError(
-                f"`domain` names argument {position}, which is not among the differentiated ones",
-                "use positions of arguments with floats, counted from 0",
-                "a domain bounds the numbers that are varied",
-                self.location,
-            )
-        what = f"argument {position}, {self.names[position]},"
-        return bounds_of(limits, read_floats(self.values[position]), what, self.location)
-
-    def refuse_shared_memory(self, modified: Sequence[bool]) -> None:
-        """Refuses arguments of which no float can be varied alone."""
-        arrays = [(i, v) for i, v in enumerate(self.values) if isinstance(v, np.ndarray) and self.active[i]]
-        refuse_shared_memory(self.name, self.location, arrays, any(modified))
 
 
 class _Run:
@@ -347,11 +271,6 @@ class _Run:
             if not trial.same(got, wanted):
                 return f"it leaves {self._subject.names[position]} different from a plain call"
         return gradients_match(answer.run.cotangents, trial.values) or ""
-
-
-def can_be_varied(value: Any) -> bool:
-    """Whether there are floats in a value, and none in instances of compiled classes."""
-    return has_floats(value) and not any(any(members(each)) for each in flattened(value))
 
 
 def _alike(a: Any, b: Any) -> bool:

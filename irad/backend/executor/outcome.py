@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from irad.backend.executor.dialect import LANES, State
+from irad.backend.executor.launch import LaunchState
+from irad.backend.executor.rewriting.sites import placed
+from irad.backend.executor.trace import Trace
 from irad.errors import BarrierError, IradError
-
-if TYPE_CHECKING:
-    from irad.backend.executor.launch import LaunchState
-    from irad.backend.executor.rewriting.sites import Site
-    from irad.backend.executor.trace import Trace
 
 _STUCK: Final = 1
 _KINDS: Final = 2
@@ -42,12 +40,6 @@ def raise_for(status: int, state: LaunchState, name: str, trace: Trace | None) -
         raise trace.fault()
     if status == _PLACES:
         raise _mixed_places(state, name)
-
-
-def placed(error: IradError, site: Site) -> IradError:
-    """The error with the lines from which the code at a place was called."""
-    error.callers = site.callers
-    return error
 
 
 def _stuck(state: LaunchState, name: str) -> IradError:

@@ -12,9 +12,8 @@ import numpy as np
 from irad.backend.executor.dialect import Kind
 from irad.backend.executor.launch import Extent, LaunchState
 from irad.backend.executor.layout import ENTRY, dtype_of
-from irad.backend.executor.outcome import placed
 from irad.backend.executor.races import Race, WarpOrder, races
-from irad.backend.executor.rewriting.sites import Site
+from irad.backend.executor.rewriting.sites import Site, placed
 from irad.errors import IradError, KernelBoundsError, RaceError
 
 _ROOM: Final = 1 << 12

@@ -1,20 +1,100 @@
-"""Checks the input of `gradcheck`: settings that check nothing, empty bounds, shared memory."""
+"""The input of `gradcheck`: the function and its arguments. Refuses settings that check nothing, and shared memory."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from irad.data.floats import Vector
+from irad.api.argument_types import types_of
+from irad.api.functions import primal_of
+from irad.api.positions import check_positions
+from irad.data.floats import Vector, has_floats, read_floats
+from irad.data.structure import flattened, members
 from irad.errors import HERE, SignatureError, SourceLocation
-from irad.testing.gradients.modes import MODES
+from irad.frontend.calls.problems import default_positions
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.packing.packed import packed
+from irad.options import Options
+from irad.testing.gradients.modes import MODES, Answer
 from irad.testing.gradients.reference import Bounds
+from irad.testing.rules.trial import Trial
 
 _LEAST: Final = {"points": 1, "cotangents": 1, "directions": 1, "max_partials": 0, "seed": 0}
+
+Range: TypeAlias = tuple[Any, Any]
+"""A lower and an upper bound of the numbers in an argument."""
+
+
+class CheckedFunction:
+    """The function and its arguments, looked at.
+
+    Attributes:
+        modes: ways in which its derivative can be made.
+        takes_complex: whether it may be compiled for complex numbers.
+        is_kernel: whether it is a CUDA kernel.
+    """
+
+    modes: Mapping[str, Callable[[Trial], Answer]] = MODES
+    takes_complex = True
+    is_kernel = False
+
+    def __init__(
+        self,
+        f: Any,
+        args: tuple[Any, ...],
+        argnums: int | Sequence[int] | None,
+        domain: Mapping[int, Range],
+    ) -> None:
+        self.primal: Any = primal_of(f)
+        self.values = args = tuple(map(packed, args))
+        self.location = location_of(self.primal.py_func)
+        types = types_of(self.primal, args)
+        wanted = default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)
+        self.names = tuple(self._name(i) for i in range(len(args)))
+        self.active = tuple(i in wanted and can_be_varied(value) for i, value in enumerate(args))
+        self.not_checked = tuple(
+            f"{self.names[i]}, a {type(args[i]).__name__}: gradcheck cannot vary the numbers in it"
+            for i in wanted
+            if i < len(args) and not self.active[i]
+        )
+        self.bounds = {position: self._bounds(position, limits) for position, limits in domain.items()}
+
+    def trial(self, values: tuple[Any, ...], options: Options | None) -> Trial:
+        """A call at a point."""
+        return Trial(self.primal, values, self.active, options=options, unit=True, nudges=False)
+
+    @property
+    def name(self) -> str:
+        """The function's."""
+        return str(self.primal.py_func.__qualname__)
+
+    def _name(self, position: int) -> str:
+        parameters = list(inspect.signature(self.primal.py_func).parameters.values())
+        last = len(parameters) - 1
+        if position >= last and parameters and parameters[last].kind is inspect.Parameter.VAR_POSITIONAL:
+            return f"{parameters[last].name}[{position - last}]"
+        return parameters[position].name
+
+    def _bounds(self, position: int, limits: Range) -> Bounds:
+        if not 0 <= position < len(self.values) or not self.active[position]:
+            raise SignatureError(
+                f"`domain` names argument {position}, which is not among the differentiated ones",
+                "use positions of arguments with floats, counted from 0",
+                "a domain bounds the numbers that are varied",
+                self.location,
+            )
+        what = f"argument {position}, {self.names[position]},"
+        return bounds_of(limits, read_floats(self.values[position]), what, self.location)
+
+    def refuse_shared_memory(self, modified: Sequence[bool]) -> None:
+        """Refuses arguments of which no float can be varied alone."""
+        arrays = [(i, v) for i, v in enumerate(self.values) if isinstance(v, np.ndarray) and self.active[i]]
+        refuse_shared_memory(self.name, self.location, arrays, any(modified))
 
 
 def check_modes(modes: Sequence[str], known: Collection[str] = tuple(MODES)) -> None:
@@ -129,3 +209,8 @@ def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
     for extent, stride in zip(array.shape, array.strides, strict=True):
         offsets = (offsets[:, None] + np.arange(extent) * stride).ravel()
     return bool(np.unique(offsets).size < offsets.size)
+
+
+def can_be_varied(value: Any) -> bool:
+    """Whether there are floats in a value, and none in instances of compiled classes."""
+    return has_floats(value) and not any(any(members(each)) for each in flattened(value))

@@ -21,7 +21,7 @@ from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 from irad.report.kernels.launches import on_host
 from irad.report.kernels.subject import kernel_subject
-from irad.testing.gradcheck import CheckedFunction, Range, can_be_varied
+from irad.testing.gradients.input import CheckedFunction, Range, can_be_varied
 from irad.testing.gradients.modes import Answer, by_autodiff
 from irad.testing.gradients.objective import Objective
 from irad.testing.rules.trial import Run, Trial, annotate

@@ -19,7 +19,7 @@ from irad.ir.trip_count import constant_offset
 from irad.ir.values import ConstantInt, Value, const_int
 
 if TYPE_CHECKING:
-    from irad.backend.executor.rewriting.shared import SharedMemory
+    from irad.backend.executor.rewriting.arrays import SharedMemory
     from irad.backend.executor.rewriting.thread import Registers
 
 _LOG = types.function_type(types.PTR, [types.PTR, types.PTR, types.I64, types.I32, types.I32, types.PTR, types.I64])

@@ -13,11 +13,11 @@ from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import Needs, needs_of
 from irad.backend.executor.code import host_machine
 from irad.backend.executor.printing import PRINTED, VPRINTF
+from irad.backend.executor.rewriting.arrays import SharedMemory, lay_out_shared
 from irad.backend.executor.rewriting.check import check_operations
 from irad.backend.executor.rewriting.instrument import instrument
 from irad.backend.executor.rewriting.libdevice import define_libdevice
 from irad.backend.executor.rewriting.retarget import retarget
-from irad.backend.executor.rewriting.shared import SharedMemory, lay_out_shared
 from irad.backend.executor.rewriting.sites import Site, Sites
 from irad.backend.executor.rewriting.thread import make_thread
 from irad.errors import InternalError, UnsupportedError

@@ -3,7 +3,7 @@
     define ptx_kernel void @k(ptr noalias %x) #0        →   define void @k(ptr %x)
     %p = addrspacecast ptr addrspace(3) %s to ptr       →   %s
 
-Shared arrays are found by their address space, so `shared.py` comes first.
+Shared arrays are found by their address space, so they are given their places first (`arrays.place_shared`).
 """
 
 from __future__ import annotations

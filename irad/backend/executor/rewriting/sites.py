@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from irad.backend.executor.rewriting.arrays import KnownArray
-from irad.errors import SourceLocation
+from irad.errors import IradError, SourceLocation
 from irad.ir import instructions as ir
 from irad.ir.debug_info import DebugInfo
 
@@ -34,6 +34,12 @@ class Site:
         return (
             self.words if self.location is None else f"{self.words} {'near' if self.is_near else 'at'} {self.location}"
         )
+
+
+def placed(error: IradError, site: Site) -> IradError:
+    """The error with the lines from which the code at a place was called."""
+    error.callers = site.callers
+    return error
 
 
 @dataclass(slots=True)

@@ -18,8 +18,8 @@ from typing import Final
 from irad.backend.executor import dialect
 from irad.backend.executor.dialect import LANES, WAITS, State, Wait
 from irad.backend.executor.layout import LAUNCH, THREAD
+from irad.backend.executor.rewriting.arrays import SharedMemory, place_shared
 from irad.backend.executor.rewriting.coroutine import Coroutine
-from irad.backend.executor.rewriting.shared import SharedMemory, place_shared
 from irad.backend.executor.rewriting.sites import Sites
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
