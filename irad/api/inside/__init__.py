@@ -8,6 +8,6 @@ from irad.api.inside import (
     structure_space as structure_space,
     vjp_call as vjp_call,
 )
-from irad.frontend.numba.private import refresh_if_compiling
+from irad.frontend.numba.target import refresh_if_compiling
 
 refresh_if_compiling()  # the first use of irad may be inside the function that Numba is typing

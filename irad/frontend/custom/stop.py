@@ -22,8 +22,8 @@ from irad.errors import SignatureError
 from irad.frontend.custom.outline import stopped_number
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.private import refresh_if_compiling
 from irad.frontend.numba.raw_target import RawContext
+from irad.frontend.numba.target import refresh_if_compiling
 from irad.frontend.offered import for_derivatives
 from irad.frontend.values import build, layouts, tree
 

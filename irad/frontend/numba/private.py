@@ -53,7 +53,7 @@ from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_follow import following, replacements
-from irad.frontend.numba import kernels, methods, shortcuts, target
+from irad.frontend.numba import kernels, methods, shortcuts
 from irad.frontend.numba.bounds import Statements
 from irad.frontend.numba.elements import Elements
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
@@ -455,12 +455,3 @@ def is_eager(user_dispatcher: Dispatcher) -> bool:
 def compiler_lock() -> Any:
     """Numba's lock on everything that compiles."""
     return global_compiler_lock
-
-
-def refresh_if_compiling() -> None:
-    """Has Numba look for what has been registered with it, where this thread is compiling a function that may use it.
-
-    Otherwise Numba looks itself, before the next function. The first time takes it a third of a second.
-    """
-    if global_compiler_lock.is_locked():  # by this thread
-        target.refresh()

@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from numba.core import config, registry
 from numba.core.base import BaseContext
 from numba.core.compiler import Flags
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typing import BaseContext as TypingContext
 
 _TARGET: Final = registry.cpu_target
@@ -45,6 +46,15 @@ def refresh() -> None:
     """Loads what has been registered with Numba since it last looked."""
     typing_context().refresh()
     target_context().refresh()
+
+
+def refresh_if_compiling() -> None:
+    """Has Numba look for what has been registered with it, where this thread is compiling a function that may use it.
+
+    Otherwise Numba looks itself, before the next function. The first time takes it a third of a second.
+    """
+    if global_compiler_lock.is_locked():  # by this thread
+        refresh()
 
 
 def machine() -> llvm.TargetMachine:
