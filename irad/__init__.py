@@ -1,21 +1,48 @@
 """irad: automatic differentiation of what Numba compiles, on LLVM IR.
 
 The public names stand in the stub beside this file, and load on first use, so that ``import irad.ir`` does not start
-Numba.
+Numba, and the first gradient does not load Jacobians.
 """
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
 
 from irad.lazy import offer
 
 __version__ = "0.1.0"
 
+_IN_COMPILED_CODE = {
+    "irad.api.annotate": "irad.api.inside.annotated",
+    "irad.api.autodiff": "irad.api.inside.autodiff_call",
+    "irad.api.linearize": "irad.api.inside.linearize_call",
+    "irad.api.modes": "irad.api.inside.annotated",
+    "irad.api.separate.split": "irad.api.inside.split_call",
+    "irad.api.separate.vjp": "irad.api.inside.vjp_call",
+    "irad.api.structures.linear": "irad.api.inside.structure_calls",
+    "irad.api.structures.maps": "irad.api.inside.structure_calls",
+    "irad.api.structures.space": "irad.api.inside.structure_space",
+    "irad.api.structures.zeros": "irad.api.inside.structure_calls",
+}
+"""Modules that tell Numba how compiled code calls what another module defines; the others do so themselves."""
+
+
+def _loaded(home: str) -> None:
+    """Lets compiled code call what a module defines, from now on."""
+    if home in _IN_COMPILED_CODE:
+        import_module(_IN_COMPILED_CODE[home])
+    if "irad.frontend.numba.target" in sys.modules:
+        from irad.frontend.numba.target import refresh_if_compiling  # loads Numba, which `irad.errors` does not need
+
+        refresh_if_compiling()  # Numba may have asked for the name itself, as it types a function
+
+
 _HERE = Path(__file__).parent
-_NAMES = offer(__name__, _HERE)
+_NAMES = offer(__name__, _HERE, _loaded)
 for _package in ("rules", "data"):  # what users find there is defined in irad.api, above these packages
-    offer(f"{__name__}.{_package}", _HERE / _package)
+    offer(f"{__name__}.{_package}", _HERE / _package, _loaded)
 __all__ = sorted([*_NAMES.homes, "__version__"])
 __dir__ = _NAMES.listed
 

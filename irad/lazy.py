@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -26,11 +27,13 @@ class LazyNames:
     Args:
         package: its name.
         stub: its ``__init__.pyi``.
+        loaded: called with the module that defines a name when that was asked for the first time.
     """
 
-    def __init__(self, package: str, stub: Path) -> None:
+    def __init__(self, package: str, stub: Path, loaded: Callable[[str], None] = lambda _: None) -> None:
         self._package: Final = package
         self._stub: Final = stub
+        self._loaded: Final = loaded
 
     @cached_property
     def homes(self) -> dict[str, str]:
@@ -50,8 +53,11 @@ class LazyNames:
             package = sys.modules[self._package]  # Python looks in it for a name that is spelt like this one
             raise AttributeError(f"module {self._package!r} has no attribute {name!r}", name=name, obj=package)
         if home == self._package:
-            return import_module(f"{home}.{name}")
+            module = import_module(f"{home}.{name}")
+            self._loaded(f"{home}.{name}")
+            return module
         value: object = getattr(import_module(home), name)
+        self._loaded(home)
         setattr(sys.modules[self._package], name, value)
         return value
 
@@ -63,9 +69,9 @@ class LazyNames:
 _offered: Final[dict[str, LazyNames]] = {}
 
 
-def offer(package: str, folder: Path) -> LazyNames:
-    """Makes the names in the stub in a folder known as those of a package."""
-    return _offered.setdefault(package, LazyNames(package, folder / "__init__.pyi"))
+def offer(package: str, folder: Path, loaded: Callable[[str], None]) -> LazyNames:
+    """Makes the names in the stub in a folder known as those of a package; ``loaded`` is that of `LazyNames`."""
+    return _offered.setdefault(package, LazyNames(package, folder / "__init__.pyi", loaded))
 
 
 def offered(package: str) -> LazyNames:

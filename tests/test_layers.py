@@ -62,6 +62,7 @@ BESIDE = {
     "irad.raw": {"irad.backend"},
     "irad.kernel": {"irad.backend", "irad.raw"},
     "irad.frontend": {"irad.backend", "irad.raw", "irad.kernel", "irad.debug"},
+    "irad": {"irad.api"},
     "irad.cuda": {"irad.api"},
     "irad.report": {"irad", "irad.api", "irad.cuda", "irad.decompile"},
     "irad.testing": {"irad", "irad.api", "irad.cuda", "irad.report"},

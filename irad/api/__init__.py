@@ -1,3 +1,1 @@
-"""What users call, as names of ``irad``. Loading any part of it tells Numba how to call all of it."""
-
-from irad.api import inside as inside, nopython as nopython
+"""What users call, as names of ``irad``: a name loads the module that defines it."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.core.registry import CPUDispatcher
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 from irad.api.checkpointing.loops import counted_sweep, growing_sweep, recovering
 from irad.api.checkpointing.random_state import random_state
@@ -21,6 +22,7 @@ from irad.api.checkpointing.rules import is_new, run_again, run_back, saved
 from irad.api.checkpointing.state import advanced, finished, started
 from irad.api.checkpointing.values import FILE
 from irad.api.functions import primal_of, remembered
+from irad.api.nopython import function_behind, literal
 from irad.api.typed import CompiledFunction, P, R
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
@@ -28,6 +30,7 @@ from irad.frontend.custom import catalogue
 from irad.frontend.custom.annotated import AugmentedReturn
 from irad.frontend.custom.contract import zero_shadow
 from irad.frontend.generated import function_from
+from irad.frontend.offered import refuse_on_device
 
 _HELPERS = {
     "AugmentedReturn": AugmentedReturn,
@@ -345,3 +348,33 @@ def _like(f: CPUDispatcher, names: str, returned: str, scope: dict[str, Any]) ->
     function.__name__, function.__qualname__ = f.py_func.__name__, f.py_func.__qualname__
     function.__module__, function.__doc__ = f.py_func.__module__, f.py_func.__doc__
     return CPUDispatcher(function, targetoptions={"nopython": True})
+
+
+def _checkpoint_typed(f: Any) -> Callable[..., Any]:
+    found = checkpoint(function_behind(f))
+    return lambda f: found
+
+
+def _checkpoint_loop_typed(step: Any, n: Any, snapshots: Any) -> Callable[..., Any]:
+    if isinstance(n, types.Integer) and not isinstance(n, types.Literal):
+        raise SignatureError(
+            "compiled code makes a checkpointed loop with a number of steps that is known only at run time",
+            "pass the number to the loop: irad.checkpoint_loop(step, None, snapshots)(n, state, …)",
+            "the loop is created when the function is compiled",
+            SourceLocation.here(),
+        )
+    steps = None if n == types.none else literal(n, "n")
+    found = checkpoint_loop(function_behind(step), steps, literal(snapshots, "snapshots"))
+    return lambda step, n, snapshots: found
+
+
+def _checkpoint_while_typed(condition: Any, step: Any, snapshots: Any) -> Callable[..., Any]:
+    found = checkpoint_while(function_behind(condition), function_behind(step), literal(snapshots, "snapshots"))
+    return lambda condition, step, snapshots: found
+
+
+for _memory_saving in (checkpoint, checkpoint_loop, checkpoint_while):
+    refuse_on_device(_memory_saving, "call the function itself: the tape of a thread is in registers and local memory")
+overload(checkpoint, strict=False)(_checkpoint_typed)
+overload(checkpoint_loop, prefer_literal=True, strict=False)(_checkpoint_loop_typed)
+overload(checkpoint_while, prefer_literal=True, strict=False)(_checkpoint_while_typed)

@@ -11,10 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from numba.core import types
+
 from irad.api.functions import options_or_default, remembered
+from irad.api.nopython import function_behind, literal, offer_maker
 from irad.api.positions import chosen
 from irad.api.selection import Selection, callee_of, selected
-from irad.errors import SignatureError
+from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -22,7 +25,10 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.derivation import derivation_of
+from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.offered import offer
 from irad.message import with_article
 from irad.options import Options
 from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, Algebra, Mode, forward_mode
@@ -351,3 +357,37 @@ def directions(f: Callable[..., Any], count: int, tangents: Sequence[Any]) -> tu
         "a derivative is taken in a direction, which the tangents give",
         location_of(callee_of(f)[0].py_func),
     )
+
+
+def _jvp_typed(
+    f: Any, args: Any, tangents: Any, has_aux: Any = False, argnums: Any = None, argnames: Any = None
+) -> Callable[..., Any]:
+    """How Numba types a call of `jvp`: which tangents are None is known then."""
+    function, aux = function_behind(f), literal(has_aux, "has_aux")
+    where = chosen(function, literal(argnums, "argnums"), literal(argnames, "argnames"), None)
+    if where is not None:
+        return _pushed(function, where, aux, selected(function, where).positions, "tangents")
+    for name, value in (("args", args), ("tangents", tangents)):
+        if not isinstance(value, types.BaseTuple):
+            raise SignatureError(
+                f"{name} of irad.jvp inside compiled code is {described(value)}",
+                "write a tuple: irad.jvp(f, (x,), (x_tangent,))",
+                "which arguments have a tangent is decided when the function is compiled",
+                SourceLocation.here(),
+            )
+    given = directions(function, len(args.types), [None if each == types.none else each for each in tangents.types])
+    return _pushed(function, given, aux, given, f"({''.join(f'tangents[{i}], ' for i in given)})")
+
+
+def _pushed(
+    function: Any, argnums: int | Sequence[int], has_aux: bool, positions: Sequence[int], direction: str
+) -> Callable[..., Any]:
+    """What a call of `jvp` does."""
+    parameters = "f, args, tangents, has_aux=False, argnums=None, argnames=None"
+    call = written_with_direction("args", positions, direction)
+    body = f"def jvp({parameters}):\n    return push({call})\n"
+    return function_from("jvp", body, "irad.jvp", {"push": pushforward(function, argnums, has_aux)})
+
+
+offer(jvp, _jvp_typed)
+offer_maker(pushforward)

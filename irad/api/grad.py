@@ -15,6 +15,7 @@ from typing import Any, Concatenate, Literal, overload
 
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
+from irad.api.nopython import offer_maker
 from irad.api.selection import selected
 from irad.api.typed import A, CompiledFunction, P, R
 from irad.frontend.calls.annotations import Returns, Role, Task
@@ -275,3 +276,7 @@ def _showing_zeros(
     """A gradient with `Task.shows_zeros`."""
     options = replace(task.options, debug=watched, cache=False, zero_times_infinity=which_wins)
     return _build(kind, primal, replace(task, speculates=False, shows_zeros=True, options=options), rebuild)
+
+
+for _maker in (grad, value_and_grad, value_and_grad_into):
+    offer_maker(_maker)

@@ -8,6 +8,7 @@ import numpy as np
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.calls.raising import public
+from irad.frontend.offered import refuse_in_compiled_code
 from irad.message import with_article
 
 
@@ -53,3 +54,9 @@ def shadow_like(array: Any) -> Any:
     behind = sum(reach for reach in reaches if reach > 0) + array.itemsize
     memory = np.zeros(before + behind, np.uint8)
     return np.ndarray(array.shape, array.dtype, memory, before, array.strides)
+
+
+refuse_in_compiled_code(
+    shadow_like,
+    "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
+)

@@ -17,6 +17,7 @@ from irad.api.functions import options_or_default, remembered
 from irad.api.jacobians.call import Call, JacobianTask, Mode, returning
 from irad.api.jacobians.device import device_code
 from irad.api.jacobians.specialised import Written, specialised
+from irad.api.nopython import function_behind, literal
 from irad.api.positions import chosen
 from irad.api.selection import selected
 from irad.errors import SignatureError
@@ -25,6 +26,7 @@ from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, p
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.offered import offer
 from irad.options import Options
 
 _RETURNS: Final = {
@@ -320,3 +322,41 @@ def _build(
 
 def _first_of(result: Any, task: JacobianTask) -> Any:
     return types.Tuple((task.python_type(result.types[0]), result.types[1]))
+
+
+def _offer(derive: Callable[..., Any]) -> None:
+    """Lets compiled code call `jacobian`, or a function with the same parameters."""
+
+    def typed(
+        f: Any,
+        argnums: Any = 0,
+        has_aux: Any = False,
+        mode: Any = None,
+        chunk: Any = None,
+        outputs: Any = None,
+        holomorphic: Any = None,
+        argnames: Any = None,
+    ) -> Any:
+        derivative = derive(
+            function_behind(f),
+            literal(argnums, "argnums"),
+            literal(has_aux, "has_aux"),
+            mode=literal(mode, "mode"),
+            chunk=literal(chunk, "chunk"),
+            outputs=literal(outputs, "outputs"),
+            holomorphic=literal(holomorphic, "holomorphic"),
+            argnames=literal(argnames, "argnames"),
+        )
+
+        def jacobian(  # type: ignore[no-untyped-def]
+            f, argnums=0, has_aux=False, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None
+        ):
+            return derivative
+
+        return jacobian
+
+    offer(derive, typed)
+
+
+for _maker in (jacobian, value_and_jacobian, value_and_jacobian_into):
+    _offer(_maker)

@@ -11,9 +11,11 @@ from irad.api.forward import directional
 from irad.api.functions import options_or_default
 from irad.api.grad import grad
 from irad.api.jacobians.jacobian import derivative_matrix
+from irad.api.nopython import function_behind, literal, offer_maker
 from irad.api.selection import Selection, selected
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.raising import public
+from irad.frontend.offered import offer
 from irad.options import Options
 
 
@@ -196,3 +198,21 @@ def telling(make: Callable[..., Any], gradient_with: Callable[..., Any], options
         return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
 
     return make(gradient, options, plain, shows_zeros)
+
+
+def offer_hessian(derive: Callable[..., Any]) -> None:
+    """Lets compiled code call `hessian`, or a function with the same parameters."""
+
+    def typed(
+        f: Any, argnums: Any = 0, has_aux: Any = False, chunk: Any = None, argnames: Any = None
+    ) -> Callable[..., Any]:
+        numbers, aux, size = literal(argnums, "argnums"), literal(has_aux, "has_aux"), literal(chunk, "chunk")
+        found = derive(function_behind(f), numbers, aux, chunk=size, argnames=literal(argnames, "argnames"))
+        return lambda f, argnums=0, has_aux=False, chunk=None, argnames=None: found
+
+    offer(derive, typed)
+
+
+offer_hessian(hessian)
+for _maker in (hvp, hvp_and_grad):
+    offer_maker(_maker)

@@ -17,7 +17,8 @@ from irad.api.functions import options_or_default, remembered
 from irad.api.grad import value_and_grad_into
 from irad.api.jacobians.call import call_of
 from irad.api.jacobians.specialised import Written, specialised
-from irad.api.second.hessians import hessian_of, telling
+from irad.api.nopython import offer_maker
+from irad.api.second.hessians import hessian_of, offer_hessian, telling
 from irad.api.selection import Selection, selected
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.definition import Definition, Returned
@@ -282,3 +283,8 @@ def _like(out: Any, at: str) -> str:
     if isinstance(out, types.BaseTuple):
         return f"({''.join(_like(part, f'{at}[{i}]') + ', ' for i, part in enumerate(out.types))})"
     return f"irad_shadow_like({at})" if isinstance(out, types.Array) else at
+
+
+offer_hessian(hessian_into)
+for _maker in (hvp_into, hvp_and_grad_into):
+    offer_maker(_maker)

@@ -13,6 +13,7 @@ from irad.api.series.taylor import taylor
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.offered import refuse_in_compiled_code
 from irad.options import Options
 
 
@@ -85,3 +86,6 @@ def jet(
         (*each, *(zeros_of(args[i]) for _ in range(wanted - len(each)))) for i, each in zip(places, series, strict=True)
     )
     return taylor(f, wanted, where, has_aux, options=options)(*with_direction(args, places, tuple(full)))
+
+
+refuse_in_compiled_code(jet, "irad.taylor(f, order)(series, …), with a coefficient for each order in each series")

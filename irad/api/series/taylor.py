@@ -7,10 +7,12 @@ from typing import Any
 
 from irad.api.forward import directional
 from irad.api.functions import options_or_default
+from irad.api.nopython import function_behind, literal
 from irad.api.positions import chosen
 from irad.api.selection import selected
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
+from irad.frontend.offered import offer
 from irad.options import Options
 from irad.passes.mode import taylor_mode
 
@@ -85,3 +87,12 @@ def _taylor(
     wanted, options = selected(f, argnums), options_or_default(options)
     rebuild = (_taylor, (wanted.primal, order, wanted.argnums, has_aux, options))
     return directional("taylor", wanted, options, rebuild, mode=taylor_mode(order), has_aux=has_aux)
+
+
+def _typed(f: Any, order: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:
+    numbers, names = literal(argnums, "argnums"), literal(argnames, "argnames")
+    found = taylor(function_behind(f), literal(order, "order"), numbers, literal(has_aux, "has_aux"), argnames=names)
+    return lambda f, order, argnums=0, has_aux=False, argnames=None: found
+
+
+offer(taylor, _typed)

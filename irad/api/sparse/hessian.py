@@ -7,6 +7,7 @@ from typing import Any
 
 from irad.api.sparse.matrix import SparseDerivative, sparse_derivative
 from irad.frontend.calls.raising import public
+from irad.frontend.offered import refuse_in_compiled_code
 from irad.options import Options
 
 
@@ -64,3 +65,6 @@ def sparse_hessian(
                [  0., -12.,  24.]])
     """
     return sparse_derivative("sparse_hessian", f, argnums, argnames, pattern, None, None, check, bool(has_aux), options)
+
+
+refuse_in_compiled_code(sparse_hessian, "(a) irad.hessian, which returns an array or (b) call it from Python")

@@ -7,6 +7,7 @@ from typing import Any
 
 from irad.api.sparse.matrix import Mode, SparseDerivative, sparse_derivative
 from irad.frontend.calls.raising import public
+from irad.frontend.offered import refuse_in_compiled_code
 from irad.options import Options
 
 
@@ -80,3 +81,6 @@ def sparse_jacobian(
     return sparse_derivative(
         "sparse_jacobian", f, argnums, argnames, pattern, mode, outputs, check, bool(has_aux), options
     )
+
+
+refuse_in_compiled_code(sparse_jacobian, "(a) irad.jacobian, which returns an array or (b) call it from Python")
