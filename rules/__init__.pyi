@@ -42,6 +42,6 @@ from irad.frontend.custom.stop import (
 )
 from irad.frontend.custom.workspace.pools import Workspace as Workspace
 from irad.frontend.custom.workspace.stateful import StatefulRule as StatefulRule
-from irad.rules.builtin import ALL as ALL
+from irad.rules.all_rules import ALL as ALL
 
 __all__: list[str]

@@ -11,14 +11,12 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
-from irad import rules
 from irad.compiling import step
 from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
@@ -513,7 +511,8 @@ def _functions_of(program: NumbaProgram) -> frozenset[object]:
     return frozenset(inspect.unwrap(function) for function in functions)
 
 
-@cache
 def _registry() -> Registry:
     """The built-in rules. Their tables are made for the first derivative."""
-    return Registry.of(*rules.ALL)
+    from irad.rules import builtin  # takes long, and is not needed to make a derivative that is not called
+
+    return builtin.registry()

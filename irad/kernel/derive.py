@@ -26,7 +26,7 @@ from irad.kernel.wrapper import SHADOW_ALIGNMENT, add_wrapper
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind, Request
-from irad.rules.builtin import ALL
+from irad.rules import builtin
 from irad.rules.cuda import KERNELS
 from irad.rules.cuda.ruled import settle
 from irad.ruleset.memory_type import MemoryType
@@ -201,4 +201,4 @@ def _support() -> tuple[str, ...]:
 @cache
 def built_in_rules() -> Registry:
     """The rules for what kernels do, before those for all programs."""
-    return Registry.of(*KERNELS).over(Registry.of(*ALL))
+    return Registry.of(*KERNELS).over(builtin.registry())

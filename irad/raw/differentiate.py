@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from llvmlite.binding import ModuleRef
 
@@ -34,7 +33,7 @@ from irad.raw.link import join, share
 from irad.raw.markers import ArgumentRole, drop_markers
 from irad.raw.memory import InferredMemory
 from irad.raw.places import name_places
-from irad.rules.builtin import ALL
+from irad.rules import builtin
 from irad.ruleset.registry import Registry
 
 _NO_NUMBERS = MemoryType(8, ())
@@ -67,7 +66,7 @@ def differentiate(text: str, toolchain: Toolchain, options: Options, level: int 
     """
     module = parse_module(text)
     declared = read_declared(module)
-    registry = Registry.of(*declared.rules()).over(_registry())
+    registry = Registry.of(*declared.rules()).over(builtin.registry())
     memory = InferredMemory(module)
     try:
         calls = find_calls(module, registry, memory.holds_integers)
@@ -232,9 +231,3 @@ def _memory_of_value(result: types.Type) -> MemoryType:
     if not program.returns_numbers(result):
         return _NO_NUMBERS
     return MemoryType(types.size_of(result), tuple((offset, str(kind)) for offset, kind in scalars(result)))
-
-
-@cache
-def _registry() -> Registry:
-    """The built-in rules."""
-    return Registry.of(*ALL)

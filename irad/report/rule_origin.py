@@ -17,7 +17,7 @@ from irad.frontend.custom.outline import Outlined
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.report.source import is_library
-from irad.rules.builtin import ALL
+from irad.rules.all_rules import ALL
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 

@@ -7,8 +7,10 @@ symbol, between layers the upper one wins.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
 from types import CodeType
 from typing import TypeAlias
 
@@ -26,6 +28,24 @@ class _Entry:
     precision: FloatType | None = None
 
 
+@dataclass(frozen=True)
+class Library:
+    """Rules for the functions of a library, loaded when a symbol is looked up that may be one of them.
+
+    Attributes:
+        symbols: matches all symbols of the library at their beginning; it may match others.
+        load: gives the rules.
+    """
+
+    symbols: re.Pattern[str]
+    load: Callable[[], tuple[Rule, ...]]
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The rules by symbol."""
+        return Registry.of(*self.load())
+
+
 @dataclass(frozen=True, slots=True)
 class Registry:
     """Rules by symbol. Made by `of` and `over`.
@@ -33,16 +53,18 @@ class Registry:
     Attributes:
         rules: of this layer, in the order given.
         base: the layer below, or None.
+        libraries: of this layer, behind the rules.
     """
 
     rules: tuple[Rule, ...] = ()
     base: Registry | None = None
+    libraries: tuple[Library, ...] = ()
     _exact: dict[str, _Entry] = field(default_factory=dict, repr=False, compare=False)
     _prefixes: tuple[tuple[str, _Entry], ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
-    def of(cls, *rules: Rule) -> Registry:
-        """A registry of one layer.
+    def of(cls, *rules: Rule, libraries: Sequence[Library] = ()) -> Registry:
+        """A registry of one layer. No two of the libraries may claim one symbol; that is not checked here.
 
         Raises:
             RuleError: two rules claim one symbol, or a rule claims none.
@@ -68,12 +90,12 @@ class Registry:
                 table[key] = _Entry(rule, precision)
         # The longest prefix decides, whatever the order of the rules.
         prefixes = tuple(sorted(wild.items(), key=lambda item: (-len(item[0]), item[0])))
-        return cls(tuple(rules), None, exact, prefixes)
+        return cls(tuple(rules), None, tuple(libraries), exact, prefixes)
 
     def over(self, base: Registry) -> Registry:
         """These rules first, those of ``base`` where none of these applies."""
         below = base if self.base is None else self.base.over(base)
-        return Registry(self.rules, below, self._exact, self._prefixes)
+        return Registry(self.rules, below, self.libraries, self._exact, self._prefixes)
 
     def lookup(self, symbol: str) -> Rule | None:
         """The rule of an LLVM symbol, or None."""
@@ -91,8 +113,10 @@ class Registry:
         return None if entry is None else entry.precision
 
     def all_rules(self) -> Iterator[Rule]:
-        """Every rule, upper layers first; shadowed ones included."""
+        """Every rule, upper layers first; shadowed ones included. All libraries are loaded."""
         yield from self.rules
+        for library in self.libraries:
+            yield from library.registry.rules
         if self.base is not None:
             yield from self.base.all_rules()
 
@@ -110,6 +134,9 @@ class Registry:
             return found
         for prefix, entry in self._prefixes:
             if symbol.startswith(prefix):
+                return entry
+        for library in self.libraries:
+            if library.symbols.match(symbol) and (entry := library.registry._find(symbol)) is not None:
                 return entry
         return None if self.base is None else self.base._find(symbol)
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+import irad.rules
 from irad.errors import RuleError
 from irad.ir import types
-from irad.rules import ALL
+from irad.rules import ALL, builtin
 from irad.ruleset.define import elementwise, inactive
 from irad.ruleset.expr import apply, equal, where
-from irad.ruleset.interface import PURE, CallRule, Domain, Effects, Inactive
-from irad.ruleset.registry import Registry, describe
+from irad.ruleset.interface import PURE, CallRule, Domain, Effects, Inactive, Rule
+from irad.ruleset.registry import Library, Registry, describe
 
 REALS = Domain(-1.0, 1.0)
 SIN = elementwise("sin", lambda x, y: apply("cos", x), on=REALS)
@@ -163,6 +168,46 @@ def test_the_built_in_rules_stand_together():
     registry = Registry.of(*ALL)
     assert registry.lookup("numba_xxgemm") is not None
     assert registry.fingerprint() == Registry.of(*ALL).fingerprint()
+
+
+def test_each_built_in_rule_is_found_whether_its_library_is_loaded_or_not():
+    together, built_in = Registry.of(*ALL), builtin.registry()
+    symbols = [*together._exact, *dict(together._prefixes)]
+    assert len(symbols) > 1500
+    assert [symbol for symbol in symbols if built_in.lookup(symbol) is not together.lookup(symbol)] == []
+    assert [symbol for symbol in symbols if built_in.precision(symbol) is not together.precision(symbol)] == []
+    assert built_in.fingerprint() == together.fingerprint()
+
+
+def test_all_modules_with_rules_are_built_in():
+    found = {id(rule) for rule in ALL}
+    for path in sorted(Path(irad.rules.__path__[0]).rglob("*.py")):
+        name = ".".join(path.relative_to(Path(irad.rules.__path__[0])).with_suffix("").parts)
+        if not name.startswith("cuda") and "\nRULES" in path.read_text():
+            rules = importlib.import_module(f"irad.rules.{name}").RULES
+            assert {id(rule) for rule in rules} <= found, name
+
+
+def test_a_library_is_loaded_when_a_symbol_may_be_of_it():
+    loaded = []
+
+    def load(name: str) -> tuple[Rule, ...]:
+        loaded.append(name)
+        return (call_rule(name),)
+
+    libraries = [Library(re.compile(name), partial(load, name)) for name in ("one_f", "two_f")]
+    registry = Registry.of(SIN, libraries=libraries).over(Registry.of(call_rule("one_g"), call_rule("three")))
+    assert registry.lookup("sinf") is SIN
+    assert registry.lookup("three").symbols == ("three",)
+    assert registry.lookup("one_g").symbols == ("one_g",)
+    assert loaded == []
+    assert registry.lookup("one_f").symbols == ("one_f",)
+    assert registry.lookup("one_fg") is None
+    assert loaded == ["one_f"]
+    assert [describe(rule) for rule in registry.all_rules()][1:3] == [
+        "the call rule of 'one_f'",
+        "the call rule of 'two_f'",
+    ]
 
 
 @pytest.mark.parametrize(
