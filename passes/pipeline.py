@@ -28,7 +28,6 @@ from irad.passes.augmented.allocation_failure import check_allocations, check_st
 from irad.passes.augmented.deferred_frees import defer_frees
 from irad.passes.augmented.shadows import build_augmented
 from irad.passes.augmented.unroll_and_jam import unroll_and_jam
-from irad.passes.forward.generate import build_tangent
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
@@ -308,6 +307,10 @@ def _build_augmented(made: GeneratedPair) -> None:
 
 def _build_tangent(made: GeneratedPair) -> None:
     """Builds the primal with shadow pointers beside the pointers and tangents beside the floats."""
+    from irad.passes.forward.generate import (
+        build_tangent,  # forward mode is code of its own, which gradients do not need
+    )
+
     made.augmented = build_tangent(made.program, made.unit, made.pair)
 
 

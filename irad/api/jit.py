@@ -10,7 +10,6 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.inspectable import InspectableDispatcher
 from irad.api.typed import CompiledFunction, P, R
-from irad.frontend.disk.cache import DiskCache
 
 _njit: Any = numba.njit
 
@@ -66,5 +65,7 @@ def _inspectable(dispatcher: Any, is_cached: bool) -> Any:
     if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
         dispatcher.__class__ = InspectableDispatcher
         if is_cached:
+            from irad.frontend.disk.cache import DiskCache  # few functions are kept
+
             vars(dispatcher)["_cache"] = DiskCache(dispatcher)
     return dispatcher

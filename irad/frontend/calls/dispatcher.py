@@ -24,7 +24,6 @@ from irad.errors import BackendError, IradError, NonFiniteError, SignatureError,
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Role, Task
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.exchange import Exchanged, check_exchange
 from irad.frontend.calls.forward_call import check_forward, emit_forward_call
 from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
 from irad.frontend.calls.lowering import emit_call
@@ -38,7 +37,6 @@ from irad.frontend.calls.watch_hooks import last_repeats
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
-from irad.frontend.disk.cache import DiskCache, is_cached
 from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.memory.given_arrays import own_tangent
@@ -130,7 +128,10 @@ class DerivativeDispatcher(StructureDispatcher):
         self._irad_keep_on_disk()
 
     def _irad_keep_on_disk(self) -> None:
-        if self.task is not None and (is_cached(self.primal) or self.task.options.cache):
+        follows = getattr(getattr(self.primal, "_cache", None), "keeps_derivatives", False)
+        if self.task is not None and (follows or self.task.options.cache):
+            from irad.frontend.disk.cache import DiskCache  # few derivatives are kept
+
             self._cache = DiskCache(self, (self._irad_rebuild, self.task, self._irad_is_pointed_to))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -431,11 +432,13 @@ def intrinsic_call(
         if task.is_forward:
             check_forward(derivation)
         result_type = derivative_type(derivation, targets_given)
-        exchanged: list[Exchanged] = []
+        exchanged: list[Any] = []
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
                 if not exchanged:
+                    from irad.frontend.calls.exchange import Exchanged, check_exchange  # few functions are recursive
+
                     check_exchange(primal, derive())
                     exchanged.append(Exchanged(primal, derive(), intrinsic_call))
                 return exchanged[0].lower(context, builder, values)

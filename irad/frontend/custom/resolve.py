@@ -17,7 +17,6 @@ from irad.driver import Derivative, MemoryType, Request
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
-from irad.frontend.custom.pair import compile_rule, compile_symbol_rule
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import parse
@@ -131,6 +130,8 @@ def complete(
     text = _inlinable(derivative.text, ruled)
     if not derivative.ruled:
         return text, ()
+    from irad.frontend.custom.pair import compile_rule, compile_symbol_rule  # few programs call rules of users
+
     options = _options(request)
     by_symbol = {each.symbol: each for each in ruled}
     module = parse(text)

@@ -30,6 +30,7 @@ class DiskCache(_Cache):
     """Specialisations of one dispatcher.
 
     Attributes:
+        keeps_derivatives: whether the derivatives of such a function are kept, too.
         folder: where they are; None where there is no such place.
         in_use: the fingerprints of derivatives that were loaded.
 
@@ -37,6 +38,8 @@ class DiskCache(_Cache):
         dispatcher: a function, or a derivative.
         identity: what a derivative is made from; of a function its code says that.
     """
+
+    keeps_derivatives: Final = True
 
     def __init__(self, dispatcher: Any, identity: object = None) -> None:
         stored.number_apart()
@@ -138,11 +141,6 @@ class DiskCache(_Cache):
 
     def _tell(self, reason: CannotStore) -> None:
         _LOG.debug("%s is compiled in each process: %s", self._name, reason)
-
-
-def is_cached(dispatcher: Any) -> bool:
-    """Whether the specialisations of a function or derivative are kept on the disk by irad."""
-    return isinstance(getattr(dispatcher, "_cache", None), DiskCache)
 
 
 def innermost(dispatcher: Any) -> Any:

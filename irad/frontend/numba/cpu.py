@@ -46,7 +46,6 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.prepare.devirtualise import devirtualise
-from irad.raw.normal_form.vectors import split_vectors
 
 
 @dataclass(frozen=True)
@@ -287,6 +286,8 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) 
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels, references=references)
     if has_vectors(text):  # what rules call was finished by Numba, for programs that are not differentiated
+        from irad.raw.normal_form.vectors import split_vectors
+
         parsed = parse_module(text)
         split_vectors(parsed)
         text = scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels, references=references)
