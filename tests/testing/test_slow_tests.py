@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.tools.slow_tests import LIST, durations, slow_tests
+from tests.tools.slow_tests import ALWAYS, LIST, durations, slow_tests
 
 REPORT = """
 ============================= slowest durations =============================
@@ -16,6 +16,8 @@ REPORT = """
 9.00s call     tests/test_three.py::test_long
 7.00s call     tests/properties/test_random.py::test_program[0]
 8.00s call     tests/properties/test_random.py::test_program[1]
+6.00s call     tests/docs/test_guides.py::test_example[README.md-1]
+9.00s call     tests/docs/test_guides.py::test_example[README.md-2]
 0.10s teardown tests/test_three.py::test_long
 """
 
@@ -25,15 +27,19 @@ def test_durations_are_those_of_set_up_and_call():
     assert found["tests/a/test_one.py::test_alone"] == 5.5
     assert found["tests/a/test_one.py::test_many[x y]"] == 12.06
     assert found["tests/test_three.py::test_long"] == 9.0
-    assert len(found) == 8
+    assert len(found) == 10
 
 
-def test_the_quickest_case_one_test_of_each_file_and_random_programs_stay():
+def test_the_quickest_case_one_test_of_each_file_examples_and_random_programs_stay():
     assert slow_tests(durations(REPORT)) == [
         "tests/a/test_one.py::test_alone",
         "tests/a/test_one.py::test_many[x y]",
         "tests/a/test_two.py::test_pair[1]",
     ]
+
+
+def test_what_users_copy_is_not_listed():
+    assert [line for line in LIST.read_text("utf-8").splitlines() if line.startswith(ALWAYS)] == []
 
 
 def test_what_is_listed_is_there():

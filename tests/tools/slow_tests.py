@@ -4,8 +4,9 @@
     python -m tests.tools.slow_tests run.txt
 
 A test that takes two seconds or more is slow, unless it is the quickest case of its function and takes less than five.
-One test of each file always stays, and so do random programs, of which there are as many as are asked for. Tests that
-the run did not have stay as they are. `tests/conftest.py` marks those that are listed.
+One test of each file always stays, and so do examples of the documentation, which users copy, and random programs, of
+which there are as many as are asked for. Tests that the run did not have stay as they are. `tests/conftest.py` marks
+those that are listed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LIST: Final = Path(__file__).parents[1] / "slow_tests.txt"
 _LINE: Final = re.compile(r"^(\d+\.\d+)s (?:call|setup) +(tests/\S.*?)\s*$", re.MULTILINE)
 _SLOW: Final = 2.0
 _SLOW_ALONE: Final = 5.0
-_RANDOM: Final = "tests/properties/"
+ALWAYS: Final = ("tests/docs/", "tests/properties/")  # folders of which no test is listed
 
 
 def durations(report: str) -> dict[str, float]:
@@ -36,7 +37,7 @@ def durations(report: str) -> dict[str, float]:
 def slow_tests(seconds: Mapping[str, float]) -> list[str]:
     """The tests that are slow, sorted; ``seconds`` has all tests."""
     by_function, by_file = _grouped(seconds, "["), _grouped(seconds, "::")
-    slow = {test for test, each in seconds.items() if each >= _SLOW and not test.startswith(_RANDOM)}
+    slow = {test for test, each in seconds.items() if each >= _SLOW and not test.startswith(ALWAYS)}
     for tests in by_function.values():
         quickest = min(tests, key=lambda test: (seconds[test], test))
         if seconds[quickest] < _SLOW_ALONE:
