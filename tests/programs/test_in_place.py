@@ -13,8 +13,6 @@ from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 
-_BOTH = {"plans": ("default", "save_all")}
-
 
 def positive(n: int) -> np.ndarray:
     factor = floats(n, n)
@@ -25,7 +23,7 @@ def dominant(n: int) -> np.ndarray:
     return floats(n, n) + n * np.eye(n)
 
 
-@PROGRAMS.at(positive(4), **_BOTH)
+@PROGRAMS.at(positive(4))
 @PROGRAMS.at(positive(1))
 @PROGRAMS.at(np.zeros((0, 0)))
 @njit(error_model="numpy")
@@ -42,7 +40,7 @@ def cholesky_right_looking(matrix):
     return total
 
 
-@PROGRAMS.at(positive(4), **_BOTH)
+@PROGRAMS.at(positive(4))
 @njit
 def cholesky_left_looking(matrix):
     a, total = matrix.copy(), 0.0
@@ -57,7 +55,7 @@ def cholesky_left_looking(matrix):
     return total
 
 
-@PROGRAMS.at(np.asfortranarray(positive(4)), **_BOTH)
+@PROGRAMS.at(np.asfortranarray(positive(4)))
 @njit
 def ldlt_in_columns(a):
     n = a.shape[0]
@@ -74,7 +72,7 @@ def ldlt_in_columns(a):
     return total
 
 
-@PROGRAMS.at(floats(4, 4), floats(4), **_BOTH)
+@PROGRAMS.at(floats(4, 4), floats(4))
 @PROGRAMS.at(floats(4, 4)[::-1].copy(), floats(4))
 @njit(error_model="numpy")
 def lu_with_pivots(a, x):
@@ -100,7 +98,7 @@ def lu_with_pivots(a, x):
     return np.sum(x * x)
 
 
-@PROGRAMS.at(dominant(4), **_BOTH)
+@PROGRAMS.at(dominant(4))
 @njit
 def gauss_jordan_inverse(a):
     n = a.shape[0]
@@ -118,7 +116,7 @@ def gauss_jordan_inverse(a):
     return a[0, n - 1] + a[n - 1, 0] * a[1, 1]
 
 
-@PROGRAMS.at(floats(5, 3), **_BOTH)
+@PROGRAMS.at(floats(5, 3))
 @njit
 def householder(a):
     m, n = a.shape
@@ -142,7 +140,7 @@ def householder(a):
     return total + a[0, n - 1]
 
 
-@PROGRAMS.at(floats(4, 3), **_BOTH)
+@PROGRAMS.at(floats(4, 3))
 @njit
 def givens(a):
     m, n = a.shape
@@ -157,7 +155,7 @@ def givens(a):
     return a[0, 0] * a[1, 1] + a[0, n - 1]
 
 
-@PROGRAMS.at(floats(4, 3), **_BOTH)
+@PROGRAMS.at(floats(4, 3))
 @njit
 def gram_schmidt(q):
     m, n = q.shape
@@ -179,7 +177,7 @@ def gram_schmidt(q):
     return total
 
 
-@PROGRAMS.at(dominant(4), floats(4), **_BOTH)
+@PROGRAMS.at(dominant(4), floats(4))
 @njit
 def triangular_solves(a, x):
     n = x.size
@@ -194,7 +192,7 @@ def triangular_solves(a, x):
     return x[0] * x[n - 1]
 
 
-@PROGRAMS.at(np.abs(floats(4, 4)) + 0.1, **_BOTH)
+@PROGRAMS.at(np.abs(floats(4, 4)) + 0.1)
 @njit
 def floyd_warshall(d):
     n = d.shape[0]
@@ -205,7 +203,7 @@ def floyd_warshall(d):
     return np.sum(d * d)
 
 
-@PROGRAMS.at(floats(7), **_BOTH)
+@PROGRAMS.at(floats(7))
 @njit
 def scans_and_filters(x):
     for i in range(1, x.size):
@@ -219,7 +217,7 @@ def scans_and_filters(x):
     return np.sum(x)
 
 
-@PROGRAMS.at(np.array([0.3, -0.7, 1.1, 0.2, -0.4]), **_BOTH)
+@PROGRAMS.at(np.array([0.3, -0.7, 1.1, 0.2, -0.4]))
 @njit
 def insertion_sort(x):
     for i in range(1, x.size):
@@ -232,7 +230,7 @@ def insertion_sort(x):
     return x[0] * x[1] + x[4] ** 2
 
 
-@PROGRAMS.at(dominant(3), floats(3), floats(3), **_BOTH)
+@PROGRAMS.at(dominant(3), floats(3), floats(3))
 @njit
 def gauss_seidel(a, b, x):
     for _ in range(3):
@@ -245,7 +243,7 @@ def gauss_seidel(a, b, x):
     return np.sum(x)
 
 
-@PROGRAMS.at(floats(4, 4), **_BOTH)
+@PROGRAMS.at(floats(4, 4))
 @njit
 def the_same_memory_in_other_shapes(a):
     flat, n = a.ravel(), a.shape[0]
@@ -261,7 +259,7 @@ def the_same_memory_in_other_shapes(a):
     return np.sum(a * a)
 
 
-@PROGRAMS.at(floats(3, 4, 3), **_BOTH)
+@PROGRAMS.at(floats(3, 4, 3))
 @njit
 def three_axes(a):
     count, m, n = a.shape
@@ -273,7 +271,7 @@ def three_axes(a):
     return np.sum(a)
 
 
-@PROGRAMS.at(floats(4, 3) + 1j * floats(4, 3), **_BOTH)
+@PROGRAMS.at(floats(4, 3) + 1j * floats(4, 3))
 @njit
 def complex_elements(z):
     total = 0.0
@@ -285,7 +283,7 @@ def complex_elements(z):
     return total
 
 
-@PROGRAMS.at(floats(4, 4), np.array([2, 0, 3, 1]), **_BOTH)
+@PROGRAMS.at(floats(4, 4), np.array([2, 0, 3, 1]))
 @njit
 def indices_from_memory(a, order):
     for k in range(a.shape[0]):

@@ -13,7 +13,6 @@ import pytest
 from numba import njit, prange
 
 import irad
-from irad.testing.check_gradient import check_quickly
 from tests.tools.catalogue import Case, Catalogue, floats
 
 THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
@@ -451,14 +450,9 @@ def chunks(a):
     return s
 
 
-BOTH_PLANS = {"stencil", "red_black", "sums_and_product", "array_reduction", "temporaries", "called_in_a_loop"}
-BOTH_PLANS |= {"rows_that_are_copied"}
-
-
 @pytest.mark.parametrize("case", [*PROGRAMS, *MORE.slow()], ids=str)
 def test_gradient(case: Case):
-    plans = ("default", "save_all") if case.name in BOTH_PLANS else ("default",)
-    check_quickly(case.function, *case.args, plans=plans, **case.options)
+    case.check()
 
 
 @njit(parallel=True)

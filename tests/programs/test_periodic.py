@@ -10,11 +10,10 @@ import irad
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
-BOTH = ("default", "save_all")
 
 
-@PROGRAMS.at(floats(5), plans=BOTH)
-@PROGRAMS.at(floats(2), plans=BOTH)
+@PROGRAMS.at(floats(5))
+@PROGRAMS.at(floats(2))
 @PROGRAMS.at(floats(1))
 @PROGRAMS.at(np.empty(0))
 @njit
@@ -25,7 +24,7 @@ def ring(x):
     return total
 
 
-@PROGRAMS.at(floats(5), plans=BOTH)
+@PROGRAMS.at(floats(5))
 @PROGRAMS.at(floats(1))
 @njit
 def ring_of_positive_dividends(x):
@@ -35,7 +34,7 @@ def ring_of_positive_dividends(x):
     return total
 
 
-@PROGRAMS.at(floats(4, 3), 3, plans=BOTH)
+@PROGRAMS.at(floats(4, 3), 3)
 @PROGRAMS.at(floats(1, 1), 2)
 @PROGRAMS.at(floats(1, 4), 2)
 @njit
@@ -51,8 +50,8 @@ def torus(field, steps):
     return np.sum(field * field)
 
 
-@PROGRAMS.at(floats(5), 3, plans=BOTH)
-@PROGRAMS.at(floats(5), -3, plans=BOTH)
+@PROGRAMS.at(floats(5), 3)
+@PROGRAMS.at(floats(5), -3)
 @PROGRAMS.at(floats(5), 9)
 @PROGRAMS.at(floats(5), -7)
 @njit
@@ -63,7 +62,7 @@ def of_another_divisor(x, m):
     return total
 
 
-@PROGRAMS.at(floats(5), 3, plans=BOTH)
+@PROGRAMS.at(floats(5), 3)
 @PROGRAMS.at(floats(5), 0)
 @PROGRAMS.at(floats(5), -2)
 @njit(error_model="numpy")
@@ -77,7 +76,7 @@ def left_early(x, n):
             return total
 
 
-@PROGRAMS.at(floats(6), plans=BOTH)
+@PROGRAMS.at(floats(6))
 @njit
 def while_loop(x):
     i, n, total = 0, x.size, 0.0

@@ -13,11 +13,10 @@ from irad.testing.allocations import allocations
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
-BOTH = ("default", "save_all")
 
 
-@PROGRAMS.at(floats(4), plans=BOTH)
-@PROGRAMS.at(np.empty(0), plans=BOTH)
+@PROGRAMS.at(floats(4))
+@PROGRAMS.at(np.empty(0))
 @njit
 def products_of_matrices(x):
     total = 0.0
@@ -35,7 +34,7 @@ def products_of_matrices(x):
     return total
 
 
-@PROGRAMS.at(floats(3), plans=BOTH)
+@PROGRAMS.at(floats(3))
 @njit
 def products_of_larger_matrices(x):
     """Too many elements to be values."""
@@ -53,7 +52,7 @@ def products_of_larger_matrices(x):
     return total
 
 
-@PROGRAMS.at(floats(5), plans=BOTH)
+@PROGRAMS.at(floats(5))
 @njit
 def array_expressions_and_slices(x):
     total = 0.0
@@ -68,7 +67,7 @@ def array_expressions_and_slices(x):
     return total
 
 
-@PROGRAMS.at(floats(6), plans=BOTH)
+@PROGRAMS.at(floats(6))
 @njit
 def swapped(x):
     a, b = np.zeros(3), np.zeros(3)
@@ -81,7 +80,7 @@ def swapped(x):
     return a[0] + a[1] * b[2]
 
 
-@PROGRAMS.at(floats(6), plans=BOTH)
+@PROGRAMS.at(floats(6))
 @njit
 def of_the_iteration_before(x):
     before, first, total = np.zeros(2), np.ones(2), 0.0
@@ -96,8 +95,8 @@ def of_the_iteration_before(x):
     return total * first[1]
 
 
-@PROGRAMS.at(floats(3), 0, plans=BOTH)
-@PROGRAMS.at(floats(3), 9, plans=BOTH)
+@PROGRAMS.at(floats(3), 0)
+@PROGRAMS.at(floats(3), 9)
 @njit
 def made_anew_in_each_step(x, n):
     """By a method of second order; the state before the last step is read, too."""
@@ -111,7 +110,7 @@ def made_anew_in_each_step(x, n):
     return np.sum(state**2) * before[1]
 
 
-@PROGRAMS.at(floats(5), plans=BOTH)
+@PROGRAMS.at(floats(5))
 @njit
 def copied(x):
     kept, last = np.zeros(3), np.ones(3)
@@ -133,7 +132,7 @@ def copied(x):
     return total * kept[2] + z[1].real
 
 
-@PROGRAMS.at(floats(4), plans=BOTH)
+@PROGRAMS.at(floats(4))
 @njit
 def two_names_of_one(x):
     """What is changed by one name is seen by the other."""
@@ -150,7 +149,7 @@ def two_names_of_one(x):
     return a[0] * b[0] + a[1] * b[1]
 
 
-@PROGRAMS.at(floats(7), plans=BOTH)
+@PROGRAMS.at(floats(7))
 @njit
 def made_in_some_iterations(x):
     """In others the elements of an earlier one are read; and loops are left early."""
@@ -171,8 +170,8 @@ def made_in_some_iterations(x):
     return total
 
 
-@PROGRAMS.at(floats(5), 2, plans=BOTH)
-@PROGRAMS.at(floats(5), 5, plans=BOTH)
+@PROGRAMS.at(floats(5), 2)
+@PROGRAMS.at(floats(5), 5)
 @njit
 def of_a_size_by_branch(x, n):
     total = 0.0
@@ -189,7 +188,7 @@ def doubled(w):
     return w * 2.0
 
 
-@PROGRAMS.at(floats(4), plans=BOTH)
+@PROGRAMS.at(floats(4))
 @njit
 def that_leave(x):
     """Into a list, out of a function, into an array of the caller, to a product of a library."""
@@ -205,7 +204,7 @@ def that_leave(x):
     return total * kept[1][1] + kept[-1][0] * x[2]
 
 
-@PROGRAMS.at(floats(4), np.array([0, 7, 3, 3, -1]), plans=BOTH)
+@PROGRAMS.at(floats(4), np.array([0, 7, 3, 3, -1]))
 @njit
 def at_places_from_an_array(x, places):
     total, table = 0.0, np.zeros(8)
@@ -221,7 +220,7 @@ def at_places_from_an_array(x, places):
     return total
 
 
-@PROGRAMS.at(floats(6), plans=BOTH)
+@PROGRAMS.at(floats(6))
 @njit
 def with_elements_never_set(x):
     """What is not set is not read, or counts for nothing."""

@@ -13,13 +13,12 @@ from irad.testing.allocations import allocations
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
-BOTH = ("default", "save_all")
 FITS, TOO_LARGE = 8, 9  # doubles
 
 
-@PROGRAMS.at(floats(5, 3), plans=BOTH)
-@PROGRAMS.at(floats(4, FITS), plans=BOTH)
-@PROGRAMS.at(floats(4, TOO_LARGE), plans=BOTH)
+@PROGRAMS.at(floats(5, 3))
+@PROGRAMS.at(floats(4, FITS))
+@PROGRAMS.at(floats(4, TOO_LARGE))
 @PROGRAMS.at(np.empty((3, 0)))
 @PROGRAMS.at(np.empty((0, 3)))
 @njit
@@ -35,7 +34,7 @@ def distances_of_points(points):
     return total
 
 
-@PROGRAMS.at(floats(6), np.array([0, 3, 8, 9, 20]), plans=BOTH)
+@PROGRAMS.at(floats(6), np.array([0, 3, 8, 9, 20]))
 @njit
 def of_many_sizes(x, sizes):
     """Buffers and memory in turn: what one array left behind must not be in the next."""
@@ -51,7 +50,7 @@ def of_many_sizes(x, sizes):
     return total
 
 
-@PROGRAMS.at(floats(5), 4, plans=BOTH)
+@PROGRAMS.at(floats(5), 4)
 @PROGRAMS.at(floats(5), 40)
 @njit
 def overwritten_in_place(x, n):
@@ -66,7 +65,7 @@ def overwritten_in_place(x, n):
     return total
 
 
-@PROGRAMS.at(floats(5, 3), plans=BOTH)
+@PROGRAMS.at(floats(5, 3))
 @PROGRAMS.at(floats(5, 12))
 @njit
 def chosen_among_two(points):
@@ -80,7 +79,7 @@ def chosen_among_two(points):
     return total
 
 
-@PROGRAMS.at(floats(4, 3), plans=BOTH)
+@PROGRAMS.at(floats(4, 3))
 @PROGRAMS.at(floats(4, 10))
 @njit
 def carried_to_the_next_iteration(points):
@@ -93,7 +92,7 @@ def carried_to_the_next_iteration(points):
     return total + before[2]
 
 
-@PROGRAMS.at(floats(4, 3), plans=BOTH)
+@PROGRAMS.at(floats(4, 3))
 @PROGRAMS.at(floats(4, 10))
 @njit
 def views_of_it(points):
@@ -108,7 +107,7 @@ def views_of_it(points):
     return total
 
 
-@PROGRAMS.at(floats(4, 3), plans=BOTH)
+@PROGRAMS.at(floats(4, 3))
 @PROGRAMS.at(floats(4, 10))
 @njit
 def read_again_and_again(points):
@@ -122,9 +121,9 @@ def read_again_and_again(points):
     return total
 
 
-@PROGRAMS.at(floats(3, 4), plans=BOTH)
-@PROGRAMS.at(floats(3, 4).astype(np.float32), plans=BOTH)
-@PROGRAMS.at(floats(3, 4) * (1.0 + 0.5j), plans=BOTH)
+@PROGRAMS.at(floats(3, 4))
+@PROGRAMS.at(floats(3, 4).astype(np.float32))
+@PROGRAMS.at(floats(3, 4) * (1.0 + 0.5j))
 @njit
 def of_each_kind(points):
     total = 0.0
@@ -135,7 +134,7 @@ def of_each_kind(points):
     return total
 
 
-@PROGRAMS.at(floats(4, 3), 3, plans=BOTH)
+@PROGRAMS.at(floats(4, 3), 3)
 @PROGRAMS.at(floats(4, 3), 1)
 @njit
 def while_it_lasts(points, most):
@@ -157,7 +156,7 @@ def _between(a, b):
     return d[0] * d[1] - d[2]
 
 
-@PROGRAMS.at(floats(5, 3), plans=BOTH)
+@PROGRAMS.at(floats(5, 3))
 @njit
 def in_a_function_that_is_called(points):
     total = 0.0

@@ -11,7 +11,6 @@ from numba import njit
 from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
-BOTH = ("default", "save_all")
 
 
 @njit
@@ -31,7 +30,7 @@ def grown(v, w, limit):
             return s
 
 
-@PROGRAMS.at(0.7, 20.0, plans=BOTH)
+@PROGRAMS.at(0.7, 20.0)
 @njit
 def behind_a_loop_of_unknown_length(v, limit):
     kept = [1.0]
@@ -44,7 +43,7 @@ def behind_a_loop_of_unknown_length(v, limit):
     return s * math.cosh(v)
 
 
-@PROGRAMS.at(floats(4), 0.4, plans=BOTH)
+@PROGRAMS.at(floats(4), 0.4)
 @njit
 def behind_an_inner_loop(x, w):
     total = 0.0
@@ -55,7 +54,7 @@ def behind_an_inner_loop(x, w):
     return total
 
 
-@PROGRAMS.at(floats(4), 0.4, plans=BOTH)
+@PROGRAMS.at(floats(4), 0.4)
 @njit
 def in_the_next_loop(x, w):
     total = 0.0
@@ -67,7 +66,7 @@ def in_the_next_loop(x, w):
     return total
 
 
-@PROGRAMS.at(floats(4), 0.4, plans=BOTH)
+@PROGRAMS.at(floats(4), 0.4)
 @njit
 def before_the_loop(x, w):
     total = 0.0
@@ -83,7 +82,7 @@ def before_the_loop(x, w):
     return total
 
 
-@PROGRAMS.at(floats(5, dtype=np.float32), plans=BOTH)
+@PROGRAMS.at(floats(5, dtype=np.float32))
 @PROGRAMS.at(floats(5))
 @njit
 def rotations(angles):

@@ -11,10 +11,9 @@ from tests.tools.catalogue import Case, Catalogue, floats
 PROGRAMS = Catalogue()
 
 POINT = np.dtype([("at", np.float64), ("by", np.float64)])
-_BOTH = {"plans": ("default", "save_all")}
 
 
-@PROGRAMS.at(floats(6), floats(6), **_BOTH)
+@PROGRAMS.at(floats(6), floats(6))
 @PROGRAMS.at(floats(0), floats(0))
 @PROGRAMS.at(floats(6).astype(np.float32), floats(6).astype(np.float32))
 @njit
@@ -27,7 +26,7 @@ def several_terms(x, y):
     return np.sum(a * b * b)
 
 
-@PROGRAMS.at(floats(6), floats(6), **_BOTH)
+@PROGRAMS.at(floats(6), floats(6))
 @njit
 def no_updates(x, y):
     """What is stored does not begin with what was there: subtracted from, scaled, twice of it, or chosen."""
@@ -40,7 +39,7 @@ def no_updates(x, y):
     return np.sum(a * a * y)
 
 
-@PROGRAMS.at(floats(6), floats(6), **_BOTH)
+@PROGRAMS.at(floats(6), floats(6))
 @njit
 def read_in_other_terms(x, y):
     a = x.copy()
@@ -52,7 +51,7 @@ def read_in_other_terms(x, y):
     return np.sum(a * a)
 
 
-@PROGRAMS.at(floats(6), np.array([0, 1, 1, 5, 0, 2]), np.array([1, 1, 0, 2, 0, 5]), **_BOTH)
+@PROGRAMS.at(floats(6), np.array([0, 1, 1, 5, 0, 2]), np.array([1, 1, 0, 2, 0, 5]))
 @njit
 def indices_that_meet(x, into, source):
     a = x.copy()
@@ -66,7 +65,7 @@ def indices_that_meet(x, into, source):
     return np.sum(a * a * x)
 
 
-@PROGRAMS.at(floats(7), floats(7), **_BOTH)
+@PROGRAMS.at(floats(7), floats(7))
 @njit
 def views_that_overlap(x, y):
     a = x.copy()
@@ -81,7 +80,7 @@ def views_that_overlap(x, y):
     return np.sum(a * a)
 
 
-@PROGRAMS.at(floats(4), floats(4), 5, **_BOTH)
+@PROGRAMS.at(floats(4), floats(4), 5)
 @njit
 def sums_in_memory(x, y, steps):
     """The same element in all iterations, one that starts from a constant, one that is overwritten at times."""
@@ -96,7 +95,7 @@ def sums_in_memory(x, y, steps):
     return out[0] * out[2]
 
 
-@PROGRAMS.at(floats(6), floats(6), **_BOTH)
+@PROGRAMS.at(floats(6), floats(6))
 @njit(error_model="numpy")
 def stored_without_cotangent(x, y):
     """What is stored does not depend on the arguments: nothing is left of what was there."""
@@ -110,7 +109,7 @@ def stored_without_cotangent(x, y):
     return np.sum(a * y) + np.sum(b * b)
 
 
-@PROGRAMS.at(floats(5, 3), floats(5), **_BOTH)
+@PROGRAMS.at(floats(5, 3), floats(5))
 @njit
 def rows_and_records(x, y):
     state = np.zeros(5, POINT)
@@ -127,7 +126,7 @@ def rows_and_records(x, y):
     return total
 
 
-@PROGRAMS.at(floats(6), floats(6), **_BOTH)
+@PROGRAMS.at(floats(6), floats(6))
 @njit(parallel=True)
 def in_threads(x, y):
     a = x.copy()
@@ -140,7 +139,7 @@ def in_threads(x, y):
     return np.sum(a * a)
 
 
-@PROGRAMS.at(floats(6), floats(6), np.array([3, 1, 0, 5, 4, 2]), **_BOTH)
+@PROGRAMS.at(floats(6), floats(6), np.array([3, 1, 0, 5, 4, 2]))
 @njit(parallel=True)
 def in_threads_by_permutation(x, y, order):
     a = x.copy()
@@ -149,7 +148,7 @@ def in_threads_by_permutation(x, y, order):
     return np.sum(a * a * y)
 
 
-@PROGRAMS.at(floats(6) + 0.5j * floats(6), floats(6), **_BOTH)
+@PROGRAMS.at(floats(6) + 0.5j * floats(6), floats(6))
 @njit
 def complex_elements(x, y):
     a = x.copy()

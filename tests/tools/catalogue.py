@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from numpy.typing import DTypeLike, NDArray
 
-from irad.options import PlanName
 from irad.testing.check_gradient import check_quickly
-
-_DEFAULT: Final[tuple[PlanName, ...]] = ("default",)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -40,19 +35,8 @@ class Case:
         return self.name
 
     def check(self) -> None:
-        """Compare irad with finite differences, and the plans and modes with each other.
-
-        The oracle plan has its turn with every third function, forward mode with another third. ``IRAD_PLANS=all``:
-        with all of them.
-        """
-        turn: dict[str, Any] = {"forward": _is_turn(self.function, 1)}
-        turn |= {} if _is_turn(self.function, 0) else {"plans": _DEFAULT}
-        check_quickly(self.function, *self.args, **turn | self.options)
-
-
-def _is_turn(function: Callable[..., Any], turn: int) -> bool:
-    """The same choice in each run, for all points of a function: they share what is compiled."""
-    return os.environ.get("IRAD_PLANS") == "all" or zlib.crc32(function.__name__.encode()) % 3 == turn
+        """Compare irad with finite differences, and the plans and modes with each other."""
+        check_quickly(self.function, *self.args, **{"forward": True} | self.options)
 
 
 class Catalogue(Collection[Case]):

@@ -13,7 +13,6 @@ PROGRAMS = Catalogue()
 MORE = Catalogue()  # run with the slow tests
 
 X = np.array([0.7, -0.3, 1.2, 0.45, -0.8, 0.33, 0.05, 0.91, -0.62])
-BOTH = ("default", "save_all")
 
 
 @njit
@@ -128,7 +127,7 @@ def avl_insert_loop(root, key, value):
     return root
 
 
-@MORE.at(X, plans=BOTH)
+@MORE.at(X)
 @njit
 def avl_tree(x):
     root = Avl(x[0], x[0] * x[0])
@@ -214,7 +213,7 @@ def turn_right(root, p):
     return root
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def red_black_tree(x):
     root = Rb(x[0], x[0] * x[0])
@@ -322,7 +321,7 @@ def pull(p):
         p.total += p.right.total * p.right.key
 
 
-@MORE.at(X, plans=BOTH)
+@MORE.at(X)
 @njit
 def treap(x):
     root = Treap(17, x[0])
@@ -426,7 +425,7 @@ def splay(root, key):
     return p
 
 
-@MORE.at(X, plans=BOTH)
+@MORE.at(X)
 @njit
 def splay_tree(x):
     root = Splay(x[0])

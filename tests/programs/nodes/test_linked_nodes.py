@@ -12,7 +12,6 @@ from tests.tools.catalogue import Case, Catalogue
 PROGRAMS = Catalogue()
 
 X = np.array([0.7, -0.3, 1.2, 0.45, -0.8, 0.33, 0.05, 0.91, -0.62])
-BOTH = ("default", "save_all")
 
 
 @njit
@@ -48,7 +47,7 @@ def find(p):
     return p
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def union_find(x):
     items = [Set(x[i]) for i in range(x.size)]
@@ -90,7 +89,7 @@ class Trie:
 TRIE.define(Trie.class_type.instance_type)
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def trie_with_counts(x):
     root = Trie()
@@ -146,7 +145,7 @@ class Skip:
 SKIP.define(Skip.class_type.instance_type)
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def skip_list(x):
     head = Skip(-1e9)
@@ -207,7 +206,7 @@ def connect(a, to, length):
     a.degree += 1
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def adjacency_lists(x):
     g = [Vertex(x[i]) for i in range(x.size)]
@@ -245,7 +244,7 @@ class Lru:
 LRU.define(Lru.class_type.instance_type)
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def lru_list(x):
     head = Lru(-1, 0.0)
@@ -299,7 +298,7 @@ class Cell:
 CELL.define(Cell.class_type.instance_type)
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def hash_buckets(x):
     heads = [Cell(-1, 0.0) for _ in range(4)]
@@ -347,7 +346,7 @@ def schedule(head, new):
     p.next = new
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def event_queue(x):
     head = Event(-1.0, -1)
@@ -390,7 +389,7 @@ def meld(a, b):
     return a
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def pairing_heap(x):
     root = Heap(x[0])

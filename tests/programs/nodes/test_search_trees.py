@@ -32,7 +32,7 @@ class Node:
 NODE.define(Node.class_type.instance_type)
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def counted_search_tree(x):
     root = Node(x[0])
@@ -79,7 +79,7 @@ KD.define(Kd.class_type.instance_type)
 POINTS = np.array([[0.1, 0.9], [0.4, 0.2], [0.8, 0.6], [0.5, 0.5], [0.95, 0.15], [0.3, 0.75], [0.65, 0.35]])
 
 
-@PROGRAMS.at(POINTS, plans=BOTH)
+@PROGRAMS.at(POINTS)
 @njit
 def kd_tree_with_sizes(p):
     root = Kd(p[0, 0], p[0, 1])
@@ -129,7 +129,7 @@ class WithArray:
 ARR.define(WithArray.class_type.instance_type)
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def tree_of_nodes_with_arrays(x):
     root = WithArray(x[0], x * x[0])
@@ -157,7 +157,7 @@ def tree_of_nodes_with_arrays(x):
     return s
 
 
-@PROGRAMS.at(X, plans=BOTH)
+@PROGRAMS.at(X)
 @njit
 def tree_of_nodes_with_an_argument(x):
     root = WithArray(x[0], x)
