@@ -13,27 +13,24 @@ from irad.ir.module import Function, Module
 from irad.ir.types import I64
 from irad.ir.values import const_int
 from irad.ir.verifier import verify
-from irad.passes import conditions
-from irad.passes.agreement.check import check_agreement
-from irad.passes.analysis.activity import find_activity
+from irad.passes import stages
+from irad.passes.analysis.activity import everything, find_activity
 from irad.passes.analysis.callees import callees_first, returns_new
-from irad.passes.analysis.deferrable_frees import keepable
 from irad.passes.analysis.effects import find_effects
 from irad.passes.analysis.liveness import live_blocks
-from irad.passes.analysis.oracle_activity import everything
 from irad.passes.analysis.promises import check_promises
 from irad.passes.analysis.refusals import check_unit
 from irad.passes.analysis.summary import summarise
 from irad.passes.augmented.allocation_failure import check_allocations, check_stack
-from irad.passes.augmented.deferred_frees import defer_frees
+from irad.passes.augmented.deferred_frees import defer_frees, keepable
 from irad.passes.augmented.shadows import build_augmented
 from irad.passes.augmented.unroll_and_jam import unroll_and_jam
+from irad.passes.dead_functions import drop_leftovers
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
 from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 from irad.passes.instrument.watch import watch_pair, watch_tangent
-from irad.passes.leftovers import drop_leftovers
 from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
@@ -44,25 +41,23 @@ from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
 from irad.passes.parallel.ownership import find_meetings
 from irad.passes.parallel.sharing import find_sharing
+from irad.passes.plan.agreement import check_agreement
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
 from irad.passes.plan.rematerialisation import Rematerialisation
-from irad.passes.prepare.addresses import retype_addresses
+from irad.passes.prepare.deferred_checks import postpone_checks
 from irad.passes.prepare.dimensions import take_dimensions
-from irad.passes.prepare.invariant_choices import settle_invariant_choices
-from irad.passes.prepare.invariant_loads import hoist_invariant_loads
-from irad.passes.prepare.late_checks import postpone_checks
+from irad.passes.prepare.loop_invariants import hoist_invariant_loads, settle_invariant_choices
 from irad.passes.prepare.normal_form import prepare
 from irad.passes.prepare.reference_pairs import pair_references
-from irad.passes.prepare.retype import retype_copies
+from irad.passes.prepare.retype import retype_addresses, retype_copies
 from irad.passes.prepare.running_extremes import load_extremes
 from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
 from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
-from irad.passes.reverse.scalar_guards import simplify_guards
-from irad.passes.reverse.shared_reciprocals import share_reciprocals
+from irad.passes.reverse.peepholes import share_reciprocals, simplify_guards
 from irad.passes.stages import Pass, PassStage
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
@@ -366,7 +361,7 @@ def _note_tape(made: GeneratedPair) -> None:
 
 def _watch(made: GeneratedPair) -> None:
     """In debug mode, looks for NaNs, infinities and ties behind each operation of the derivative."""
-    if conditions.is_forward(made):
+    if stages.is_forward(made):
         watch_tangent(made.augmented)
     else:
         watch_pair(made.augmented, made.sweep, made.loops)
@@ -406,7 +401,7 @@ def _launch(generated: Generated) -> None:
     assert parallel is not None
     for pair, lane in generated.launched:
         build_launchers(generated.program, pair, lane, units[lane], parallel)
-        if conditions.is_reverse(generated):
+        if stages.is_reverse(generated):
             note_launcher(generated.program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
     launch_loops(generated.program.module, parallel)
 
@@ -447,44 +442,44 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
     Pass("prepare.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
-    Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, conditions.has_references, changes=True),
+    Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
-    Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=conditions.has_parallel_loops, changes=True),
+    Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=stages.has_parallel_loops, changes=True),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
     Pass("memory.points_to", PassStage.FUNCTION, _find_objects),
     Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),
     Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
-    Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=conditions.is_default, changes=True),
-    Pass("prepare.late_checks", PassStage.FUNCTION, _postpone, applies=conditions.may_raise_late, changes=True),
-    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=conditions.keeps_memory),
+    Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=stages.is_default, changes=True),
+    Pass("prepare.late_checks", PassStage.FUNCTION, _postpone, applies=stages.may_raise_late, changes=True),
+    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=stages.keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
-    Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, conditions.may_move_cotangents, changes=True),
+    Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, stages.may_move_cotangents, changes=True),
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
-    Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=conditions.is_oracle),
-    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=conditions.is_reversed_lane),
-    Pass("parallel.ownership", PassStage.FUNCTION, _find_meetings, applies=conditions.is_reversed_kernel),
-    Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=conditions.is_forward, changes=True),
-    Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=conditions.is_reverse, changes=True),
-    Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=conditions.is_reverse, changes=True),
-    Pass("reverse.scalar_guards", PassStage.PAIR, _simplify_guards, applies=conditions.is_tuned, changes=True),
-    Pass("plan.plan", PassStage.PAIR, _plan, applies=conditions.is_reverse),
-    Pass("plan.materialise", PassStage.PAIR, _materialise, applies=conditions.is_reverse, changes=True),
-    Pass("reverse.shared_reciprocals", PassStage.PAIR, _share_reciprocals, conditions.may_gather, changes=True),
-    Pass("reverse.gather", PassStage.PAIR, _gather, applies=conditions.may_gather, changes=True),
-    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=conditions.is_reverse, changes=True),
+    Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=stages.is_oracle),
+    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=stages.is_reversed_lane),
+    Pass("parallel.ownership", PassStage.FUNCTION, _find_meetings, applies=stages.is_reversed_kernel),
+    Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=stages.is_forward, changes=True),
+    Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=stages.is_reverse, changes=True),
+    Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=stages.is_reverse, changes=True),
+    Pass("reverse.scalar_guards", PassStage.PAIR, _simplify_guards, applies=stages.is_tuned, changes=True),
+    Pass("plan.plan", PassStage.PAIR, _plan, applies=stages.is_reverse),
+    Pass("plan.materialise", PassStage.PAIR, _materialise, applies=stages.is_reverse, changes=True),
+    Pass("reverse.shared_reciprocals", PassStage.PAIR, _share_reciprocals, stages.may_gather, changes=True),
+    Pass("reverse.gather", PassStage.PAIR, _gather, applies=stages.may_gather, changes=True),
+    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=stages.is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
-    Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=conditions.is_reverse, changes=True),
-    Pass("instrument.watch", PassStage.PAIR, _watch, applies=conditions.is_watched, changes=True),
+    Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=stages.is_reverse, changes=True),
+    Pass("instrument.watch", PassStage.PAIR, _watch, applies=stages.is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", PassStage.PAIR, _close_frame),
-    Pass("augmented.unroll_and_jam", PassStage.PAIR, _unroll_and_jam, applies=conditions.is_tuned, changes=True),
-    Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=conditions.is_entry),
-    Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=conditions.has_parallel_loops, changes=True),
-    Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=conditions.has_parallel_loops, changes=True),
+    Pass("augmented.unroll_and_jam", PassStage.PAIR, _unroll_and_jam, applies=stages.is_tuned, changes=True),
+    Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=stages.is_entry),
+    Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=stages.has_parallel_loops, changes=True),
+    Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=stages.has_parallel_loops, changes=True),
     Pass("instrument.marks", PassStage.DERIVATIVE, _note_frame),
-    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps, applies=conditions.is_reverse),
+    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps, applies=stages.is_reverse),
     Pass("leftovers", PassStage.FINISH, _drop_leftovers, changes=True),
-    Pass("agreement.check", PassStage.FINISH, _check_agreement, applies=conditions.is_verified),
+    Pass("agreement.check", PassStage.FINISH, _check_agreement, applies=stages.is_verified),
 )

@@ -26,9 +26,9 @@ from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.convention import ReferenceCounts
 from irad.passes.prepare.remainders import choose_remainders
+from irad.passes.prepare.shape_specialisation import separate_usual_shapes
 from irad.passes.prepare.stack_buffers import add_stack_buffers
 from irad.passes.prepare.stack_promotion import promote_small_arrays
-from irad.passes.prepare.usual_shapes import separate_usual_shapes
 
 _INLINE_BUDGET = 40_000
 _OFTEN = 1 << 20

@@ -38,8 +38,7 @@ from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.module import Module
-from irad.passes.analysis.speculation import is_pure
-from irad.passes.analysis.written import writes_elsewhere, written_parameters
+from irad.passes.analysis.speculation import is_pure, writes_elsewhere, written_parameters
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
 from irad.ruleset.registry import Registry

@@ -16,7 +16,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, assert_never, cast
@@ -27,16 +27,153 @@ from irad.ir.module import Function
 from irad.ir.types import IntType, PointerType, Type
 from irad.ir.values import Constant, ConstantExpression, GlobalAlias, GlobalVariable, Parameter, Value
 from irad.passes.analysis.callees import effects_of, resolve
-from irad.passes.memory.addresses import ANYWHERE, START, Positions
+from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions
 from irad.passes.memory.call_objects import CallObjects
-from irad.passes.memory.objects import SEPARATE, ObjectKind, PointsTo, Targets, joined, may_hold_pointer, union
-from irad.passes.memory.overlap import find_overlaps
-from irad.passes.memory.parameter_objects import ParameterObjects
-from irad.passes.memory.points_to_graph import PointsToGraph
+from irad.passes.memory.objects import (
+    SEPARATE,
+    MemoryObject,
+    ObjectKind,
+    PointsTo,
+    Targets,
+    joined,
+    may_hold_pointer,
+    place_of,
+    union,
+)
+from irad.passes.memory.points_to_graph import PointsToGraph, declared_place, is_header
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
 from irad.passes.request import MemoryType, ParameterKind
 from irad.ruleset.registry import Registry
+
+# The objects that a function's parameters lead to, by what the request and signatures say of their memory.
+
+
+@dataclass(eq=False, slots=True)
+class ParameterObjects:
+    """Adds them to a graph.
+
+    Attributes:
+        kinds: how parameters take part in the derivative; what lies behind those of different kinds is told apart.
+        declared: what the request says of the memory that an argument leads to, by object.
+    """
+
+    graph: PointsToGraph
+    kinds: Mapping[Parameter, ParameterKind]
+    declared: dict[int, MemoryType] = field(default_factory=dict)
+    _behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
+
+    def add(self, param: Parameter, holds: MemoryType | None) -> None:
+        """What a parameter points to, with all that lies behind."""
+        mask = self.graph.new_object(ObjectKind.ARGUMENT, param, holds)
+        self.graph.grow(param, Targets(mask, START))
+        self._add_contents(param, mask, holds)
+
+    def _add_contents(self, param: Parameter, mask: int, holds: MemoryType | None) -> None:
+        if holds is not None and holds.declared:
+            self._add_declared(mask, holds, param)
+            return
+        if holds is None or holds.holds_unknown_pointers():
+            self._add_unclear(param, mask)
+            self._hold(mask, None, self._add_behind(param, None), ANYWHERE)
+            return
+        if holds.behind:
+            self.graph.join_group(holds, mask, anywhere=False)
+        for offset, inner in holds.behind:
+            self._hold(mask, offset, self._add_behind(param, inner), declared_place(holds, inner))
+
+    def _add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
+        """Memory behind a parameter. Containers that may lie behind several they share: one may store, another load."""
+        key = (holds, self.kinds.get(param) if holds is not None and holds.behind else param)
+        if key not in self._behind:
+            mask = self._behind[key] = self.graph.new_object(ObjectKind.REACHABLE, param, holds)
+            if holds is None:
+                self._add_unclear(param, mask)
+                self._hold(mask, None, mask, ANYWHERE)
+            else:
+                self._add_contents(param, mask, holds)
+        return self._behind[key]
+
+    def _add_unclear(self, param: Parameter, mask: int) -> None:
+        """Callers may pass one structure for two parameters, unless these take part in different ways."""
+        self.graph.join_group(self.kinds.get(param), mask, anywhere=True)
+
+    def _add_declared(self, mask: int, holds: MemoryType, param: Parameter) -> None:
+        """Objects for what the request says a parameter's memory leads to."""
+        self.declared[mask.bit_length() - 1] = holds
+        if holds.declared:
+            self.graph.join_group(holds, mask, anywhere=False)
+        self.graph.whole |= mask if is_header(holds) else 0
+        for offset, inner in holds.declared:
+            found = self.graph.new_object(ObjectKind.REACHABLE, param)
+            self._hold(mask, offset if holds.single else None, found, declared_place(holds, inner))
+            self._add_declared(found, inner, param)
+
+    def _hold(self, mask: int, offset: int | None, behind: int, place: Position) -> None:
+        self.graph.hold(Targets(mask, place_of(offset)), Targets(behind, place))
+
+
+# Which memory objects of a function may share bytes.
+#
+# Input   the objects, which parameters the caller knows not to overlap.
+# Output  for each object the set of those that it may share bytes with, itself included.
+# Method  by where objects come from: what the function or its callees allocate is apart from everything but memory of
+#         unknown origin, and so is what lies behind a ``noalias`` parameter; globals are apart from each other.
+#
+#     argument x, argument y, allocation m          x: {x, y}; m: {m, unknown}
+#     the same, x and y known to be apart           x: {x};    m: {m, unknown}
+
+
+def find_overlaps(
+    objects: Sequence[MemoryObject], numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
+) -> tuple[int, ...]:
+    """What each object may share bytes with, as sets of objects.
+
+    Args:
+        objects: of the function.
+        numbers: of its parameters.
+        apart: pairs of parameters that are known not to overlap, the lower number first.
+    """
+    separate = _set_of(item for item in objects if item.kind in SEPARATE)
+    unknown = _set_of(item for item in objects if item.kind is ObjectKind.UNKNOWN)
+    others = [item for item in objects if item.kind not in SEPARATE]
+
+    def overlaps_of(item: MemoryObject) -> int:
+        if item.kind in SEPARATE:
+            return 1 << item.index | unknown
+        shared = _set_of(other for other in others if _may_share(item, other, numbers, noalias))
+        return shared | separate if item.kind is ObjectKind.UNKNOWN else shared
+
+    return tuple(overlaps_of(item) for item in objects)
+
+
+def _set_of(items: Iterable[MemoryObject]) -> int:
+    return union(1 << item.index for item in items)
+
+
+def _may_share(
+    a: MemoryObject, b: MemoryObject, numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
+) -> bool:
+    """Whether two objects that are not separate may share bytes."""
+    if a is b:
+        return True
+    kinds = (a.kind, b.kind)
+    if a.is_exclusive or b.is_exclusive:
+        return False
+    if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and _are_apart(a.value, b.value, numbers, noalias):
+        return False
+    return kinds != (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
+
+
+def _are_apart(
+    a: Value | None, b: Value | None, numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
+) -> bool:
+    """Whether the caller knows that two parameters' memory does not overlap."""
+    if not isinstance(a, Parameter) or not isinstance(b, Parameter):
+        return False
+    first, second = sorted((numbers[a], numbers[b]))
+    return (first, second) in noalias
+
 
 NO_SIGNATURES: Final[Signatures] = MappingProxyType({})
 _WORD: Final = 64

@@ -45,7 +45,7 @@ from irad.ir.types import IntType, PointerType, Type
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
-from irad.passes.subscripts.polynomials import Monomial, Polynomial, added, monomial, multiplied, scaled
+from irad.passes.subscripts.forms import Monomial, Polynomial, added, monomial, multiplied, scaled
 
 _REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
 _THREAD, _BLOCK, _THREADS, _BLOCKS = "tid.x", "ctaid.x", "ntid.x", "nctaid.x"

@@ -28,7 +28,7 @@ from irad.passes.callee_variants import takes_part
 from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.parallel.modes import Sharing, SharingMode
-from irad.passes.parallel.moves import Move, move_of
+from irad.passes.parallel.windows import Move, move_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 

@@ -30,8 +30,7 @@ from irad.ir.trip_count import affine_variables, is_invariant
 from irad.ir.types import FloatType, IntType
 from irad.ir.values import Value
 from irad.passes.augmented.primal import AugmentedPrimal
-from irad.passes.subscripts.forms import Count, Form, Forms
-from irad.passes.subscripts.polynomials import added
+from irad.passes.subscripts.forms import Count, Form, Forms, added
 from irad.passes.unit import Unit
 
 _SLOW: Final = ("fdiv", "frem")

@@ -46,7 +46,7 @@ from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.ir.worklist import Worklist
 from irad.passes.augmented.allocation_failure import split_after
 from irad.passes.convention import ReferenceCounts
-from irad.passes.prepare.array_homes import Home, find_homes
+from irad.passes.prepare.local_arrays import Home, find_homes
 from irad.passes.prepare.stack_promotion import clear, has_elements, new_variable
 
 LARGEST: Final = 64

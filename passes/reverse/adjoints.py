@@ -132,7 +132,7 @@ def _reverse_load(sweep: Sweep, inst: Load, cotangent: Value) -> None:
 def reverse_store(sweep: Sweep, inst: Store) -> None:
     """The stored value gets the cotangent of the memory, which is zero before the store: its old content is gone.
 
-    Not so where the old content is a summand of what is stored: see `irad.passes.reverse.updates`.
+    Not so where the old content is a summand of what is stored: see `irad.passes.reverse.sweep`.
     """
     value, pointer = inst.operands
     if not sweep.is_active(pointer) or isinstance(value.type, PointerType):

@@ -14,23 +14,103 @@ Limit   integers of 64 bits, steps that are constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from irad.ir import types
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.folding import signed
-from irad.ir.instructions import Binary, Cast, GetElementPtr, ICmp, Instruction, Phi, Select
+from irad.ir.instructions import Binary, Cast, CondBr, GetElementPtr, ICmp, Instruction, Phi, Select
 from irad.ir.loops import Loop, LoopNest
 from irad.ir.module import Block
 from irad.ir.trip_count import AffineVariable, affine_variables, constant_offset, trip_count
+from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value
 from irad.ir.worklist import Worklist
 from irad.passes.prepare.dimensions import Dimension
-from irad.passes.subscripts.edges import constants_on_edge
-from irad.passes.subscripts.polynomials import Polynomial, added, evaluated, multiplied, scaled
+
+# What branches have found out about integers, where control comes from one block to another.
+#
+# Input   a branch on whether an integer of 64 bits is a constant, the edge that is taken.
+# Output  the constant.
+#
+#     br (i == 0), label %join, label %loop       on the edge to %join, i is 0
+
+_MOST_BRANCHES = 8
+
+
+def constants_on_edge(
+    cfg: ControlFlow, dominators: DominatorTree, start: Block, end: Block
+) -> Iterator[tuple[Value, int]]:
+    """Integers that are constants whenever control goes from one block to another, with those."""
+    for _ in range(_MOST_BRANCHES):
+        found = _constant(start, end)
+        if found is not None:
+            yield found
+        end, above = start, dominators.immediate[start]
+        if above is None or cfg.predecessors[end] != (above,):
+            return
+        start = above
+
+
+def _constant(start: Block, end: Block) -> tuple[Value, int] | None:
+    match start.terminator:
+        case CondBr(operands=[ICmp(operands=[number, ConstantInt() as bound]) as test], targets=[if_true, if_false]):
+            is_equal = number.type is I64 and test.predicate == ("eq" if if_true is end else "ne")
+            return (number, signed(bound)) if is_equal and if_true is not if_false else None
+        case _:
+            return None
+
+
+# Integers as polynomials: coefficients by product of atoms, which may be anything that can be compared and hashed.
+
+Monomial: TypeAlias = tuple[Hashable, ...]
+Polynomial: TypeAlias = Mapping[Monomial, int]
+
+
+def monomial(*atoms: Hashable) -> Monomial:
+    """A product of atoms, in an order of their own."""
+    return tuple(sorted(atoms, key=hash))
+
+
+def added(a: Polynomial, b: Polynomial) -> Polynomial:
+    """The sum."""
+    total = dict(a)
+    for term, coefficient in b.items():
+        total[term] = total.get(term, 0) + coefficient
+    return {term: coefficient for term, coefficient in total.items() if coefficient}
+
+
+def scaled(a: Polynomial, factor: int) -> Polynomial:
+    """A multiple."""
+    return {term: coefficient * factor for term, coefficient in a.items()} if factor else {}
+
+
+def multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
+    """The product."""
+    total: dict[Monomial, int] = {}
+    for left, x in a.items():
+        for right, y in b.items():
+            term = monomial(*left, *right)
+            total[term] = total.get(term, 0) + x * y
+    return {term: coefficient for term, coefficient in total.items() if coefficient}
+
+
+def replaced(a: Polynomial, atom: Hashable, by: Polynomial) -> Polynomial:
+    """The polynomial with another one in place of an atom that occurs alone."""
+    return added({term: c for term, c in a.items() if term != (atom,)}, scaled(by, a.get((atom,), 0)))
+
+
+def evaluated(a: Polynomial, atom: Hashable, number: int) -> Polynomial:
+    """The polynomial where an atom is a number."""
+    total: dict[Monomial, int] = {}
+    for term, coefficient in a.items():
+        rest = tuple(each for each in term if each != atom)
+        total[rest] = total.get(rest, 0) + coefficient * number ** (len(term) - len(rest))
+    return {term: coefficient for term, coefficient in total.items() if coefficient}
+
 
 _MOST_TERMS: Final = 24
 _MOST_CHOICES: Final = 16

@@ -28,8 +28,18 @@ from irad.ir.module import Block
 from irad.ir.values import Value
 from irad.ir.worklist import reachable
 from irad.passes.prepare.dimensions import Dimension
-from irad.passes.subscripts.forms import Count, Excess, Form, Forms
-from irad.passes.subscripts.polynomials import Monomial, Polynomial, added, multiplied, replaced, scaled
+from irad.passes.subscripts.forms import (
+    Count,
+    Excess,
+    Form,
+    Forms,
+    Monomial,
+    Polynomial,
+    added,
+    multiplied,
+    replaced,
+    scaled,
+)
 
 MOST_WRITES: Final = 24
 """That a load is compared with: more would cost compile time that grows with the square of a function."""

@@ -20,22 +20,158 @@ array (`A @ A`): each contributes to the one shadow.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
-from irad.rules.blas.numba_series import dot_series, gemm_series, gemv_series
-from irad.rules.blas.numba_tangents import dot_tangent, gemm_tangent, gemv_tangent, norm_tangent
+from irad.rules.blas.bilinear import GEMM, GEMM_SHAPES, GEMV, gemv_shapes
+from irad.rules.blas.level1 import inner_product_tangent
 from irad.rules.blas.operands import add_scaled, conjugated, distance, factor, pointer_to, scale_result, take
+from irad.rules.dense.adjoint import Shapes, VectorShape
 from irad.rules.dense.elements import ElementType, Scalar, choose, element_of, quotient_or_zero
-from irad.rules.dense.kernel import I8, ONE, Kernel
+from irad.rules.dense.kernel import I8, NONE, ONE, TRUE, Kernel
+from irad.rules.dense.library import NumbaLibrary
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector, extent
 from irad.rules.dense.saved import kept_operand
-from irad.rules.lapack.pseudo_inverse import ends_pseudo_inverse
+from irad.rules.dense.tangent import Differential, Interface, Tangent, emit_tangent
+from irad.rules.lapack.pseudo_inverse import (
+    PRODUCT_PARAMETERS,
+    PRODUCT_SHAPES,
+    PRODUCT_TANGENT,
+    ends_pseudo_inverse,
+)
 from irad.rules.lapack.systems import GILES
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.ruleset.interface import (
+    AugmentedContext,
+    CallRule,
+    Effects,
+    ReverseContext,
+    Rule,
+    TangentContext,
+    TangentPart,
+)
+
+# Tangents of the products that Numba calls: `products` has the entry points.
+#
+# Matrix products are calls of the same entry point on operands and tangents: see `bilinear`.
+
+
+def _dot(r: Tangent) -> None:
+    conjugates = r.k.build.icmp("ne", r.sizes["conjugate"], const_int(I8, 0))
+
+    def turned(x: Scalar) -> Scalar:
+        return choose(conjugates, x.conj(), x) if r.k.element.is_complex else x
+
+    r.vector_tangent("result")[NONE] = inner_product_tangent(r, turned)
+
+
+def _norm(r: Tangent) -> None:
+    """The real part of Σ conj(x) x' / ‖x‖, 0 at the origin."""
+    total, x, norm = r.k.real.variable(), r.vector("x"), r.vector("result")[NONE]
+    is_smooth = norm.is_nonzero() if r.k.build.module.strong_zeros else TRUE
+    with r.k.when(is_smooth), r.active_vector("x") as tangent, r.k.loop(x.size) as i:
+        total.accumulate(r.scaled(tangent[i], (x[i] / norm).conj()).real)
+    r.vector_tangent("result")[NONE] = total.value
+
+
+def _part(name: str, parameters: str, shapes: Shapes, output: str, tangent: Differential) -> TangentPart:
+    interface = Interface(name, parameters, shapes, output)
+
+    def emit(context: TangentContext, call: CallSite) -> None:
+        emit_tangent(interface, tangent, NumbaLibrary(element_of(call.arguments[0], "np.dot")), context, call)
+
+    return emit
+
+
+def gemm_tangent(context: TangentContext, call: CallSite) -> None:
+    """The tangent of a matrix product, or of the pseudo-inverse that it ends."""
+    (_pseudo_inverse_tangent if ends_pseudo_inverse(call) else _gemm_tangent)(context, call)
+
+
+_X: Final = VectorShape("n")
+_NUMBER: Final = VectorShape(lambda sizes: ONE)
+_gemm_tangent: Final = _part(
+    "numba_xxgemm", "kind transa transb m n k alpha a lda b ldb beta c ldc", GEMM_SHAPES, "c", GEMM
+)
+
+_pseudo_inverse_tangent: Final = _part("pinv", PRODUCT_PARAMETERS, PRODUCT_SHAPES, "a", PRODUCT_TANGENT)
+gemv_tangent: Final = _part("numba_xxgemv", "kind trans m n alpha a lda x beta y", gemv_shapes("", ""), "y", GEMV)
+dot_tangent: Final = _part(
+    "numba_xxdot",
+    "kind conjugate n x y result",
+    {"x": _X, "y": _X, "result": _NUMBER},
+    "result",
+    Differential(before=_dot),
+)
+norm_tangent: Final = _part(
+    "numba_xxnrm2",
+    "kind n x incx result",
+    {"x": VectorShape("n", "incx"), "result": VectorShape(lambda sizes: ONE, is_real=True)},
+    "result",
+    Differential(after=_norm),
+)
+
+
+# Taylor series of the products that Numba calls.
+#
+# A product has the coefficient of order k
+#
+#     A₀·Bₖ + Aₖ·B₀ + Σ Aⱼ·Bₖ₋ⱼ, j from 1 to k - 1
+#
+# The first two are what its tangent is, with coefficients for tangents; each of the others is a call of the same entry
+# point, on the operands' coefficients.
+
+Accumulate: TypeAlias = Callable[[Kernel, str, dict[int, Value], Value], None]
+"""Emits a call with these arguments, by position, and adds what it computes to what is at an address."""
+
+
+def _series(left: int, right: int, output: int, tangent: TangentPart, accumulate: Accumulate) -> TangentPart:
+    """The part for a product; the arguments of its entry point are given by position."""
+
+    def emit(context: TangentContext, call: CallSite) -> None:
+        tangent(context, call)
+        a, b, out = (call.arguments[index] for index in (left, right, output))
+        if not (context.is_active(a) and context.is_active(b)):
+            return
+        k = Kernel(context.after, element_of(call.arguments[0], "np.dot"))
+        for order in range(1, context.order):
+            given = {number: context.value(each) for number, each in enumerate(call.arguments)}
+            given[left], given[right] = (
+                context.shadow_of_order(a, order),
+                context.shadow_of_order(b, context.order - order),
+            )
+            accumulate(k, str(call.callee.name), given, context.shadow(out))
+
+    return emit
+
+
+def _add_scalar(k: Kernel, symbol: str, given: dict[int, Value], place: Value) -> None:
+    """The product of two vectors overwrites its output."""
+    given[5] = k.slot(k.element.type)
+    _call(k, symbol, given)
+    k.store(k.load(place) + k.load(given[5]), place)
+
+
+def _add_array(keep: int, output: int) -> Accumulate:
+    """Others multiply it by what is at the argument ``keep``, and add."""
+
+    def add(k: Kernel, symbol: str, given: dict[int, Value], place: Value) -> None:
+        given[keep], given[output] = k.constant(1.0), place
+        _call(k, symbol, given)
+
+    return add
+
+
+def _call(k: Kernel, symbol: str, given: dict[int, Value]) -> None:
+    k.entry(symbol, *(given[number] for number in range(1, len(given))))
+
+
+dot_series: Final = _series(3, 4, 5, dot_tangent, _add_scalar)
+gemv_series: Final = _series(5, 7, 9, gemv_tangent, _add_array(8, 9))
+gemm_series: Final = _series(7, 9, 12, gemm_tangent, _add_array(11, 12))
+
 
 _PLAIN: Final = const_int(I8, ord("n"))
 _TRANSPOSED: Final = const_int(I8, ord("t"))

@@ -17,7 +17,6 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.types import PointerType
 from irad.ir.values import Value
-from irad.passes.agreement.check import check_agreement
 from irad.passes.analysis.effects import Effects, find_effects
 from irad.passes.convention import HostConvention
 from irad.passes.derivative import analyse, generate, prepare_module
@@ -25,6 +24,7 @@ from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.memory.objects import PointsTo
 from irad.passes.memory.points_to import find_objects
 from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.plan.agreement import check_agreement
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.unit import Unit

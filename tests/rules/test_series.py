@@ -19,7 +19,7 @@ from irad.ir.module import Module
 from irad.ir.text.printer import print_module
 from irad.ir.values import Value, const_int
 from irad.ir.verifier import verify
-from irad.passes.forward.series import Series
+from irad.passes.forward.taylor import Series
 from irad.rules.elementwise import RULES
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.registry import Registry

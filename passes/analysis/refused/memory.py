@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from irad.errors import ActivityError, IradError, UnsupportedError
-from irad.ir.instructions import CallSite, Store
+from irad.ir.instructions import Alloca, AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
+from irad.ir.types import IntType, Type, address_spaces, holds_floats
 from irad.ir.values import GlobalVariable, Parameter, Value
+from irad.passes.analysis.callees import resolve
+from irad.passes.analysis.integer_taint import meets_numbers
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
+from irad.ruleset.interface import CallRule, PairRule
 
 CONTAINER_REMEDY = (
     "(a) use irad.grad or irad.vjp, which create a shadow for it or (b) pass it as irad.Active or (c) create it inside "
@@ -153,3 +159,121 @@ def describe_memory(item: MemoryObject) -> str:
     if name and name.startswith("arg."):
         return f"the memory of argument {name.split('.')[1]!r}"
     return "memory"
+
+
+# Atomic updates of active memory: none of them has a derivative, but for sums that kernels do not use (`irad.kernel`).
+#
+# %old = atomicrmw fmax ptr %y, double %v monotonic        refused where y is active
+
+
+def update_error(unit: Unit, update: AtomicRMW | CmpXchg) -> IradError | None:
+    """The refusal of an atomic update; None where nothing active is touched."""
+    if not (_updates_numbers(unit, update) or _updates_pointers(unit, update)):
+        return None
+    if unit.program.request.host.is_shared:
+        return _update_by_threads(update)
+    return UnsupportedError(
+        "an atomic update of active memory has no derivative in irad yet",
+        "use an ordinary update, x[i] += …",
+        "the reverse sweep would have to read what other threads are writing",
+    )
+
+
+def _update_by_threads(update: AtomicRMW | CmpXchg) -> IradError:
+    """The refusal of an update of memory that the threads of a kernel share."""
+    name = _ATOMICS.get(update.opcode, "exch") if isinstance(update, AtomicRMW) else "cas"
+    if name in ("add", "sub"):
+        return UnsupportedError(
+            f"the result of cuda.atomic.{name} on active memory is used",
+            "use the operation for its effect only, and read the memory after a barrier or in another kernel",
+            "what an element held before depends on the order of the threads, and so would the derivative",
+        )
+    return UnsupportedError(
+        f"cuda.atomic.{name} on active memory has no derivative in irad",
+        "(a) reduce in shared memory between barriers (x[t] = max(x[t], x[t + half])), or (b) do it on an array that "
+        "has no derivative",
+        "which thread wins is known only when all blocks are done, but a block is reversed before the others have run",
+    )
+
+
+_ATOMICS: Final = {
+    "fadd": "add", "fsub": "sub", "fmax": "max", "fmin": "min", "max": "max", "min": "min", "umax": "max",
+    "umin": "min", "add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor", "xchg": "exch",
+    "uinc_wrap": "inc", "udec_wrap": "dec",
+}  # fmt: skip
+"""What Numba calls atomic operations."""
+
+
+def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
+    """Whether an atomic update puts active numbers, or their bits, into memory, or meets some there."""
+    pointer, *given = inst.operands
+    if any(value in unit.activity.varied for value in given):
+        return True
+    moved, objects = given[-1].type, unit.activity.varied_objects | unit.activity.shadowed
+    if holds_floats(moved):
+        return bool(unit.points_to.mask(pointer) & objects)
+    return isinstance(moved, IntType) and meets_numbers(unit, pointer, moved, objects)
+
+
+def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
+    """Whether an atomic update moves a pointer to active memory: its shadow would stay behind."""
+    given = inst.operands[1:]
+    met = given if isinstance(given[-1].type, IntType) else (inst, *given)
+    return any(map(unit.activity.has_shadow, met))
+
+
+# Refuses what a shadow in the address space of its memory cannot follow.
+#
+# A pointer's shadow is a pointer into the same address space: parameters, globals, addresses computed from them and
+# casts between spaces have theirs. What irad makes itself, the frame and the arena, is generic memory, so memory that
+# the
+# function makes elsewhere has no place for its shadow; and a pointer that was stored may be read back as bytes, which
+# only tell generic addresses.
+
+
+def space_error(unit: Unit, inst: Instruction) -> UnsupportedError | None:
+    """What is wrong with an instruction on pointers into an address space other than the generic one."""
+    match inst:
+        case Load():
+            return _stored(inst.type, "read from")
+        case Store(operands=[value, _]):
+            return _stored(value.type, "stored in")
+        case Alloca() if _named(inst.type) and unit.activity.has_shadow(inst):
+            return UnsupportedError(
+                f"local memory in {_named(inst.type)} takes active values",
+                "keep them in ordinary local memory, or in memory that is passed as an argument",
+                "irad makes shadows of local memory in the generic address space, and no cast need lead back",
+            )
+        case CallSite():
+            return _call_error(unit, inst)
+        case _:
+            return None
+
+
+def _named(type_: Type) -> str:
+    """The address spaces of the pointers in a type, in words; empty if they are all generic."""
+    found = sorted(address_spaces(type_) - {0})
+    return " and ".join(f"address space {space}" for space in found)
+
+
+def _stored(type_: Type, what: str) -> UnsupportedError | None:
+    if not _named(type_):
+        return None
+    return UnsupportedError(
+        f"a pointer to {_named(type_)} is {what} memory",
+        "pass it as an argument of its own, or cast it to a generic pointer before it is stored",
+        "irad follows such pointers from argument to use only",
+    )
+
+
+def _call_error(unit: Unit, call: CallSite) -> UnsupportedError | None:
+    named = next((name for argument in call.arguments if (name := _named(argument.type))), "")
+    if not named or not isinstance(resolve(call, unit.registry), CallRule | PairRule):
+        return None
+    if not any(unit.activity.has_shadow(argument) for argument in call.arguments):
+        return None
+    return UnsupportedError(
+        f"a function with a rule is given a pointer to {named}",
+        "cast the pointer to a generic one where it is passed",
+        "rules are written for generic pointers",
+    )

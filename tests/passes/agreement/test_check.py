@@ -8,10 +8,9 @@ from irad.errors import InternalError
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Cast, FCmp, Load, replace_uses
-from irad.passes.agreement.check import check_agreement
-from irad.passes.agreement.pinned import Pinned
 from irad.passes.generated import GeneratedPair
 from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.plan.agreement import Pinned, check_agreement
 from tests.passes.agreement.test_pinned import DECLARE, GATHER, MEMORY, TRIPS, index
 from tests.passes.units import generated, value
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Call
-from irad.passes.analysis.deferrable_frees import keepable
+from irad.passes.augmented.deferred_frees import keepable
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.mode import AUGMENTED
 from tests.passes.units import DOUBLES, generated, parsed, points_to_of, registry

@@ -5,8 +5,8 @@ import pytest
 from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Load
 from irad.ir.values import Value
-from irad.passes.analysis.deferrable_frees import keepable
 from irad.passes.analysis.effects import Effects, find_effects
+from irad.passes.augmented.deferred_frees import keepable
 from tests.passes.units import DOUBLES, POINTERS, effects_without_kept, unit_of, value
 
 PLACES = """

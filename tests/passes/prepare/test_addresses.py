@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from irad.ir.text.printer import print_function
-from irad.passes.prepare.addresses import retype_addresses
+from irad.passes.prepare.retype import retype_addresses
 from tests.passes.units import parsed
 
 

@@ -15,7 +15,7 @@ from irad.ir.module import Function
 from irad.ir.verifier import verify
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
-from irad.passes.prepare.invariant_loads import hoist_invariant_loads
+from irad.passes.prepare.loop_invariants import hoist_invariant_loads
 from irad.testing.check_gradient import check_gradient
 from tests.passes.units import DOUBLES, generated, parsed, registry, value
 

@@ -12,7 +12,7 @@ from irad.ir.verifier import verify
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
-from irad.passes.prepare.late_checks import postpone_checks
+from irad.passes.prepare.deferred_checks import postpone_checks
 from tests.passes.units import DOUBLES, parsed, registry
 
 HEAD = """declare ptr @malloc(i64)

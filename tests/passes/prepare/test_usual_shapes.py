@@ -10,7 +10,7 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Alloca
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
-from irad.passes.prepare.usual_shapes import separate_usual_shapes
+from irad.passes.prepare.shape_specialisation import separate_usual_shapes
 from tests.passes.units import canonical
 
 LOOP = """

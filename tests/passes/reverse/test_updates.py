@@ -4,7 +4,7 @@ import pytest
 
 from irad.ir.instructions import Store
 from irad.passes.mode import REVERSE
-from irad.passes.reverse.updates import find_updates
+from irad.passes.reverse.sweep import find_updates
 from tests.passes.units import generated, gradient, straight
 
 X, Y = 3.0, 5.0

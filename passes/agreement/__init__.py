@@ -1,1 +1,0 @@
-"""The contract between the two sweeps: every decision is made once."""
