@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import environment
-from irad.backend.cuda.assemble import Assembly, assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.toolkit import Assembly, assemble
 from irad.errors import IradError
 from irad.passes.mode import FORWARD_MODE
 from tests.cuda.case import Case

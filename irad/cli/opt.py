@@ -89,8 +89,7 @@ def opt(
         raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
     from irad.frontend.numba.library import CPU  # these load LLVM and Numba
     from irad.raw.differentiate import differentiate
-    from irad.raw.read import read_module
-    from irad.raw.write import Form, encode
+    from irad.raw.files import Form, encode, read_module
 
     environment = Options.from_environment()
     options = Options(

@@ -1,8 +1,8 @@
 """The public names of irad.cuda. This is what `irad.lazy` reads, so each name is written once."""
 
-from irad.backend.executor.schedule import SCHEDULES as SCHEDULES
+from irad.backend.executor.scheduler import SCHEDULES as SCHEDULES
 from irad.cuda.arrays.custom import rule as rule
-from irad.cuda.calls.captured import check_graphs as check_graphs
+from irad.cuda.calls.slices import check_graphs as check_graphs
 from irad.cuda.derivatives import (
     DerivativeKernel as DerivativeKernel,
     autodiff as autodiff,

@@ -13,7 +13,7 @@ from irad.backend.cuda.kernel import KernelModule
 from irad.cuda.calls.annotated import AnnotatedCall, annotated
 from irad.cuda.calls.compiled import Wanted, derivative_of
 from irad.cuda.calls.flatten import names_of, ordered, primal_of
-from irad.cuda.calls.overlap import check_overlap
+from irad.cuda.calls.memory import check_overlap
 from irad.cuda.calls.running import Run
 from irad.cuda.calls.slices import TapeUse
 from irad.cuda.devices.current import RECORDING, current_device

@@ -6,16 +6,222 @@ and with the transpose of A, whose product is the gradient of wᵀA(v, p) by v. 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 from irad.api.functions import remembered
 from irad.api.grad import grad
-from irad.implicit.iterations import METHODS
 from irad.implicit.theorem import implicit
+
+# Krylov methods: conjugate gradients, GMRES with restarts, stabilised bi-conjugate gradients.
+#
+# Each is made for a compiled operator, as ``(settings, b, args) -> x``; the settings are those of `krylov_of`.
+
+
+@register_jitable
+def _power_of_two(v):  # type: ignore[no-untyped-def]
+    """The size of the largest part as a power of two, so that a division by it rounds nothing; 1 for zeros."""
+    return math.ldexp(1.0, max(math.frexp(np.abs(v).max())[1], -1000)) if v.size > 0 and np.any(v != 0.0) else 1.0
+
+
+@register_jitable
+def _norm(v):  # type: ignore[no-untyped-def]
+    square = np.dot(v, v)
+    if 1e-280 < square < 1e280 or not np.all(np.isfinite(v)):
+        return np.sqrt(square)
+    unit = _power_of_two(v)
+    return unit * np.sqrt(np.dot(v / unit, v / unit))
+
+
+@register_jitable
+def _difference(b, product):  # type: ignore[no-untyped-def]
+    if product.size != b.size:  # one number would be subtracted from all
+        raise ValueError("the operator of a solver of irad.implicit returns more or fewer numbers than it is given")
+    return b - product
+
+
+def _in_units(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A method that solves for a right-hand side of size 1, the squares of which neither overflow nor vanish."""
+
+    def made(operator: Any) -> Any:
+        solve = make(operator)
+
+        @njit
+        def solver(settings, b, args):  # type: ignore[no-untyped-def]
+            start, relative, absolute, limit, restart = settings
+            if start.size != b.size:
+                raise ValueError("a linear solver of irad.implicit begins with more or fewer numbers than b has")
+            if not (np.all(np.isfinite(b)) and np.all(np.isfinite(start))):
+                raise ValueError("a linear solver of irad.implicit is given a right-hand side or x0 that is not finite")
+            unit = _power_of_two(b)
+            return unit * solve((start / unit, relative, absolute / unit, limit, restart), b / unit, args)
+
+        return solver
+
+    return made
+
+
+def _cg(operator: Any) -> Any:
+    @njit
+    def conjugate_gradients(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, _ = settings
+        x = start.copy()
+        r = _difference(b, operator(x, *args))
+        p, square, small = r.copy(), np.dot(r, r), max(relative * _norm(b), absolute)
+        for _ in range(limit):
+            if np.sqrt(square) <= small:
+                return x
+            product = operator(p, *args)
+            curvature = np.dot(p, product)
+            if not curvature > 0.0:
+                raise ValueError("irad.implicit.cg is given an operator that is not positive definite")
+            x += square / curvature * p
+            r -= square / curvature * product
+            before, square = square, np.dot(r, r)
+            p = r + square / before * p
+        if np.sqrt(square) <= small:
+            return x
+        raise ValueError("irad.implicit.cg did not converge within maxiter products")
+
+    return conjugate_gradients
+
+
+@register_jitable
+def _rotate(column, rotations, rest, k):  # type: ignore[no-untyped-def]
+    """Makes a column of the Hessenberg matrix one of a triangular matrix, and the right side with it."""
+    for i in range(k):
+        c, s = rotations[i]
+        column[i], column[i + 1] = c * column[i] + s * column[i + 1], c * column[i + 1] - s * column[i]
+    length = np.hypot(column[k], column[k + 1])
+    c, s = (column[k] / length, column[k + 1] / length) if length > 0.0 else (1.0, 0.0)
+    rotations[k, 0], rotations[k, 1] = c, s
+    column[k] = length
+    rest[k], rest[k + 1] = c * rest[k], -s * rest[k]
+
+
+def _gmres(operator: Any) -> Any:
+    @njit
+    def minimal_residuals(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, restart = settings
+        x, small, products = start.copy(), max(relative * _norm(b), absolute), 0
+        most = max(1, min(restart, b.size))
+        basis, triangle = np.zeros((most + 1, b.size)), np.zeros((most, most + 1))
+        rotations, rest = np.zeros((most, 2)), np.zeros(most + 1)
+        while True:
+            r = _difference(b, operator(x, *args))
+            size = _norm(r)
+            if size <= small:
+                return x
+            if products >= limit or not np.isfinite(size):
+                raise ValueError("irad.implicit.gmres did not converge within maxiter products")
+            basis[0], rest[0], count = r / size, size, 0
+            while count < most and products < limit and abs(rest[count]) > 0.5 * small:
+                w = operator(basis[count], *args).copy()
+                column = triangle[count]
+                before = _norm(w)
+                for i in range(count + 1):
+                    column[i] = np.dot(basis[i], w)
+                    w -= column[i] * basis[i]
+                length = _norm(w)
+                column[count + 1] = length if length > 1e-14 * before else 0.0
+                if column[count + 1] > 0.0:
+                    basis[count + 1] = w / length
+                _rotate(column, rotations, rest, count)
+                products, count = products + 1, count + 1
+                if column[count] == 0.0 or column[count - 1] == 0.0:
+                    break
+            if triangle[count - 1, count - 1] == 0.0:
+                raise ValueError("irad.implicit.gmres is given a singular operator")
+            for k in range(count - 1, -1, -1):
+                for i in range(k + 1, count):
+                    rest[k] -= triangle[i, k] * rest[i]
+                rest[k] /= triangle[k, k]
+                x += rest[k] * basis[k]
+
+    return minimal_residuals
+
+
+def _bicgstab(operator: Any) -> Any:
+    @njit
+    def stabilised(settings, b, args):  # type: ignore[no-untyped-def]
+        start, relative, absolute, limit, _ = settings
+        x = start.copy()
+        r = _difference(b, operator(x, *args))
+        shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
+        rho, alpha, omega, small = 1.0, 1.0, 1.0, max(relative * _norm(b), absolute)
+        for _ in range(limit):
+            if _norm(r) <= small:
+                return x
+            before, rho = rho, np.dot(shadow, r)
+            if rho == 0.0 or omega == 0.0:  # a breakdown: begin anew from here
+                shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
+                before, rho, alpha, omega = 1.0, np.dot(r, r), 1.0, 1.0
+            p = r + rho / before * alpha / omega * (p - omega * v)
+            v = operator(p, *args).copy()
+            along = np.dot(shadow, v)
+            if along == 0.0:
+                raise ValueError("irad.implicit.bicgstab broke down: use irad.implicit.gmres")
+            alpha = rho / along
+            s = r - alpha * v
+            t = operator(s, *args).copy()
+            size = _norm(t)
+            omega = np.dot(t / size, s) / size if size > 0.0 else 0.0
+            x += alpha * p + omega * s
+            r = s - omega * t
+        if _norm(r) <= small:
+            return x
+        raise ValueError("irad.implicit.bicgstab did not converge within maxiter steps")
+
+    return stabilised
+
+
+@register_jitable
+def row_units(operator, size, args):  # type: ignore[no-untyped-def]
+    """The sizes of a matrix's rows relative to the largest, as powers of two; 1 for those that are not much smaller.
+
+    They are found by the product with numbers of scattered signs, in which the terms of a row rarely cancel.
+    """
+    product, found = np.abs(operator(np.cos(np.arange(size) ** 2), *args)), np.ones(size)
+    most = product.max() if product.size == size and size > 0 else 0.0
+    for i in range(size if 0.0 < most < np.inf else 0):
+        below = math.frexp(most)[1] - math.frexp(product[i])[1] if product[i] > 0.0 else 0
+        if below >= _FAR_BELOW:
+            found[i] = math.ldexp(1.0, -below)
+    return found
+
+
+_FAR_BELOW: Final = 7  # powers of two: the precision that a smaller row loses in a norm, at most
+
+
+def _by_rows(operator: Any) -> Any:
+    """GMRES for equations in different units, by rows that have been divided by their sizes."""
+
+    @njit
+    def divided(v, units, args):  # type: ignore[no-untyped-def]
+        return operator(v, *args) / units
+
+    solve = METHODS["gmres"](divided)
+
+    @njit
+    def solver(settings, b, args):  # type: ignore[no-untyped-def]
+        units = row_units(operator, b.size, args)
+        return solve(settings, b / units, (units, args))
+
+    return solver
+
+
+METHODS: Final[dict[str, Callable[[Any], Any]]] = {
+    "cg": _in_units(_cg),
+    "gmres": _in_units(_gmres),
+    "bicgstab": _in_units(_bicgstab),
+    "gmres by rows": _by_rows,
+}
+
 
 TOLERANCE: Final = 1e-10
 ITERATIONS: Final = 10

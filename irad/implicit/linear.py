@@ -15,8 +15,8 @@ from irad.api.functions import primal_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.messages import described
+from irad.implicit.compiled import offer
 from irad.implicit.krylov import ITERATIONS, TOLERANCE, krylov_of
-from irad.implicit.offering import offer
 
 
 @public

@@ -17,8 +17,8 @@ from irad.api.jacobians.jacobian import jacobian
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
+from irad.implicit.compiled import offer
 from irad.implicit.newton import newton_steps
-from irad.implicit.offering import offer
 from irad.implicit.theorem import implicit
 from irad.implicit.unknowns import (
     epsilon_of,

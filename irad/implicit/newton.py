@@ -13,7 +13,7 @@ from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed
 from irad.implicit import systems
-from irad.implicit.offering import offer
+from irad.implicit.compiled import offer
 from irad.implicit.theorem import implicit
 from irad.implicit.unknowns import (
     epsilon_of,

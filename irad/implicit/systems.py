@@ -15,8 +15,7 @@ from irad.api.forward import pushforward
 from irad.api.functions import remembered
 from irad.api.grad import grad
 from irad.api.jacobians.jacobian import jacobian
-from irad.implicit.iterations import METHODS, row_units
-from irad.implicit.krylov import ITERATIONS, TOLERANCE, declare_transpose, krylov_of
+from irad.implicit.krylov import ITERATIONS, METHODS, TOLERANCE, declare_transpose, krylov_of, row_units
 from irad.implicit.unknowns import is_within, larger, shaped, size_of, vector
 
 

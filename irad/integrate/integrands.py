@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba.extending import register_jitable
+import numpy as np
+from numba.core import types
+from numba.extending import overload, register_jitable
 
 from irad.api.custom.higher_order import pull, push
-from irad.integrate.panels import panel_of
-from irad.integrate.slots import cleared
+from irad.errors import SignatureError, SourceLocation
+from irad.frontend.numba.messages import described
+from irad.integrate.panels import TABLE, panel_of, point_of
+from irad.integrate.slots import add, cleared, move, room
 
 
 class Integrand(NamedTuple):
@@ -60,3 +64,130 @@ def pointwise(f: Any) -> Integrand:
         return push(config, f, (x,), (None,), args)[1]
 
     return Integrand(at, desk, panel_of(value_at), panel_of(gradient_at), panel_of(tangent_at))
+
+
+# Integrands that fill an array with their values at all points of a panel: ``f(xs, out, *args)``.
+#
+# Sums over the points are made of rows of numbers, so nothing is allocated for a panel. The pullback runs twice for a
+# panel: with Kronrod's weights times the cotangent in the shadow of ``out``, and with those of Gauss.
+
+_COUNT = TABLE.shape[0]
+
+
+class Desk(NamedTuple):
+    """The memory of a batch integrand.
+
+    Attributes:
+        xs: the points.
+        weights: of each point, Kronrod's and Gauss's.
+        out: the values at the points.
+        shadow: of ``out``.
+        rows: ``out`` with a row of numbers for each point.
+        shadow_rows: the same of ``shadow``.
+        one: what the memory was made for, as a row.
+    """
+
+    xs: Any
+    weights: Any
+    out: Any
+    shadow: Any
+    rows: Any
+    shadow_rows: Any
+    one: Any
+
+
+@register_jitable
+def _desk(like, shape):  # type: ignore[no-untyped-def]
+    one = room(like, 1)
+    add(one, 0, 1.0, like)
+    out, shadow = np.empty((_COUNT, *shape)), np.empty((_COUNT, *shape))
+    width = one.shape[1]
+    rows, shadow_rows = out.reshape((_COUNT, width)), shadow.reshape((_COUNT, width))
+    return Desk(np.empty(_COUNT), np.empty((_COUNT, 2)), out, shadow, rows, shadow_rows, one)
+
+
+@register_jitable
+def _fill(rows, number):  # type: ignore[no-untyped-def]
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            rows[i, j] = number
+
+
+@register_jitable
+def _begin(desk, low, high, kind, origin):  # type: ignore[no-untyped-def]
+    """Writes the points and their weights; values that are not filled in are NaN."""
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    for k in range(_COUNT):
+        desk.xs[k], stretch = point_of(kind, origin, middle + half * TABLE[k, 0])
+        desk.weights[k, 0] = half * stretch * TABLE[k, 1]
+        desk.weights[k, 1] = half * stretch * TABLE[k, 2]
+    _fill(desk.rows, np.nan)
+
+
+@register_jitable
+def _sum(weights, rows, kept, index, gauss):  # type: ignore[no-untyped-def]
+    for j in range(kept.shape[1]):
+        kept[index, j] = gauss[0, j] = 0.0
+    for k in range(_COUNT):
+        move(kept, index, weights[k, 0], rows, k)
+        if weights[k, 1] != 0.0:
+            move(gauss, 0, weights[k, 1], rows, k)
+
+
+def nothing(value: Any) -> None:
+    """Refuses an integrand that returns its values, in compiled code."""
+    raise NotImplementedError
+
+
+@overload(nothing, strict=False)
+def _nothing_typed(value: Any) -> Any:
+    if value == types.none:
+        return lambda value: None
+    raise SignatureError(
+        f"the integrand of a batch returns {described(value)}",
+        "(a) write the values to its second argument, out, or (b) leave out batch and return the value at one point",
+        "what it returns would be lost",
+        SourceLocation.here(),
+    )
+
+
+def batched(f: Any) -> Integrand:
+    """An integrand that is called as ``f(xs, out, *args)`` and writes the value at each point to ``out``."""
+
+    @register_jitable
+    def at(x, args, shape):  # type: ignore[no-untyped-def]
+        xs, out = np.full(1, x), np.full((1, *shape), np.nan)
+        nothing(f(xs, out, *args))
+        return out[0]
+
+    @register_jitable
+    def values(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
+        desk, args = data
+        _begin(desk, low, high, kind, origin)
+        f(desk.xs, desk.out, *args)
+        _sum(desk.weights, desk.rows, kept, index, gauss)
+
+    @register_jitable
+    def cotangents(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
+        desk, config, args, values, _, sums = data
+        for rule in range(2):
+            _begin(desk, low, high, kind, origin)
+            _fill(desk.shadow_rows, 0.0)
+            for k in range(_COUNT):
+                move(desk.shadow_rows, k, desk.weights[k, rule], desk.one, 0)
+            leading, shadows = (desk.xs, desk.out), (None, desk.shadow)
+            found = pull(config, f, leading, shadows, args, values, None, cleared(sums))
+            rows, place = (kept, index) if rule == 0 else (gauss, 0)
+            for j in range(rows.shape[1]):
+                rows[place, j] = 0.0
+            add(rows, place, 1.0, found)
+
+    @register_jitable
+    def tangents(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
+        desk, config, args = data
+        _begin(desk, low, high, kind, origin)
+        _fill(desk.shadow_rows, 0.0)
+        push(config, f, (desk.xs, desk.out), (None, desk.shadow), args)
+        _sum(desk.weights, desk.shadow_rows, kept, index, gauss)
+
+    return Integrand(at, _desk, values, cotangents, tangents)

@@ -6,11 +6,13 @@ All modules are loaded at once, for a rule that is registered while Numba compil
 from __future__ import annotations
 
 from irad.nn.activations import (
+    bias_act,
     celu,
     elu,
     gelu_erf,
     gelu_sigmoid,
     gelu_tanh,
+    glu,
     hardsigmoid,
     hardswish,
     hardtanh,
@@ -32,14 +34,13 @@ from irad.nn.activations import (
     tanhshrink,
     trelu,
 )
-from irad.nn.attention.public import dot_product_attention
+from irad.nn.attention import dot_product_attention
 from irad.nn.convolution.public import (
     conv,
     conv_data,
     conv_filter,
     depthwiseconv,
 )
-from irad.nn.gated import bias_act, glu
 from irad.nn.indexing import gather, scatter
 from irad.nn.normalisation import batchnorm, groupnorm, instancenorm, layernorm
 from irad.nn.pooling import lpnormpool, maxpool, meanpool
@@ -50,8 +51,7 @@ from irad.nn.resampling.grids import grid_sample, imrotate
 from irad.nn.resampling.padding import pad_circular, pad_constant, pad_reflect, pad_repeat, pad_symmetric, pad_zeros
 from irad.nn.resampling.upsampling import upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear
 from irad.nn.sequences.ctc import ctc_loss
-from irad.nn.sequences.spectra import istft, stft
-from irad.nn.sequences.windows import hamming_window, hann_window
+from irad.nn.sequences.spectra import hamming_window, hann_window, istft, stft
 from irad.nn.softmaxes import logsoftmax, logsumexp, softmax
 
 __all__ = [

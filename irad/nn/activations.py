@@ -6,12 +6,62 @@ that of the piece to which the point belongs, and no exponential overflows. NaN 
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
-from irad.nn.elements import elementwise
+from irad.frontend.operands import floats, real
+from irad.nn.shapes import Array, around, with_size
+
+# From a function of one number to one of numbers and arrays, in the precision of its argument.
+
+
+def of_elements(f, x, *parameters):
+    """``f`` of a number, or of each element of an array."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(of_elements)
+def _of_elements(f, x, *parameters):
+    name = f.dispatcher.py_func.__name__  # a literal in what follows, for messages
+
+    def one(f, x, *parameters):
+        number = real(name, x)
+        return type(number)(f(number, *parameters))
+
+    def each(f, x, *parameters):
+        given = floats(name, x)
+        y = np.empty(given.shape, given.dtype)
+        before, after = given.ravel(), y.ravel()
+        for i in range(before.size):
+            after[i] = f(before[i], *parameters)
+        return y
+
+    return each if isinstance(x, types.Array) else one
+
+
+def elementwise(f: Callable[..., Any]) -> Any:
+    """Makes a function of a number, and perhaps of parameters ``a`` and ``b``, one of numbers and of arrays."""
+    scalar = njit(error_model="numpy")(f)
+
+    def of_x(x):
+        return of_elements(scalar, x)
+
+    def of_x_and_a(x, a):
+        return of_elements(scalar, x, a)
+
+    def of_all(x, a, b):
+        return of_elements(scalar, x, a, b)
+
+    made = (of_x, of_x_and_a, of_all)[f.__code__.co_argcount - 1]
+    made.__defaults__ = f.__defaults__
+    return njit(functools.wraps(f)(made))
+
 
 _LOG2 = math.log(2.0)
 _GELU = math.sqrt(2.0 / math.pi)
@@ -331,3 +381,70 @@ def softshrink(x, a=0.5):
         1.5
     """
     return 0.0 if -a <= x <= a else (x - a if x > 0.0 else x + a)
+
+
+# Functions around an activation: with a bias for each channel, and gated linear units.
+
+
+@njit
+def bias_act(f: Callable[..., float], x: Array, b: Array) -> Array:
+    """f(x + b), computed in one pass, where ``b`` has an element for each channel.
+
+    Args:
+        f: an activation, such as `irad.nn.relu`, or a compiled function of a number.
+        x: (batch, channels, …).
+        b: (channels,).
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.bias_act(irad.nn.relu, np.zeros((1, 2)), np.array([-1.0, 1.0]))
+        array([[0., 1.]])
+    """
+    x, b = floats("bias_act", x, b)
+    before, channels, after = around(x.shape, 1)
+    if b.size != channels:
+        _refuse_biases(b.size, channels)
+    y, source = np.empty(x.shape, x.dtype), x.reshape(before, channels, after)
+    each = y.reshape(before, channels, after)
+    for i in range(before):
+        for c in range(channels):
+            for k in range(after):
+                each[i, c, k] = f(source[i, c, k] + b[c])
+    return y
+
+
+@njit
+def glu(x: Array, axis: int = -1) -> Array:
+    """The first half of an array along an axis, times the `sigmoid` of the second half.
+
+    Args:
+        x: any number of axes.
+        axis: the axis that is halved; its size is even.
+
+    Examples:
+        >>> import irad, numpy as np
+        >>> irad.nn.glu(np.array([4.0, 6.0, 0.0, 0.0]))
+        array([2., 3.])
+    """
+    x = floats("glu", x)
+    before, along, after = around(x.shape, axis)
+    if along % 2:
+        _refuse_halves(along)
+    half = along // 2
+    y, source = np.empty(with_size(x.shape, axis, half), x.dtype), x.reshape(before, along, after)
+    each = y.reshape(before, half, after)
+    for i in range(before):
+        for j in range(half):
+            for k in range(after):
+                each[i, j, k] = source[i, j, k] * sigmoid(source[i, half + j, k])
+    return y
+
+
+@njit
+def _refuse_biases(biases, channels):
+    raise ValueError(f"bias_act: {biases} biases for {channels} channels")
+
+
+@njit
+def _refuse_halves(along):
+    raise ValueError(f"glu: {along} elements have no halves")

@@ -14,8 +14,7 @@ from numba.extending import overload
 
 import irad
 from irad.frontend.operands import floats, require
-from irad.nn.array import Array
-from irad.nn.shapes import with_size
+from irad.nn.shapes import Array, with_size
 from irad.rules import AugmentedReturn, is_active
 
 _NAMES = ("+", "-", "mean", "*", "/", "max", "min")

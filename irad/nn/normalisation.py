@@ -19,7 +19,7 @@ from numba.extending import overload, register_jitable
 import irad
 from irad.errors import HERE, SignatureError
 from irad.frontend.operands import floats
-from irad.nn.array import Array
+from irad.nn.shapes import Array
 from irad.nn.vector_math import sum_of
 from irad.rules import AugmentedReturn, is_active
 

@@ -12,9 +12,9 @@ from numba.extending import overload
 
 import irad
 from irad.frontend.operands import floats
-from irad.nn.array import Array
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.public import Setting, shape_like, with_three
+from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, is_active
 
 

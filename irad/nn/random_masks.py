@@ -8,7 +8,7 @@ from numba.extending import register_jitable
 
 import irad
 from irad.frontend.operands import floats
-from irad.nn.array import Array
+from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, in_lanes, is_active
 
 

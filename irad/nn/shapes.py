@@ -9,9 +9,12 @@ numbers is long.
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numba import njit
 from numba.cpython.unsafe.tuple import tuple_setitem
+from numpy.typing import NDArray
 
 
 @njit
@@ -82,3 +85,8 @@ def add_to(x, y):
     target, source = x.ravel(), y.ravel()
     for i in range(target.size):
         target[i] += source[i]
+
+
+# Types of arguments, for annotations: Numba finds out its own.
+
+Array: TypeAlias = NDArray[Any]

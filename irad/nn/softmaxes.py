@@ -15,8 +15,7 @@ from numba import njit
 
 import irad
 from irad.frontend.operands import floats
-from irad.nn.array import Array
-from irad.nn.shapes import add_to, around, as_rows, from_rows, with_size
+from irad.nn.shapes import Array, add_to, around, as_rows, from_rows, with_size
 from irad.nn.vector_math import exp_of_negative, inner_product, largest, sum_of
 from irad.rules import AugmentedReturn, is_active
 

@@ -18,8 +18,7 @@ from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.messages import described
 from irad.integrate.quad import as_points
-from irad.ode.continuous import continuous
-from irad.ode.discrete import discrete
+from irad.ode.adjoints import continuous, discrete
 from irad.ode.march import METHODS, Settings
 
 _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100

@@ -21,8 +21,8 @@ from irad.ir.module import Function, Module
 from irad.ir.text.printer import print_module
 from irad.ir.values import GlobalVariable
 from irad.passes.prepare.devirtualise import taken_functions
-from irad.raw.attributes import expanded
 from irad.raw.program import CANDIDATES
+from irad.raw.symbols import expanded
 
 _LOCAL: Final = frozenset({"internal", "private"})
 _PROCESSOR: Final = ('"target-cpu"', '"target-features"', '"tune-cpu"')  # the code may use what the primal's may

@@ -35,10 +35,10 @@ from irad.ir.module import Function, Module
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type
 from irad.ir.values import ConstantExpression, ConstantInt, GlobalVariable, Parameter, Value
 from irad.passes.memory.record_layouts import record_of, scalars
-from irad.raw.attributes import expanded
 from irad.raw.calls import stored_in
 from irad.raw.markers import CALL_NAMES
 from irad.raw.normal_form.by_value import returned_structure, structure_of
+from irad.raw.symbols import expanded
 from irad.raw.tbaa import Tbaa
 from irad.ruleset.memory_type import MemoryType
 

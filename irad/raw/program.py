@@ -39,18 +39,16 @@ from irad.ir.worklist import Worklist
 from irad.passes.memory.record_layouts import scalars
 from irad.passes.mode import Mode
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
-from irad.raw.attributes import expanded
 from irad.raw.checks import check_spaces, mark_copies, mark_spelled
 from irad.raw.markers import kind_of
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.by_value import pass_pointers
+from irad.raw.normal_form.calls import lower_unwinding, mark_external_clobbers, plain_library_calls
 from irad.raw.normal_form.copies import copy_members
-from irad.raw.normal_form.external_clobbers import mark_external_clobbers
-from irad.raw.normal_form.library import plain_library_calls
 from irad.raw.normal_form.masked import expand_masked
 from irad.raw.normal_form.openmp import run_with_one_thread
-from irad.raw.normal_form.unwind import lower_unwinding
 from irad.raw.normal_form.vectors import split_vectors
+from irad.raw.symbols import expanded
 from irad.ruleset.registry import Registry
 
 ENTRY: Final = "irad.entry"

@@ -1,7 +1,7 @@
 """Which share of a gradient's time each line of the source takes.
 
 Method  The gradient runs again and again for about a second, in code that is Numba's own but for the marks of
-        `irad.backend.line_marks`: stores of the current line's number to a word, about one for each change of line. A
+        `irad.backend.sampler`: stores of the current line's number to a word, about one for each change of line. A
         thread reads the word at random moments, some thousand times, and adds up the CPU time in between
         (`irad.backend.sampler`). So what is given is measured CPU time, of both sweeps together, waiting for memory and
         calls of exp or BLAS included.
@@ -26,8 +26,7 @@ from typing import Any
 
 from numba.core import types
 
-from irad.backend.line_marks import OUTSIDE, with_marks
-from irad.backend.sampler import Sampler
+from irad.backend.sampler import OUTSIDE, Sampler, with_marks
 from irad.data.copies import copied
 from irad.errors import SignatureError
 from irad.frontend.numba.reports.replaced import kinds_of, replaced_code

@@ -8,7 +8,7 @@ import re
 import llvmlite.binding as llvm
 import pytest
 
-from irad.backend.line_marks import NO_LINE, OUTSIDE, with_marks
+from irad.backend.sampler import NO_LINE, OUTSIDE, with_marks
 
 STORE = re.compile(r"store volatile i32 (-?\d+),")
 

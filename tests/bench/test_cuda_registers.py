@@ -7,8 +7,8 @@ import json
 from click.testing import CliRunner
 
 from bench.cuda_registers import Needs, Row, main
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.toolkit import assemble
 from tests.cuda.derivatives import derivative_of, program_of
 from tests.cuda.kernels import KERNELS
 from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas

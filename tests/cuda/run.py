@@ -11,7 +11,7 @@ from numba import cuda
 
 from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
-from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.cuda.devices.device import numpy_view
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.exceptions import RECORD_SIZE, exception_of

@@ -8,7 +8,7 @@ from numba import njit
 
 import irad
 from irad.integrate import cubature
-from irad.integrate.regions import points_of, weights_of
+from irad.integrate.cubature import points_of, weights_of
 
 H = 1e-30
 

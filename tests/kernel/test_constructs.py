@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32
 
-from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.errors import IradError, UnsupportedError
 from irad.options import Options
 from irad.passes.mode import FORWARD_MODE

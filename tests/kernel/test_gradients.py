@@ -10,7 +10,7 @@ import pytest
 from numba import cuda, float64
 
 from irad.backend.executor.kernel import load
-from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.errors import RaceError
 from irad.options import Options
 from irad.passes.mode import FORWARD_MODE, reverse_mode

@@ -14,8 +14,8 @@ from numba import cuda, float32, njit
 import irad
 import irad.cuda
 from irad import Active, Const, Duplicated, UnsupportedError
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.toolkit import assemble
 from irad.frontend.cuda.program import load_kernel
 from tests.cuda.ptx.tools import ARCHITECTURES, needs_libdevice, needs_ptxas
 

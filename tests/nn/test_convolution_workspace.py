@@ -9,7 +9,7 @@ from numba import njit
 
 import irad
 from irad import rules
-from irad.nn.convolution.bilinear import add_conv
+from irad.nn.convolution.kernels import add_conv
 from irad.testing.allocations import allocations
 
 

@@ -12,7 +12,7 @@ from numba.core.errors import TypingError
 
 import irad
 from irad import nn
-from irad.nn.resampling.along import LINEAR, LINEAR_CORNERS, NEAREST
+from irad.nn.linear import LINEAR, LINEAR_CORNERS, NEAREST
 from irad.nn.resampling.padding import _pad
 from irad.nn.resampling.upsampling import _upsample
 from tests.nn.checks import check

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numba import cuda, float64
 
-from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.frontend.generated import function_from
 from irad.options import Options
 from irad.passes.mode import FORWARD_MODE

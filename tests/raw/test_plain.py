@@ -21,9 +21,8 @@ from irad.ir.verifier import verify
 from irad.raw.memory import InferredMemory
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.by_value import pass_pointers
-from irad.raw.normal_form.external_clobbers import mark_external_clobbers
+from irad.raw.normal_form.calls import lower_unwinding, mark_external_clobbers
 from irad.raw.normal_form.masked import expand_masked
-from irad.raw.normal_form.unwind import lower_unwinding
 from irad.raw.normal_form.vectors import split_vectors
 from irad.rules import ALL
 from irad.ruleset.memory_type import MemoryType

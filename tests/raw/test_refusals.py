@@ -11,7 +11,7 @@ from irad.errors import BackendError, IradError
 from irad.frontend.numba.library import CPU
 from irad.options import Options
 from irad.raw.differentiate import differentiate
-from irad.raw.read import parse, read_module
+from irad.raw.files import parse, read_module
 from tests.raw.toolchain import bitcode_of, differentiated, needs_clang
 
 pytestmark = needs_clang

@@ -14,8 +14,7 @@ import pytest
 from irad.frontend.numba.library import CPU
 from irad.options import Options
 from irad.raw.differentiate import Differentiated, differentiate
-from irad.raw.read import parse
-from irad.raw.write import Form, encode
+from irad.raw.files import Form, encode, parse
 
 LEVELS = (0, 1, 2, 3)
 CLANG = os.environ.get("IRAD_TEST_CLANG", "clang")  # another release: clang-22

@@ -57,17 +57,17 @@ ROOM = np.empty(0)  # memory to work in
 FLAT_POINTS = irad.Const(np.array([[[0.0, 0.3, 1.2], [0.0, 0.6, 0.4]]]))  # along an axis of one element there is a kink
 
 EXAMPLES: dict[str, tuple[Operands, ...]] = {
-    "irad.nn.attention.tiles._exponentials": (at(values(2, 3) - 3.0, values(2) + 2.0, 2, 2),),
-    "irad.nn.attention.tiles.attend": (
+    "irad.nn.attention._exponentials": (at(values(2, 3) - 3.0, values(2) + 2.0, 2, 2),),
+    "irad.nn.attention.attend": (
         at(values(1, 1, 2, 2), values(1, 1, 3, 2), values(1, 1, 3, 1), values(1, 1, 2, 3), MASK, True),
     ),
-    "irad.nn.convolution.bilinear.add_conv": (
+    "irad.nn.convolution.kernels.add_conv": (
         at(values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 2, 1, 1, 2), CONVOLUTION, ROOM),
     ),
-    "irad.nn.convolution.bilinear.add_data": (
+    "irad.nn.convolution.kernels.add_data": (
         at(values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), values(1, 2, 1, 1, 2), CONVOLUTION, ROOM),
     ),
-    "irad.nn.convolution.bilinear.add_filter": (
+    "irad.nn.convolution.kernels.add_filter": (
         at(values(1, 2, 1, 1, 2), values(1, 2, 1, 1, 4), values(1, 1, 1, 1, 2), CONVOLUTION, ROOM),
     ),
     "irad.nn.indexing._add_from": (at(values(3, 2), values(2, 2), ROWS),),
@@ -83,12 +83,12 @@ EXAMPLES: dict[str, tuple[Operands, ...]] = {
     "irad.nn.random_masks._dropped": (at(values(3, 2), irad.Const(0.0)),),
     "irad.nn.resampling.folding._add_windows": (at(values(1, 2, 4), values(1, 1, 1, 1, 4), FOLDED),),
     "irad.nn.resampling.folding._add_images": (at(values(1, 1, 1, 1, 4), values(1, 2, 4), FOLDED),),
-    "irad.nn.resampling.sampling.add_samples": (
+    "irad.nn.resampling.grids.add_samples": (
         at(values(1, 2, 2), values(1, 2, 2, 2, 3), POINTS, False),
         at(values(1, 2, 2), values(1, 2, 1, 2, 3), FLAT_POINTS, True),
     ),
-    "irad.nn.resampling.along.add_along": (at(values(1, 4, 2), values(1, 2, 2), LINEAR),),
-    "irad.nn.resampling.along.add_back": (at(values(1, 2, 2), values(1, 4, 2), LINEAR),),
+    "irad.nn.linear.add_along": (at(values(1, 4, 2), values(1, 2, 2), LINEAR),),
+    "irad.nn.linear.add_back": (at(values(1, 2, 2), values(1, 4, 2), LINEAR),),
     "irad.nn.sequences.ctc._losses": (
         at(0.1 * values(1, 3, 3) - 1.1, np.array([[0, 1]]), np.array([3]), np.array([2]), 2),
     ),
@@ -110,16 +110,16 @@ WITHOUT_DERIVATIVE = frozenset(
         "irad.interpolate.grids._refuse_dimensions",
         "irad.interpolate.grids.check_order",
         "irad.interpolate.grids.refuse_order",
-        "irad.nn.attention.tiles._raise_tops",
+        "irad.nn.attention._raise_tops",
         "irad.nn.indexing._check_rows",
         "irad.nn.indexing._operation_of",
         "irad.nn.resampling.grids._beyond",
         "irad.nn.resampling.grids._choice",
         "irad.nn.sequences.ctc._check",
-        "irad.ode.control.error_size",
-        "irad.ode.control.factor",
-        "irad.ode.control.first_share",
-        "irad.ode.control.shrinking",
+        "irad.ode.march.error_size",
+        "irad.ode.march.factor",
+        "irad.ode.march.first_share",
+        "irad.ode.march.shrinking",
         "irad.ode.solve._settings",
         "irad.sparse_linalg.products.check_matrix",
         "irad.sparse_linalg.products.check_size",

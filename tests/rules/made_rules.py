@@ -14,12 +14,10 @@ from irad.implicit.fixed_points import _fixed_point
 from irad.implicit.krylov import krylov_of
 from irad.implicit.minima import _argmin
 from irad.implicit.newton import _brentq, _newton
-from irad.integrate.batches import batched
 from irad.integrate.cubature import cubature_of
-from irad.integrate.integrands import pointwise
-from irad.integrate.rules import quadrature_of
-from irad.ode.continuous import continuous
-from irad.ode.discrete import discrete
+from irad.integrate.integrands import batched, pointwise
+from irad.integrate.quad import quadrature_of
+from irad.ode.adjoints import continuous, discrete
 from irad.ode.march import METHODS, Settings
 
 Made: TypeAlias = Callable[[], tuple[Any, ...]]
@@ -91,7 +89,7 @@ def tolerances(*rest: Any) -> irad.Const:
 
 
 MADE: dict[str, dict[str, Made]] = {
-    "irad.integrate.rules.quadrature_of": {
+    "irad.integrate.quad.quadrature_of": {
         "points": lambda: (quadrature_of(pointwise(wave)), 0.2, 1.1, WAVE, BREAKS, tolerances(None)),
         "batches": lambda: (quadrature_of(batched(waves)), 0.2, 1.1, WAVE, BREAKS, tolerances(())),
     },
@@ -113,12 +111,12 @@ MADE: dict[str, dict[str, Made]] = {
         "cg": lambda: (krylov_of(symmetric, "cg"), irad.Const(KRYLOV), (TWO, (np.array([3.0, 1.0, 2.0]),))),
         "gmres": lambda: (krylov_of(symmetric, "gmres"), irad.Const(KRYLOV), (TWO, (np.array([3.0, 1.0, 2.0]),))),
     },
-    "irad.ode.discrete.discrete": {
+    "irad.ode.adjoints.discrete": {
         "Runge and Kutta": lambda: (
             discrete(oscillator, None, METHODS["rk4"], 8), *integration(Settings(0.0, 0.0, 0.0, 6, 0, 0))
         ),
     },
-    "irad.ode.continuous.continuous": {
+    "irad.ode.adjoints.continuous": {
         # with equal steps: those that are chosen are among the results, and no smooth function
         "Dormand and Prince": lambda: (
             continuous(oscillator, METHODS["dopri5"]._replace(order=0)),

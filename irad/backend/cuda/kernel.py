@@ -18,7 +18,7 @@ class KernelModule:
         text: a whole module for the triple nvptx64-nvidia-cuda that LLVM parses and verifies.
         name: symbol of its only ``ptx_kernel`` function.
         fastmath: whether it was compiled so.
-        contract: whether products and sums may become fused multiply-adds: `irad.backend.cuda.contraction`.
+        contract: whether products and sums may become fused multiply-adds: `irad.backend.cuda.lowering`.
     """
 
     text: str

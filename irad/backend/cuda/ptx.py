@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
-from irad.backend.cuda.architectures import target_of
 from irad.backend.cuda.kernel import TRIPLE, KernelModule
-from irad.backend.cuda.limits import SMALL_PARAMETERS, parameter_bytes
+from irad.backend.cuda.limits import SMALL_PARAMETERS, parameter_bytes, target_of
 from irad.backend.cuda.local_atomics import separate_local
 from irad.backend.cuda.lowering import HOST_SYMBOLS, entry_name, lower_kernel, refuse_call, undefined_calls
 from irad.backend.cuda.toolkit import find_libdevice

@@ -7,9 +7,13 @@ from PyPI, a conda environment, the path, the usual place. Nothing of them is im
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -69,4 +73,121 @@ def _missing(what: str, package: str) -> BackendError:
         "PTX is made without it only for kernels that call no mathematical function"
         if package == "nvidia-nvvm"
         else None,
+    )
+
+
+# PTX to machine code by ptxas, and what that says of registers and memory.
+
+_ENTRY: Final = re.compile(r"Compiling entry function '([^']+)'")
+_PROPERTIES: Final = re.compile(
+    r"Function properties for (\S+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+)
+_USED: Final = re.compile(r"Used (\d+) registers(.*)")
+_SHARED: Final = re.compile(r"(\d+) bytes smem")
+_BARRIERS: Final = re.compile(r"used (\d+) barriers")
+_FAULT: Final = re.compile(r"line (\d+); (error|fatal)\s*: (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A kernel as machine code.
+
+    Attributes:
+        arch: the GPU that it is for.
+        entry: the kernel's name.
+        cubin: the code, as the driver loads it.
+        registers: of each thread, of 32 bits.
+        stack: bytes of local memory of each thread, local arrays and spilled registers.
+        spill_stores, spill_loads: bytes that are moved because registers are too few, as they stand in the code.
+        shared: bytes of static shared memory of each block.
+        barriers: how many of the hardware's are used.
+    """
+
+    arch: str
+    entry: str
+    cubin: bytes
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+    shared: int
+    barriers: int
+
+
+def assemble(ptx: str, arch: str, *, max_registers: int | None = None) -> Assembly:
+    """Machine code of PTX that has one kernel.
+
+    Args:
+        ptx: as `compile_ptx` or Numba makes it.
+        arch: the GPU, as ``sm_90``.
+        max_registers: no thread gets more; the rest is spilled.
+
+    Raises:
+        BackendError: ptxas is missing, or does not take the text: the message has its line.
+    """
+    command = [str(find_tool("ptxas")), f"-arch={arch}", "-v"]
+    if max_registers is not None:
+        command.append(f"-maxrregcount={max_registers}")
+    with tempfile.TemporaryDirectory(prefix="irad-") as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        done = subprocess.run([*command, str(source), "-o", str(cubin)], capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
+        if done.returncode:
+            raise _fault(ptx, arch, said)
+        return _read(said, arch, cubin.read_bytes())
+
+
+def _read(said: str, arch: str, cubin: bytes) -> Assembly:
+    """What ``ptxas -v`` says. A function that was not inlined has its own lines; the kernel's registers count it in."""
+    entries = _ENTRY.findall(said)
+    if len(entries) != 1:
+        raise BackendError(
+            f"the PTX has {len(entries)} kernels, not one",
+            "assemble one kernel at a time",
+            "registers and memory are counted for one kernel",
+        )
+    [entry] = entries
+    frames = {name: tuple(map(int, sizes)) for name, *sizes in _PROPERTIES.findall(said)}
+    used = _USED.search(said)
+    if entry not in frames or used is None:
+        raise BackendError(
+            "irad cannot read what this version of ptxas says",
+            "report it with the version of ptxas",
+            "registers and memory are taken from what ptxas prints",
+        )
+    stack, stores, loads = frames[entry]
+    return Assembly(
+        arch=arch,
+        entry=entry,
+        cubin=cubin,
+        registers=int(used[1]),
+        stack=stack,
+        spill_stores=stores,
+        spill_loads=loads,
+        shared=_number(_SHARED, used[2]),
+        barriers=_number(_BARRIERS, used[2]),
+    )
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    return int(found[1]) if found else 0
+
+
+def _fault(ptx: str, arch: str, said: str) -> BackendError:
+    found = _FAULT.search(said)
+    if found is None:
+        return BackendError(
+            f"ptxas failed for {arch}: {said.strip()}",
+            "correct what ptxas complains of",
+            "ptxas is NVIDIA's assembler, which irad runs as a program",
+        )
+    line = int(found[1])
+    text = ptx.splitlines()[line - 1].strip() if 0 < line <= ptx.count("\n") + 1 else ""
+    return BackendError(
+        f"ptxas does not take line {line} of the PTX for {arch}: {found[3]}",
+        "(a) compile for this architecture, or (b) report it with the kernel, if irad made the PTX",
+        "PTX is for an architecture and a version of the language",
+        detail=text or None,
     )

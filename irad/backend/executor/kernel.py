@@ -6,18 +6,19 @@ kernel.run((blocks, 1, 1), (threads, 1, 1), [address, size, 2.0])
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+import numpy as np
 
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import LARGEST, Needs, bounds_of_launch, check_launch, limits_of
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
-from irad.backend.executor.arguments import pack
+from irad.backend.cuda.toolkit import assemble
 from irad.backend.executor.code import host_machine, loaded, optimise
 from irad.backend.executor.dialect import WATCHES
 from irad.backend.executor.launch import Extent, LaunchState
@@ -26,11 +27,64 @@ from irad.backend.executor.printing import PRINTED, provide
 from irad.backend.executor.rewriting.libdevice import libdevice_text, needs_libdevice
 from irad.backend.executor.rewriting.lower import Lowered, lower
 from irad.backend.executor.rewriting.thread import START
-from irad.backend.executor.schedule import IN_ORDER, Schedule
-from irad.backend.executor.scheduler import scheduler
+from irad.backend.executor.scheduler import IN_ORDER, Schedule, scheduler
 from irad.backend.executor.trace import Counts, Trace
 from irad.backend.runtime.support import TYPES, file_text
+from irad.errors import SignatureError, UnsupportedError
+from irad.ir import types
 from irad.ir.types import Type
+
+# The arguments of a launch as bytes: a struct of the kernel's parameters.
+
+
+def pack(name: str, parameters: Sequence[tuple[Type, str]], arguments: Sequence[Any]) -> Any:
+    """A buffer with the arguments, laid out as a struct.
+
+    Raises:
+        SignatureError: there are too many or too few, or one is not of its type.
+    """
+    if len(arguments) != len(parameters):
+        raise SignatureError(
+            f"{name} has {len(parameters)} parameters, {len(arguments)} arguments are given",
+            "give one for each: " + ", ".join(f"{type_} {label}" for type_, label in parameters),
+            "a kernel has no default values",
+        )
+    struct = types.struct_type([_in_memory(type_) for type_, _ in parameters])
+    packed = bytearray(max(types.size_of(struct), 1))
+    for offset, (type_, label), value in zip(types.field_offsets(struct), parameters, arguments, strict=True):
+        data = _bytes(type_, label, value)
+        packed[offset : offset + len(data)] = data
+    return (ctypes.c_char * len(packed)).from_buffer(packed)
+
+
+def _in_memory(type_: Type) -> Type:
+    """Pointers of all address spaces are addresses."""
+    return types.PTR if isinstance(type_, types.PointerType) else type_
+
+
+def _bytes(type_: Type, label: str, value: Any) -> bytes:
+    """One argument."""
+    try:
+        match type_:
+            case types.PointerType():
+                return int(value).to_bytes(8, "little")
+            case types.IntType(bits=bits):
+                size = types.size_of(type_)
+                return (int(value) & ((1 << bits) - 1)).to_bytes(size, "little")
+            case types.FloatType(bits=16 | 32 | 64 as bits) if type_ is not types.BFLOAT:
+                return np.array(value, f"<f{bits // 8}").tobytes()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SignatureError(
+            f"{value!r} is not a value for parameter {label} of the kernel",
+            "give a number, or an address as an integer",
+            f"the parameter is {type_}",
+        ) from error
+    raise UnsupportedError(
+        f"parameter {label} of the kernel is {type_}",
+        "pass numbers and arrays",
+        "the executor passes integers, addresses and numbers of 16, 32 and 64 bits",
+    )
+
 
 _KEPT: Final = 128
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from irad.backend.executor.layout import THREAD, Launch, dtype_of
 from irad.backend.executor.rewriting.lower import Lowered
-from irad.backend.executor.schedule import Schedule
-from irad.backend.executor.scheduler import scheduler
+from irad.backend.executor.scheduler import Schedule, scheduler
 
 _ALIGNMENT: Final = 256
 _AT_ONCE: Final = 1 << 18  # threads

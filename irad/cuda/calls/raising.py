@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from irad.backend.executor.launch import Extent
-from irad.cuda.calls.copies import copied, extents_of, merged, put_back
 from irad.cuda.calls.flatten import Primal
+from irad.cuda.calls.memory import copied, extents_of, merged, put_back
 from irad.cuda.devices.device import ArrayView, Device
 from irad.cuda.devices.pool import Buffer
 from irad.errors import UnsupportedError

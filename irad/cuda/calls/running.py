@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart, NumberPart
-from irad.cuda.calls.captured import prepare_capture, spoil_if_failed
 from irad.cuda.calls.compiled import accesses_of
-from irad.cuda.calls.copies import copied, extents_of, merged
 from irad.cuda.calls.flatten import name_of, part_of
+from irad.cuda.calls.memory import copied, extents_of, merged
 from irad.cuda.calls.raising import raising
-from irad.cuda.calls.slices import TapedLaunch, TapeUse
+from irad.cuda.calls.slices import TapedLaunch, TapeUse, prepare_capture, spoil_if_failed
 from irad.cuda.calls.watching import WatchedLaunch
 from irad.cuda.devices.device import ArrayView, Device, Launch
 from irad.cuda.devices.pool import Buffer

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from irad.backend.cuda.limits import limits_of
-from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.cuda.devices.device import Device
 from irad.cuda.devices.emulated import EmulatedDevice
 from irad.cuda.devices.gpu import gpu

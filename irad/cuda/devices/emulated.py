@@ -13,7 +13,7 @@ import numpy as np
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
-from irad.backend.executor.schedule import IN_ORDER, Schedule
+from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.cuda.devices.device import ArrayView, Launch, numpy_view
 from irad.cuda.devices.pool import ALIGNMENT, Buffer, Pool
 from irad.cuda.devices.standins import DeviceArray

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from numba import cuda
 
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart
-from irad.cuda.calls.overlap import check_overlap, lie_apart, overlap
+from irad.cuda.calls.memory import check_overlap, lie_apart, overlap
 from irad.cuda.calls.vectors import add, is_contiguous, on_vectors
 from irad.cuda.derivatives import DerivativeKernel
 from irad.cuda.devices.device import ArrayView, Device, Launch

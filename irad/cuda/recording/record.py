@@ -14,7 +14,7 @@ from irad.api.modes import Reverse
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart
 from irad.cuda.calls.compiled import accesses_of
 from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, part_of, primal_of
-from irad.cuda.calls.overlap import check_constants
+from irad.cuda.calls.memory import check_constants
 from irad.cuda.derivatives import derivative_kernel
 from irad.cuda.devices.current import RECORDING
 from irad.cuda.devices.device import ArrayView, Device, Launch, handle_of, numpy_view

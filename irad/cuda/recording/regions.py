@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irad.cuda.calls.copies import merged
+from irad.cuda.calls.memory import merged
 from irad.cuda.devices.device import ArrayView, Device
 from irad.cuda.devices.pool import ALIGNMENT, Buffer, Lease
 

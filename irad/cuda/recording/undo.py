@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from irad.cuda.calls.copies import merged
-from irad.cuda.calls.overlap import overlap
+from irad.cuda.calls.memory import merged, overlap
 from irad.cuda.devices.device import ArrayView, Device
 from irad.cuda.recording.operations import Saved
 

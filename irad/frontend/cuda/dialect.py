@@ -16,8 +16,8 @@ from itertools import chain, count
 
 import llvmlite.binding as llvm
 
-from irad.backend.cuda.contraction import allow_contraction
 from irad.backend.cuda.kernel import DYNAMIC_SHARED, TRIPLE
+from irad.backend.cuda.lowering import allow_contraction
 from irad.frontend.cuda import operations
 from irad.frontend.cuda.exceptions import take_record
 from irad.frontend.cuda.numba_cuda import KernelOptions, Lowered

@@ -10,9 +10,9 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import register_jitable
 
 from irad.frontend.operands import floats
-from irad.nn.array import Array
-from irad.nn.convolution.bilinear import add_conv, add_data, add_filter
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
+from irad.nn.convolution.kernels import add_conv, add_data, add_filter
+from irad.nn.shapes import Array
 
 Setting: TypeAlias = int | tuple[int, ...]
 

@@ -6,12 +6,11 @@ import numpy as np
 from numba import njit
 
 from irad.frontend.operands import floats
-from irad.nn.array import Array
-from irad.nn.convolution.columns import gather_columns, scatter_columns
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
+from irad.nn.convolution.kernels import gather_columns, scatter_columns
 from irad.nn.convolution.public import Setting, shape_like, three, with_three
 from irad.nn.linear import register_linear
-from irad.nn.shapes import add_to
+from irad.nn.shapes import Array, add_to
 
 
 @njit

@@ -8,9 +8,8 @@ from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
 from irad.frontend.operands import floats
-from irad.nn.array import Array
-from irad.nn.resampling.along import CIRCULAR, CONSTANT, REFLECT, REPEAT, SYMMETRIC, add_along
-from irad.nn.shapes import around, with_size
+from irad.nn.linear import CIRCULAR, CONSTANT, REFLECT, REPEAT, SYMMETRIC, add_along
+from irad.nn.shapes import Array, around, with_size
 
 _NAMES = ("pad_constant", "pad_repeat", "pad_reflect", "pad_symmetric", "pad_circular")
 

@@ -8,9 +8,8 @@ from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
 from irad.frontend.operands import floats
-from irad.nn.array import Array
-from irad.nn.resampling.along import LINEAR, LINEAR_CORNERS, NEAREST, add_along
-from irad.nn.shapes import around, with_size
+from irad.nn.linear import LINEAR, LINEAR_CORNERS, NEAREST, add_along
+from irad.nn.shapes import Array, around, with_size
 
 
 @njit

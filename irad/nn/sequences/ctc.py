@@ -16,7 +16,7 @@ from numba import njit
 
 import irad
 from irad.frontend.operands import floats, require
-from irad.nn.array import Array
+from irad.nn.shapes import Array
 from irad.nn.softmaxes import logsoftmax
 from irad.rules import AugmentedReturn, is_active
 

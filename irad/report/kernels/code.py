@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from irad.backend.cuda.assemble import Assembly, assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import LIMITS, bounds_of_launch
 from irad.backend.cuda.lowering import entry_name
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx, optimised_text
+from irad.backend.cuda.toolkit import Assembly, assemble
 from irad.decompile.naming.symbols import Namer
 from irad.report.llvm_text import lines_of_text
 from irad.report.model import KernelCode, Stage, StageText, TextLine

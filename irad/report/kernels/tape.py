@@ -10,7 +10,7 @@ from typing import Any
 from irad.api.functions import options_or_default
 from irad.api.kernels import Launched
 from irad.api.modes import Reverse
-from irad.cuda.calls.overlap import check_overlap
+from irad.cuda.calls.memory import check_overlap
 from irad.cuda.calls.slices import TapeUse, padded
 from irad.cuda.derivatives import derivative_kernel
 from irad.cuda.devices.emulated import EmulatedDevice

@@ -9,7 +9,7 @@ from numba import cuda, types
 import irad
 from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
-from irad.backend.executor.schedule import REVERSED, STRIDED
+from irad.backend.executor.scheduler import REVERSED, STRIDED
 from irad.errors import SourceLocation
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.program import load_kernel

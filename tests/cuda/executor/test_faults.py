@@ -7,7 +7,7 @@ import pytest
 
 import irad
 from irad.backend.cuda.kernel import KernelModule
-from irad.backend.executor.schedule import SCHEDULES, Schedule
+from irad.backend.executor.scheduler import SCHEDULES, Schedule
 from tests.cuda.executor.texts import BARRIER, kernel, line_of, run, with_lines
 
 schedules = pytest.mark.parametrize("schedule", SCHEDULES, ids=str)

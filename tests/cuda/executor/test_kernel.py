@@ -14,7 +14,7 @@ import irad
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.executor.kernel import ExecutableKernel, load
 from irad.backend.executor.rewriting.lower import lower
-from irad.backend.executor.schedule import SCHEDULES, Schedule
+from irad.backend.executor.scheduler import SCHEDULES, Schedule
 from tests.cuda.executor.texts import BARRIER, HEAD, kernel, line_of, run, with_lines
 
 DYNAMIC = "@irad.dynamic_shared = external addrspace(3) global [0 x i8], align 16\n"

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from irad.backend.executor.schedule import SCHEDULES, Schedule
+from irad.backend.executor.scheduler import SCHEDULES, Schedule
 from tests.cuda.executor.texts import BARRIER, kernel, run
 
 SQUARE = kernel(

@@ -8,7 +8,7 @@ import pytest
 import irad
 from irad.backend.executor.dialect import Kind
 from irad.backend.executor.layout import ENTRY, dtype_of
-from irad.backend.executor.races import WarpOrder, races
+from irad.backend.executor.trace import WarpOrder, races
 from tests.cuda.executor.texts import kernel, run
 
 KINDS = [Kind.READ, Kind.READ, Kind.WRITE, Kind.ATOMIC]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irad.backend.cuda.kernel import KernelModule
-from irad.backend.executor.schedule import SCHEDULES, Schedule
+from irad.backend.executor.scheduler import SCHEDULES, Schedule
 from tests.cuda.executor.texts import kernel, run
 
 FULL = "i32 -1"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import cuda, from_dtype, types
 
-from irad.backend.executor.schedule import IN_ORDER, shuffled
+from irad.backend.executor.scheduler import IN_ORDER, shuffled
 from irad.frontend.cuda.program import load_kernel
 from irad.ir.instructions import AtomicRMW, CmpXchg
 from irad.ir.text.parser import parse_module

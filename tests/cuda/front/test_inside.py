@@ -16,8 +16,8 @@ from numba.core.target_extension import target_override
 import irad
 import irad.cuda
 from irad import Duplicated
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.toolkit import assemble
 from irad.frontend.cuda.program import load_kernel
 from irad.frontend.offered import check_launched_by_irad
 from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas

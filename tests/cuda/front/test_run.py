@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irad.backend.executor.schedule import IN_ORDER, shuffled
+from irad.backend.executor.scheduler import IN_ORDER, shuffled
 from tests.cuda.case import Case
 from tests.cuda.kernels import CASES, KERNELS
 from tests.cuda.run import run

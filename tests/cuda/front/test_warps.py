@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, float64, types
 
-from irad.backend.executor.schedule import IN_ORDER, shuffled
+from irad.backend.executor.scheduler import IN_ORDER, shuffled
 from irad.frontend.cuda.program import load_kernel
 from tests.cuda.run import run
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
-from irad.backend.cuda.toolkit import find_tool
+from irad.backend.cuda.toolkit import assemble, find_tool
 from irad.errors import BackendError
 from tests.cuda.ptx.operations import ALL, kernel_of
 from tests.cuda.ptx.tools import needs_ptxas

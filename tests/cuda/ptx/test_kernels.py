@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from irad.backend.cuda.assemble import Assembly, assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import bounds_of_launch
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
+from irad.backend.cuda.toolkit import Assembly, assemble
 from irad.passes.mode import FORWARD_MODE
 from tests.cuda.case import Case
 from tests.cuda.derivatives import derivative_of, program_of

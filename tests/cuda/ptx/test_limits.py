@@ -14,10 +14,10 @@ from numba.core import types
 import irad
 import irad.cuda
 from irad import BatchDuplicated, Duplicated
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.limits import LIMITS, STATIC_SHARED, Needs, bounds_of_launch, check_launch, needs_of
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
+from irad.backend.cuda.toolkit import assemble
 from irad.frontend.cuda.program import load_kernel
 from irad.ir.text.parser import parse_module
 from irad.report.shown.overview import code_words

@@ -12,10 +12,10 @@ from numba import cuda, float64
 import irad
 import irad.cuda
 from irad import Duplicated
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.kernel import KernelModule
 from irad.backend.cuda.local_atomics import separate_local
 from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.toolkit import assemble
 from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas
 
 OPERATIONS = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 import pytest
 
-from irad.backend.cuda.contraction import contracted
 from irad.backend.cuda.kernel import KernelModule
-from irad.backend.cuda.lowering import entry_name, lower_kernel
+from irad.backend.cuda.lowering import contracted, entry_name, lower_kernel
 from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.errors import BackendError
 from irad.ir.text.printer import print_module

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irad.backend.cuda.assemble import assemble
 from irad.backend.cuda.ptx import compile_ptx
+from irad.backend.cuda.toolkit import assemble
 from tests.cuda.ptx.operations import ALL, Operation, kernel_of
 from tests.cuda.ptx.tools import ARCHITECTURES, needs_ptxas
 

@@ -116,7 +116,7 @@ def test_without_ptxas_a_note_says_what_to_install(monkeypatch):
     def missing(name: str):
         raise toolkit._missing(f"the program {name}", "nvidia-cuda-nvcc")
 
-    monkeypatch.setattr("irad.backend.cuda.assemble.find_tool", missing)
+    monkeypatch.setattr("irad.backend.cuda.toolkit.find_tool", missing)
     report = irad.inspect(reverse_squares, *TYPES).report
     assert report.code == ()
     assert "pip install nvidia-cuda-nvcc" in report.note

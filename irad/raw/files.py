@@ -7,14 +7,17 @@ Limit   little-endian targets with 64-bit pointers: sizes and offsets are comput
 
 from __future__ import annotations
 
+import enum
 import re
 import sys
 from pathlib import Path
 from typing import Final
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ModuleRef
 
 from irad.errors import BackendError, UnsupportedError
+from irad.raw.link import machine_for
 
 STDIN: Final = Path("-")
 _BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -81,3 +84,33 @@ def check_target(module: llvm.ModuleRef, name: str) -> None:
             "compile for a little-endian 64-bit target, such as x86-64 or AArch64",
             "irad computes memory layouts for such targets only",
         )
+
+
+# What comes out: LLVM text, bitcode, assembly or an object file.
+
+
+class Form(enum.Enum):
+    """The forms of a module, by the suffix that files of them have."""
+
+    TEXT = "ll"
+    BITCODE = "bc"
+    ASSEMBLY = "s"
+    OBJECT = "o"
+
+
+def encode(module: ModuleRef, form: Form) -> bytes:
+    """A module in one of its forms.
+
+    Args:
+        module: of llvmlite; machine code is made for its target, position-independent.
+        form: which.
+    """
+    match form:
+        case Form.TEXT:
+            return str(module).encode("utf-8", "surrogateescape")
+        case Form.BITCODE:
+            return module.as_bitcode()
+        case Form.ASSEMBLY:
+            return machine_for(module.triple).emit_assembly(module).encode()
+        case Form.OBJECT:
+            return machine_for(module.triple).emit_object(module)

@@ -18,8 +18,9 @@ from irad.api.checkpointing.loops import begun, recovering, snapshot
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, zero_cotangents
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.contract import zero_shadow
+from irad.integrate.slots import add, room, taken
 from irad.ode.dense import add_to, put
-from irad.ode.march import Method, marching, unit_of
+from irad.ode.march import METHODS, Method, Settings, marching, unit_of
 
 
 def discrete(f: Any, event: Any, method: Method, snapshots: int) -> Any:
@@ -133,5 +134,117 @@ def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
         by_t0 = ends_bar[0] if is_active(t0) else None
         by_t1 = ends_bar[1] if is_active(t1) else None
         return None, by_t0, by_t1, give_cotangents(args, sums), None, None
+
+    return back
+
+
+# The reverse of an integration by another one: the continuous adjoint.
+#
+# The state, its cotangent and the cotangents of the arguments are integrated backwards together, by steps of their own.
+# Memory does not grow with the number of steps. What comes out is precise to the tolerances, but it is not the
+# derivative
+# of what was computed.
+#
+# Source: Chen et al.: Neural ordinary differential equations, NeurIPS 2018; Pontryagin's adjoint.
+
+_MOST_STEPS = 1_000_000
+
+
+def continuous(f: Any, method: Method) -> Any:
+    """The integration of a right-hand side, with the derivative of the differential equation."""
+    march = marching(f, None, method)
+
+    def augmented(config, y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
+        course = march(y0.value, t0.value, t1.value, args.value, wanted.value, settings.value)
+        shadow = zero_shadow(course) if config.needs_shadow else None
+        states = y0.value.copy(), course.rows.copy(), course.last.copy()
+        kept = kept_arguments(config, 3, args), states, wanted.value.copy(), settings.value
+        return AugmentedReturn(course, shadow, kept)
+
+    return attach(march, augmented_primal=augmented, reverse=_continuous_reverse_of(f), body_otherwise=True)
+
+
+def _backwards(f: Any) -> Any:
+    """The right-hand side of the state, its cotangent and the cotangents of the arguments, one behind the other."""
+
+    @register_jitable
+    def backwards(t, z, config, args, values):  # type: ignore[no-untyped-def]
+        n = values[1].size
+        y, cotangent, y_bar = z[:n].copy(), z[n : 2 * n].copy(), np.zeros(n)
+        slope = np.zeros((1, z.size))
+        put(slope[0, :n], f(t, y, *values[0]))
+        sums = pull(config, f, (t, y), (None, y_bar), args, values[0], cotangent, zero_cotangents(args))
+        for j in range(n):
+            slope[0, n + j] = -y_bar[j]
+        add(slope[:, 2 * n :], 0, -1.0, sums)
+        return slope[0]
+
+    return backwards
+
+
+@register_jitable
+def _inner(one, other):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(one.size):
+        total += one[j] * other[j]
+    return total
+
+
+@register_jitable
+def _largest(array):  # type: ignore[no-untyped-def]
+    found = 0.0
+    for x in array.flat:
+        if not abs(x) <= found:
+            found = abs(x)
+    return found
+
+
+def _continuous_reverse_of(f: Any) -> Any:
+    march = marching(_backwards(f), None, METHODS["dopri5"])
+
+    @register_jitable
+    def back_from(config, cotangent, kept, t0, t1, args):  # type: ignore[no-untyped-def]
+        values, (start, rows, last), wanted, settings = kept
+        n, like = start.size, zero_cotangents(args)
+        rows_bar, last_bar = part(cotangent.rows, rows), part(cotangent.last, last)
+        wanted_bar, z = np.zeros(wanted.size), np.zeros(2 * n + room(like, 1).size)
+        # tolerances are for cotangents of size 1
+        size = max(_largest(rows_bar), _largest(last_bar))
+        scale = 1.0 / size if size > 0.0 else 0.0
+        tolerances = Settings(settings.rtol, settings.atol, 0.0, _MOST_STEPS, 0, 0)
+        put(z[:n], last)
+        for j in range(n):
+            z[n + j] = scale * last_bar[j]
+        by_t1 = _inner(last_bar, f(t1, last, *values))
+        reached = t1
+        for i in range(wanted.size, -1, -1):
+            target = wanted[i - 1] if i > 0 else t0
+            if size > 0.0 and target != reached:
+                nothing = np.zeros(0)
+                z = march(z, reached, target, (config, args, (values, start)), nothing, tolerances).last.copy()
+            reached = target
+            if i > 0:
+                put(z[:n], rows[i - 1])
+                wanted_bar[i - 1] = _inner(rows_bar[i - 1], f(reached, rows[i - 1], *values))
+                for j in range(n):
+                    z[n + j] += scale * rows_bar[i - 1, j]
+        y_bar, sums = np.empty(n), np.empty((1, z.size - 2 * n))
+        for j in range(n):
+            y_bar[j] = size * z[n + j]
+        for j in range(sums.size):
+            sums[0, j] = size * z[2 * n + j]
+        by_t0 = -_inner(y_bar, f(t0, start, *values))
+        return taken(sums, 0, like), y_bar, by_t0, by_t1, wanted_bar
+
+    def back(config, cotangent, tape, y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
+        sums, by_t0, by_t1 = zero_cotangents(args), 0.0, 0.0
+        if is_active(cotangent):
+            sums, y_bar, by_t0, by_t1, wanted_bar = back_from(config, cotangent, tape, t0.value, t1.value, args)
+            if is_active(y0):
+                add_to(y0.shadow, y_bar)
+            if is_active(wanted):
+                add_to(wanted.shadow, wanted_bar)
+        given = give_cotangents(args, sums)
+        return None, by_t0 if is_active(t0) else None, by_t1 if is_active(t1) else None, given, None, None
 
     return back
