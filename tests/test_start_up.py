@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import irad
+import irad.lazy
 from irad.lazy import LazyNames
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +66,133 @@ def test_what_is_not_needed_is_not_imported(step: str):
     loaded = set(run(f"import sys\n{step}\nprint(*sys.modules)").split())
     assert loaded & set(STEPS[step]) == set()
     assert "irad.lazy" in loaded
+
+
+FIRST_GRADIENT = """
+import sys
+import numpy as np
+from numba import njit
+import irad
+
+@njit
+def sum_of_squares(x):
+    s = 0.0
+    for i in range(x.size):
+        s += x[i] * x[i]
+    return s
+
+assert irad.grad(sum_of_squares)(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+for name, module in sys.modules.items():
+    if name.partition(".")[0] == "irad":
+        print(name, "package" if hasattr(module, "__path__") else "module")
+"""
+LOADED = {
+    "irad",
+    "irad.api",
+    "irad.backend",
+    "irad.backend.runtime",
+    "irad.data",
+    "irad.data.recursive",
+    "irad.debug",
+    "irad.frontend",
+    *(f"irad.frontend.{name}" for name in ("calls", "custom", "diagnosis", "frozen", "memory", "numba", "packing")),
+    "irad.frontend.custom.workspace",
+    "irad.frontend.numba.stand_ins",
+    "irad.frontend.values",
+    "irad.ir",
+    "irad.ir.text",
+    "irad.passes",
+    *(f"irad.passes.{name}" for name in ("agreement", "analysis", "augmented", "instrument", "memory", "parallel")),
+    *(f"irad.passes.{name}" for name in ("analysis.refused", "plan", "prepare", "reverse", "subscripts")),
+    "irad.rules",
+    "irad.rules.dense",
+    "irad.ruleset",
+}
+MOST_MODULES = 350
+
+
+def test_what_a_first_gradient_loads():
+    """No Jacobians, no LAPACK, no cache on disk: a package that is to load with all gradients is named here."""
+    loaded = dict(line.split() for line in run(FIRST_GRADIENT).splitlines())
+    assert {name for name, kind in loaded.items() if kind == "package"} <= LOADED
+    assert len(loaded) <= MOST_MODULES
+    assert {"irad.api.grad", "irad.passes.pipeline", "irad.rules.elementwise"} <= loaded.keys()
+
+
+FIRST_USES = """
+import numpy as np
+from numba import njit
+import irad
+
+@njit
+def square(x):
+    return x * x
+
+@njit
+def call_autodiff(x):
+    return irad.autodiff(irad.Reverse, square, irad.Active(x))[0]
+
+@njit
+def call_linearize(x):
+    return irad.linearize(square, x)[1](1.0)
+
+@njit
+def call_split(x):
+    forward, reverse = irad.split(irad.ReverseSplit, square, irad.Active)
+    return reverse(forward(irad.Active(x)), 1.0)[0]
+
+@njit
+def call_vjp(x):
+    return irad.vjp(square, x)[1](1.0)[0]
+
+@njit
+def call_taylor(x):
+    return irad.taylor(square, 1)(x, (1.0,))[1][0]
+
+@njit
+def call_hessian(x):
+    return irad.hessian(square)(x) * x
+
+@njit
+def call_dot(x):
+    return irad.data.dot(x, 2.0)
+
+@njit
+def call_space(x):
+    return (irad.data.VectorSpace(x) * 2.0).value
+
+@njit
+def call_stop(x):
+    return irad.stop_gradient(x) + x
+
+for call in (call_autodiff, call_linearize, call_split, call_vjp, call_taylor, call_hessian, call_dot, call_space):
+    assert call(3.0) == 6.0, call
+assert call_stop(3.0) == 6.0
+"""
+
+
+def test_compiled_code_calls_what_was_not_loaded_before():
+    """Numba itself asks for these names, as it types the functions."""
+    run(FIRST_USES)
+
+
+def test_modules_that_tell_numba_of_functions_are_named_beside_those():
+    """What `irad.api.inside` registers for a function or class is loaded with the module that defines it."""
+    public = {home for package in ("irad", "irad.data") for home in irad.lazy.offered(package).homes.values()}
+    for path in sorted((ROOT / "irad" / "api" / "inside").glob("*.py")):
+        tree = ast.parse(path.read_text())
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        homes = {alias.name: str(node.module) for node in imports for alias in node.names}
+        registered = {
+            node.args[0].id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)
+            if ast.unparse(node.func) in ("offer", "overload", "refuse_on_device", "typeof_impl.register", "_register")
+        }
+        for name in registered & homes.keys():
+            if homes[name] in public:
+                assert irad._IN_COMPILED_CODE[homes[name]] == f"irad.api.inside.{path.stem}", name
+    assert irad._IN_COMPILED_CODE.keys() <= public
 
 
 def test_numba_starts_with_the_first_function_that_it_compiles():
