@@ -1,6 +1,7 @@
 """The folders are the architecture: an import goes to a lower layer, or to what `BESIDE` names of the same one.
 
-No two packages need each other, and no two modules: imports inside of functions and for type checkers count.
+No two packages need each other, and no two modules: imports inside of functions and for type checkers count. Only the
+types of one folder may refer to each other, as a value knows the instructions that use it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -97,6 +99,7 @@ class Import:
     module: str
     target: str
     line: int
+    is_typed: bool = False
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line} imports {self.target}"
@@ -108,6 +111,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def all_modules() -> dict[str, Path]:
     """Every module by its one name; irad/passes and irad/rules are links and are read through the real folders."""
     links = (ROOT / "irad" / "passes", ROOT / "irad" / "rules")
@@ -115,9 +119,17 @@ def all_modules() -> dict[str, Path]:
     return {module_name(path): path for path in paths if not any(link in path.parents for link in links)}
 
 
-def imports_of(module: str, source: str, modules: frozenset[str]) -> Iterator[Import]:
+@cache
+def imports_of(module: str, source: str, modules: frozenset[str]) -> tuple[Import, ...]:
     """Imports anywhere in the file; a module's name in a string counts, since it is there to be imported."""
-    for node in ast.walk(ast.parse(source)):
+    return tuple(_imports_of(module, source, modules))
+
+
+def _imports_of(module: str, source: str, modules: frozenset[str]) -> Iterator[Import]:
+    tree = ast.parse(source)
+    guarded = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    typed = {line for node in guarded for line in range(node.lineno, int(node.end_lineno or 0) + 1)}
+    for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str() as text) if text in modules and text != "irad":
                 targets = [text]
@@ -130,7 +142,7 @@ def imports_of(module: str, source: str, modules: frozenset[str]) -> Iterator[Im
             case _:
                 continue
         for target in dict.fromkeys(targets):
-            yield Import(module, target, node.lineno)
+            yield Import(module, target, node.lineno, node.lineno in typed)
 
 
 def unit_of(module: str) -> str:
@@ -164,13 +176,18 @@ def complaints(sources: dict[str, str]) -> list[str]:
     return [text for i in found if (text := complaint(i)) is not None]
 
 
+@cache
+def all_sources() -> dict[str, str]:
+    return {name: path.read_text() for name, path in all_modules().items()}
+
+
 def test_every_module_has_a_layer():
     homeless = {unit_of(m) for m in all_modules() if m != "irad"} - LAYER_OF.keys()
     assert not homeless, f"add to LAYERS: {sorted(homeless)}"
 
 
 def test_imports_go_downwards():
-    assert complaints({name: path.read_text() for name, path in all_modules().items()}) == []
+    assert complaints(all_sources()) == []
 
 
 def test_packages_of_a_layer_have_an_order():
@@ -180,20 +197,28 @@ def test_packages_of_a_layer_have_an_order():
 
 
 def test_what_a_package_may_import_beside_it_is_imported():
-    sources = {name: path.read_text() for name, path in all_modules().items()}
+    sources = all_sources()
     imports = [i for name, source in sources.items() for i in imports_of(name, source, frozenset(sources))]
     found = {(unit_of(i.module), unit_of(i.target)) for i in imports if i.target.split(".")[0] == "irad"}
     allowed = {(source, target) for source, targets in BESIDE.items() for target in targets}
     assert allowed - found == set()
 
 
+def needed(module: str, source: str, names: frozenset[str]) -> set[str]:
+    """The modules that a module needs; not those of its folder of which it names types only."""
+    folder = module.rpartition(".")[0]
+    return {
+        found.target
+        for found in imports_of(module, source, names)
+        if not f"{module}.".startswith(f"{found.target}.")
+        if not (found.is_typed and found.target.rpartition(".")[0] == folder)
+    }
+
+
 def cycles(sources: dict[str, str]) -> list[str]:
     """Modules that need each other. The packages that a module is in do not count: Python has them already."""
     names = frozenset(sources)
-    needs = {
-        module: {i.target for i in imports_of(module, source, names) if not f"{module}.".startswith(f"{i.target}.")}
-        for module, source in sources.items()
-    }
+    needs = {module: needed(module, source, names) for module, source in sources.items()}
     try:
         list(TopologicalSorter(needs).static_order())
     except CycleError as error:
@@ -202,11 +227,17 @@ def cycles(sources: dict[str, str]) -> list[str]:
 
 
 def test_no_two_modules_need_each_other():
-    assert cycles({name: path.read_text() for name, path in all_modules().items()}) == []
+    assert cycles(all_sources()) == []
+
+
+@pytest.mark.parametrize("typed", ["irad.x.b", "irad.b"])
+def test_types_of_one_folder_may_refer_to_each_other(typed: str):
+    sources = {"irad.x.a": f"if TYPE_CHECKING:\n    from {typed} import B", typed: "import irad.x.a"}
+    assert len(cycles(sources)) == (typed == "irad.b")
 
 
 @pytest.mark.parametrize(
-    "source", ["import irad.b", "def f():\n    from irad.b import g", "if TYPE_CHECKING:\n    from irad import b"]
+    "source", ["import irad.b", "def f():\n    from irad.b import g", "class A:\n    from irad import b"]
 )
 def test_a_cycle_is_seen(source: str):
     assert cycles({"irad.a": source, "irad.b": "", "irad.c": "import irad.a"}) == []
@@ -217,7 +248,7 @@ def test_a_cycle_is_seen(source: str):
 def test_public_names_are_lazy():
     tree = ast.parse((ROOT / "irad" / "__init__.py").read_text())
     eager = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)]
-    assert eager == ["__future__", "pathlib", "irad.lazy"]
+    assert eager == ["__future__", "importlib", "pathlib", "irad.lazy"]
 
 
 def test_a_stub_is_of_the_layer_that_offers_its_names():
