@@ -14,25 +14,26 @@ from irad.lazy import offer
 
 __version__ = "0.1.0"
 
-_IN_COMPILED_CODE = {
-    "irad.api.annotate": "irad.api.inside.annotated",
-    "irad.api.autodiff": "irad.api.inside.autodiff_call",
-    "irad.api.linearize": "irad.api.inside.linearize_call",
-    "irad.api.modes": "irad.api.inside.annotated",
-    "irad.api.separate.split": "irad.api.inside.split_call",
-    "irad.api.separate.vjp": "irad.api.inside.vjp_call",
-    "irad.api.structures.linear": "irad.api.inside.structure_calls",
-    "irad.api.structures.maps": "irad.api.inside.structure_calls",
-    "irad.api.structures.space": "irad.api.inside.structure_space",
-    "irad.api.structures.zeros": "irad.api.inside.structure_calls",
-}
-"""Modules that tell Numba how compiled code calls what another module defines; the others do so themselves."""
+_IN_COMPILED_CODE = (
+    ("irad.api.annotate", "irad.api.inside.annotated"),
+    ("irad.api.autodiff", "irad.api.inside.autodiff_call"),
+    ("irad.api.linearize", "irad.api.inside.linearize_call"),
+    ("irad.api.modes", "irad.api.inside.annotated"),
+    ("irad.api.separate.split", "irad.api.inside.split_call"),
+    ("irad.api.separate.vjp", "irad.api.inside.vjp_call"),
+    ("irad.api.structures.linear", "irad.api.inside.structure_calls"),
+    ("irad.api.structures.maps", "irad.api.inside.structure_calls"),
+    ("irad.api.structures.space", "irad.api.inside.structure_space"),
+    ("irad.api.structures.zeros", "irad.api.inside.structure_calls"),
+)
+"""What tells Numba how compiled code calls what a module defines; the other modules tell it themselves."""
 
 
 def _loaded(home: str) -> None:
     """Lets compiled code call what a module defines, from now on."""
-    if home in _IN_COMPILED_CODE:
-        import_module(_IN_COMPILED_CODE[home])
+    for defines, tells in _IN_COMPILED_CODE:
+        if defines == home:
+            import_module(tells)
     if "irad.frontend.numba.target" in sys.modules:
         from irad.frontend.numba.target import refresh_if_compiling  # loads Numba, which `irad.errors` does not need
 
