@@ -13,7 +13,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, PointerType
 from irad.ir.values import Parameter, Value
 from irad.ir.worklist import reachable
-from irad.passes.analysis.callees import Pointer, constant_parameters, effects_of, is_from_outside
+from irad.passes.callees import Pointer, constant_parameters, effects_of, is_from_outside
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.unit import Unit

@@ -15,7 +15,6 @@ from irad.ir.values import const_int
 from irad.ir.verifier import verify
 from irad.passes import stages
 from irad.passes.analysis.activity import everything, find_activity
-from irad.passes.analysis.callees import callees_first, returns_new
 from irad.passes.analysis.effects import find_effects
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.analysis.promises import check_promises
@@ -25,6 +24,7 @@ from irad.passes.augmented.allocation_failure import check_allocations, check_st
 from irad.passes.augmented.deferred_frees import defer_frees, keepable
 from irad.passes.augmented.shadows import build_augmented
 from irad.passes.augmented.unroll_and_jam import unroll_and_jam
+from irad.passes.callees import callees_first, returns_new
 from irad.passes.dead_functions import drop_leftovers
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
@@ -46,7 +46,6 @@ from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
 from irad.passes.plan.rematerialisation import Rematerialisation
 from irad.passes.prepare.deferred_checks import postpone_checks
-from irad.passes.prepare.dimensions import take_dimensions
 from irad.passes.prepare.loop_invariants import hoist_invariant_loads, settle_invariant_choices
 from irad.passes.prepare.normal_form import prepare
 from irad.passes.prepare.reference_pairs import pair_references
@@ -59,6 +58,7 @@ from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.peepholes import share_reciprocals, simplify_guards
 from irad.passes.stages import Pass, PassStage
+from irad.passes.subscripts.dimensions import take_dimensions
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
 from irad.passes.unit import Unit

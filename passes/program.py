@@ -11,14 +11,14 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, Value, zero
-from irad.passes.analysis.callees import is_from_outside
+from irad.passes.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
 from irad.passes.mode import ModeFunction
 from irad.passes.parallel.flatten import LoopFunctions
-from irad.passes.prepare.dimensions import Dimension
 from irad.passes.request import Request
+from irad.passes.subscripts.dimensions import Dimension
 from irad.passes.variant import PointerVariant, Variant, shadowed
 from irad.ruleset.registry import Registry
 

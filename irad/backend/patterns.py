@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from irad.passes.prepare.dimensions import DIMENSION
+from irad.passes.subscripts.dimensions import DIMENSION
 
 _DEFINITION: Final = re.compile(
     r'^define [^@\n]*@(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s(]+))\((?P<body>.*?)^}', re.MULTILINE | re.DOTALL

@@ -18,7 +18,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.values import Value
 from irad.ir.worklist import reachable
-from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.callees import effects_of, resolve
 from irad.passes.generated import GeneratedPair
 
 

@@ -28,7 +28,7 @@ from irad.frontend.values.abi import Argument
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.options import Options
-from irad.passes.analysis.callees import Pointer, resolve
+from irad.passes.callees import Pointer, resolve
 from irad.ruleset.interface import CallRule
 from irad.ruleset.python_names import python_name
 

@@ -35,7 +35,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import IntType, address_spaces
 from irad.ir.values import ConstantInt, GlobalVariable, Poison, Undef, Value
 from irad.ir.worklist import Worklist
-from irad.passes.analysis.callees import Callee, Pointer, Unknown, resolve
+from irad.passes.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.generated import GeneratedPair
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.prepare.retype import copying_group

@@ -10,7 +10,7 @@ from irad.decompile.naming.symbols import Namer, python_name
 from irad.ir import instructions as ir
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import resolve
+from irad.passes.callees import resolve
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Elementwise
 

@@ -22,7 +22,7 @@ from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, FunctionType, NamedStructType, StructType, holds_floats
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.analysis.callees import Pointer, Unknown, is_from_outside, resolve
+from irad.passes.callees import Pointer, Unknown, is_from_outside, resolve
 from irad.passes.memory.memory_types import MemoryTypes
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo

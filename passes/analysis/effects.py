@@ -21,7 +21,7 @@ from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Loa
 from irad.ir.module import Block, Function
 from irad.ir.run_order import RunOrder
 from irad.ir.values import GlobalVariable, Value
-from irad.passes.analysis.callees import Pointer
+from irad.passes.callees import Pointer
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, union
 from irad.passes.subscripts.separation import MOST_WRITES, Separation

@@ -36,7 +36,7 @@ from irad.ir.types import (
     size_of,
 )
 from irad.ir.values import InlineAsm, Value
-from irad.passes.analysis.callees import Pointer
+from irad.passes.callees import Pointer
 from irad.passes.memory.addresses import ANYWHERE, Position, fixed_distance
 from irad.passes.memory.objects import indices
 from irad.passes.memory.returned_addresses import is_integer_intrinsic

@@ -24,8 +24,8 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType, holds_floats
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.activity import Activity, find_activity
-from irad.passes.analysis.callees import resolve
 from irad.passes.analysis.refused.memory import is_constant_container, is_promised, stored_in_constant
+from irad.passes.callees import resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind, indices, union
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit

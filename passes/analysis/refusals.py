@@ -50,7 +50,6 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type, VectorType, holds_floats
 from irad.ir.values import Parameter, Value
 from irad.ir.worklist import Worklist
-from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
 from irad.passes.analysis.refused.memory import (
     broken_promise,
@@ -65,6 +64,7 @@ from irad.passes.analysis.refused.memory import (
     written_error,
 )
 from irad.passes.analysis.refused.tangents import lacks_cotangent, lacks_tangent
+from irad.passes.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit

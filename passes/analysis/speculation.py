@@ -25,7 +25,7 @@ from irad.ir.text.keywords import POISONING
 from irad.ir.types import PointerType
 from irad.ir.values import ConstantExpression, ConstantFloat, Value
 from irad.ir.worklist import Worklist
-from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.callees import effects_of, resolve
 from irad.passes.memory.objects import SEPARATE, ObjectKind
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Effects, Elementwise, Origin

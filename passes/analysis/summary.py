@@ -18,7 +18,7 @@ from itertools import combinations
 from irad.ir.instructions import CallSite, Instruction, Store
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import CAPTURES, FILLS, READS, TWO_VIEWS, WRITES
+from irad.passes.callees import CAPTURES, FILLS, READS, TWO_VIEWS, WRITES
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, MemoryObject, ObjectKind, PointsTo, union
 from irad.passes.memory.points_to import NO_SIGNATURES, find_objects

@@ -14,8 +14,8 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, Ret
 from irad.ir.module import Function
 from irad.ir.values import Value
-from irad.passes.analysis.callees import effects_of, is_from_outside, resolve
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.callees import effects_of, is_from_outside, resolve
 from irad.passes.convention import HostConvention
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, ObjectKind, PointsTo, union

@@ -45,9 +45,9 @@ from irad.ir.values import (
     const_int,
     zero,
 )
-from irad.passes.analysis.callees import Pointer, resolve
 from irad.passes.augmented.primal import AugmentedPrimal, PointerFrame, shadow_name
 from irad.passes.callee_variants import callee_variant, pointer_variant, takes_part
+from irad.passes.callees import Pointer, resolve
 from irad.passes.program import DerivedFunctions, Program
 from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function

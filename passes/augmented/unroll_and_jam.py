@@ -29,8 +29,8 @@ from irad.ir.module import Block
 from irad.ir.trip_count import AffineVariable, TripCount, affine_variables, trip_count
 from irad.ir.types import FloatType, PointerType
 from irad.ir.values import Value, const_int
-from irad.passes.analysis.callees import is_elementary
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.callees import is_elementary
 from irad.passes.subscripts.separation import MOST_WRITES, Separation
 
 # Loops of the forward sweep whose iterations can run in lockstep, because a sum in order waits in a loop inside.

@@ -22,7 +22,6 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, CallSite, Load, Phi, Ret, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
-from irad.passes.analysis.callees import resolve
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
 from irad.passes.augmented.shadows import (
     ShadowVisitor,
@@ -33,6 +32,7 @@ from irad.passes.augmented.shadows import (
     visit_blocks,
     visit_lanes,
 )
+from irad.passes.callees import resolve
 from irad.passes.forward.dependence import SETS
 from irad.passes.forward.instructions import TANGENTS
 from irad.passes.forward.propagation import Made, Propagation

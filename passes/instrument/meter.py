@@ -22,9 +22,9 @@ from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value, const_int
-from irad.passes.analysis.callees import is_from_outside
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import Records, Slab, size_in_memory
+from irad.passes.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, TapeMark, TapePart
 from irad.passes.mode import AUGMENTED
 from irad.passes.plan.materialise import Materialiser

@@ -43,8 +43,8 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.text.keywords import POISONING
 from irad.ir.types import FloatType
 from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_int
-from irad.passes.analysis.callees import is_from_outside, resolve
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.callees import is_from_outside, resolve
 from irad.passes.instrument.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter

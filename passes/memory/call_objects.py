@@ -14,7 +14,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
-from irad.passes.analysis.callees import Pointer, effects_of, resolve
+from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, START
 from irad.passes.memory.objects import (
     ObjectKind,

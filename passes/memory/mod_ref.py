@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from irad.ir.instructions import CallSite, Instruction, Load, Store, accessed
 from irad.ir.module import Block
 from irad.ir.values import Value
-from irad.passes.analysis.callees import ELSEWHERE, Callee, effects_of, resolve
+from irad.passes.callees import ELSEWHERE, Callee, effects_of, resolve
 from irad.passes.memory.objects import PointsTo, reached_by, union
 from irad.ruleset.interface import Effects
 from irad.ruleset.registry import Registry

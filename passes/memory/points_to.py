@@ -26,7 +26,7 @@ from irad.ir.instructions import Alloca, AnyInstruction, CallSite, Cast, Instruc
 from irad.ir.module import Function
 from irad.ir.types import IntType, PointerType, Type
 from irad.ir.values import Constant, ConstantExpression, GlobalAlias, GlobalVariable, Parameter, Value
-from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.callees import effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions
 from irad.passes.memory.call_objects import CallObjects
 from irad.passes.memory.objects import (

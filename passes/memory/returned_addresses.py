@@ -45,7 +45,7 @@ from irad.ir.values import (
     Undef,
     Value,
 )
-from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.callees import effects_of, resolve
 from irad.passes.memory.objects import may_hold_pointer
 from irad.ruleset.interface import Effects
 from irad.ruleset.registry import Registry

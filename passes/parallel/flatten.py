@@ -27,8 +27,8 @@ from irad.ir.clone import clone_function_body
 from irad.ir.instructions import CallSite, GetElementPtr, Instruction, Load, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.values import ConstantNull, Parameter, Value, const_int
-from irad.passes.analysis.callees import PARALLEL
 from irad.passes.analysis.summary import summarise
+from irad.passes.callees import PARALLEL
 from irad.passes.convention import ParallelLoops
 from irad.passes.memory.addresses import offset_modulo
 from irad.passes.request import LoopArray, MemoryType

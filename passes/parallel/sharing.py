@@ -23,8 +23,8 @@ from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.callee_variants import takes_part
+from irad.passes.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.parallel.modes import Sharing, SharingMode

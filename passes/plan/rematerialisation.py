@@ -16,9 +16,9 @@ from irad.ir.module import Function
 from irad.ir.trip_count import AffineVariable, affine_variables, is_invariant
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Parameter, Value
 from irad.ir.worklist import Worklist
-from irad.passes.analysis.callees import resolve
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import size_in_memory
+from irad.passes.callees import resolve
 from irad.passes.memory.objects import ObjectKind
 from irad.passes.plan.agreement import Pinned, has_fast_math_words
 from irad.passes.plan.stored_values import StoredPlace, StoredValues

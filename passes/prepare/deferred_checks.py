@@ -51,8 +51,8 @@ from irad.ir.text.keywords import POISONING
 from irad.ir.trip_count import is_invariant, trip_count
 from irad.ir.values import Constant, ConstantFloat, ConstantInt, Value, const_int
 from irad.ir.worklist import Worklist
-from irad.passes.analysis.callees import is_elementary
 from irad.passes.augmented.allocation_failure import split_before
+from irad.passes.callees import is_elementary
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, union
 

@@ -24,7 +24,7 @@ from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.types import PointerType
 from irad.ir.values import Value, zero
-from irad.passes.analysis.callees import ELSEWHERE
+from irad.passes.callees import ELSEWHERE
 
 _KEPT_METADATA = ("dbg",)
 _KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline", "cold", "optsize")

@@ -46,8 +46,8 @@ from irad.ir.trip_count import constant_offset
 from irad.ir.types import I64, LABEL, size_of
 from irad.ir.values import ConstantInt, Parameter, Value, const_int
 from irad.passes.convention import ReferenceCounts
-from irad.passes.prepare.dimensions import DIMENSION
 from irad.passes.prepare.local_arrays import BULK
+from irad.passes.subscripts.dimensions import DIMENSION
 
 _LONGEST: Final = 64
 _LONGEST_ROW: Final = 8

@@ -52,8 +52,8 @@ from irad.ir.trip_count import constant_offset, trip_count
 from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.ir.worklist import Worklist
 from irad.passes.convention import ReferenceCounts
-from irad.passes.prepare.dimensions import drop_dimensions
 from irad.passes.prepare.local_arrays import Home, find_homes
+from irad.passes.subscripts.dimensions import drop_dimensions
 
 # Known places: after which loops are unrolled all addresses are constant offsets, so that memory becomes values.
 #

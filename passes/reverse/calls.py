@@ -12,8 +12,8 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FloatType
 from irad.ir.values import TrackedValue, Value
-from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.analysis.refusals import no_rule
+from irad.passes.callees import Pointer, Unknown, resolve
 from irad.passes.mode import REVERSE
 from irad.passes.parallel.windows import reverse_shared_move, window_of
 from irad.passes.request import ParameterKind

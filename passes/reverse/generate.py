@@ -8,9 +8,9 @@ from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Ret, Store
 from irad.ir.module import Block
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import resolve
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.callee_variants import takes_part
+from irad.passes.callees import resolve
 from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import reverse_instruction
 from irad.passes.reverse.calls import reverse_call

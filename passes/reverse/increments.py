@@ -24,7 +24,7 @@ from irad.ir.module import Block, Function
 from irad.ir.trip_count import constant_offset
 from irad.ir.types import PointerType, size_of
 from irad.ir.values import ConstantFloat, Value
-from irad.passes.analysis.callees import resolve
+from irad.passes.callees import resolve
 from irad.passes.reverse.strides import Strides
 from irad.passes.reverse.sweep import LoopState, Sweep
 from irad.ruleset.interface import Elementwise

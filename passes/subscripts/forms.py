@@ -29,7 +29,7 @@ from irad.ir.trip_count import AffineVariable, affine_variables, constant_offset
 from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value
 from irad.ir.worklist import Worklist
-from irad.passes.prepare.dimensions import Dimension
+from irad.passes.subscripts.dimensions import Dimension
 
 # What branches have found out about integers, where control comes from one block to another.
 #

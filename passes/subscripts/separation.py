@@ -27,7 +27,7 @@ from irad.ir.loops import Loop
 from irad.ir.module import Block
 from irad.ir.values import Value
 from irad.ir.worklist import reachable
-from irad.passes.prepare.dimensions import Dimension
+from irad.passes.subscripts.dimensions import Dimension
 from irad.passes.subscripts.forms import (
     Count,
     Excess,

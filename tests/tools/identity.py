@@ -13,7 +13,7 @@ from irad.frontend.numba import private
 from irad.frontend.numba.cpu import load_program
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
-from irad.passes.prepare.dimensions import take_dimensions
+from irad.passes.subscripts.dimensions import take_dimensions
 from tests.tools.text_dispatcher import Generated, TextDispatcher
 
 

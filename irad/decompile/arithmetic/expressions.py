@@ -62,7 +62,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import ConstantFloat, ConstantInt, Poison, Undef, Value
-from irad.passes.analysis.callees import resolve
+from irad.passes.callees import resolve
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.numba_slopes import VALUES
 

@@ -14,7 +14,7 @@ from irad.errors import SourceLocation
 from irad.ir.instructions import Binary, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select
 from irad.ir.types import FloatType, PointerType
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import resolve
+from irad.passes.callees import resolve
 from irad.passes.generated import GeneratedPair
 from irad.ruleset.interface import Elementwise
 

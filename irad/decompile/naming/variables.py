@@ -38,7 +38,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Block
 from irad.ir.types import I1, FloatType, IntType, PointerType
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.callees import effects_of, resolve
 
 _LARGEST = 8  # operations in one expression
 

@@ -1,7 +1,7 @@
 """Elements and views of contiguous arrays: what is known of where they are, and not to be seen from addresses.
 
 Input   Numba's lowering of `a[i, j]`, of `a[i]` and `a[:, 1:]`, of `for row in a`.
-Output  the same addresses. What subscripts are multiplied by is marked (`irad.passes.prepare.dimensions`); elements of
+Output  the same addresses. What subscripts are multiplied by is marked (`irad.passes.subscripts.dimensions`); elements of
         a row lie side by side, by a constant in place of the array's stride, so that LLVM makes vectors of loops.
 Limit   neither views of views nor arrays with strides: their elements may lie anywhere.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from irad.passes.prepare.dimensions import DIMENSION
+from irad.passes.subscripts.dimensions import DIMENSION
 
 _DECLARATION: Final = re.compile(rf'^declare [^\n]*@"?{re.escape(DIMENSION)}"?\([^\n]*$', re.MULTILINE)
 _PROMISED: Final = (

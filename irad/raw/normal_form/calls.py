@@ -24,7 +24,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.types import VOID, ArrayType, FloatType, VectorType, function_type
 from irad.ir.values import ConstantNull, GlobalAlias, GlobalVariable, InlineAsm, Value, const_int, parts_of
 from irad.ir.worklist import Worklist, reachable
-from irad.passes.analysis.callees import ELSEWHERE, Unknown, effects_of, resolve
+from irad.passes.callees import ELSEWHERE, Unknown, effects_of, resolve
 from irad.raw.normal_form.replacement import branch_before, element_of, instead_of, on_behalf_of, replace
 from irad.raw.symbols import expanded
 from irad.ruleset.interface import Origin

@@ -8,8 +8,8 @@ from irad.errors import ActivityError, IradError, UnsupportedError
 from irad.ir.instructions import Alloca, AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
 from irad.ir.types import IntType, Type, address_spaces, holds_floats
 from irad.ir.values import GlobalVariable, Parameter, Value
-from irad.passes.analysis.callees import resolve
 from irad.passes.analysis.integer_taint import meets_numbers
+from irad.passes.callees import resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit

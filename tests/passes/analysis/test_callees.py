@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from irad.ir import types
 from irad.ir.instructions import Call
-from irad.passes.analysis.callees import Pointer, Unknown, effects_of, resolve
+from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from tests.passes.units import parsed, registry
 

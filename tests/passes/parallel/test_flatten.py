@@ -7,7 +7,7 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import CallSite, Load
 from irad.ir.module import Function
 from irad.ir.text.printer import print_module
-from irad.passes.analysis.callees import effects_of
+from irad.passes.callees import effects_of
 from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, THREADS, flatten_parallel_loops
 from irad.passes.request import LoopArray, MemoryType
 from tests.passes.parallel.loops import ARRAYS, FOREIGN_KERNEL, INDIRECT, STENCIL

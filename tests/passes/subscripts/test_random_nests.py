@@ -10,7 +10,7 @@ from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
 from irad.ir.instructions import Load, Store
 from irad.ir.loops import Loop, loop_nest
-from irad.passes.prepare.dimensions import take_dimensions
+from irad.passes.subscripts.dimensions import take_dimensions
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
 from tests.passes.subscripts.nests import Event, accesses, random_nest, run, text_of

@@ -9,7 +9,7 @@ from irad.ir.dominance import dominators
 from irad.ir.instructions import Load, Store
 from irad.ir.loops import loop_nest
 from irad.ir.text.parser import parse_module
-from irad.passes.prepare.dimensions import DIMENSION, take_dimensions
+from irad.passes.subscripts.dimensions import DIMENSION, take_dimensions
 from irad.passes.subscripts.forms import Forms
 from irad.passes.subscripts.separation import Separation
 from tests.passes.units import canonical, value
