@@ -18,6 +18,7 @@ REPORT = """
 8.00s call     tests/properties/test_random.py::test_program[1]
 6.00s call     tests/docs/test_guides.py::test_example[README.md-1]
 9.00s call     tests/docs/test_guides.py::test_example[README.md-2]
+31.00s call     tests/test_four.py::test_very_long
 0.10s teardown tests/test_three.py::test_long
 """
 
@@ -27,7 +28,7 @@ def test_durations_are_those_of_set_up_and_call():
     assert found["tests/a/test_one.py::test_alone"] == 5.5
     assert found["tests/a/test_one.py::test_many[x y]"] == 12.06
     assert found["tests/test_three.py::test_long"] == 9.0
-    assert len(found) == 10
+    assert len(found) == 11
 
 
 def test_the_quickest_case_one_test_of_each_file_examples_and_random_programs_stay():
@@ -35,6 +36,7 @@ def test_the_quickest_case_one_test_of_each_file_examples_and_random_programs_st
         "tests/a/test_one.py::test_alone",
         "tests/a/test_one.py::test_many[x y]",
         "tests/a/test_two.py::test_pair[1]",
+        "tests/test_four.py::test_very_long",
     ]
 
 

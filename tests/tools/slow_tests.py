@@ -4,9 +4,9 @@
     python -m tests.tools.slow_tests run.txt
 
 A test that takes two seconds or more is slow, unless it is the quickest case of its function and takes less than five.
-One test of each file always stays, and so do examples of the documentation, which users copy, and random programs, of
-which there are as many as are asked for. Tests that the run did not have stay as they are. `tests/conftest.py` marks
-those that are listed.
+One test of each file stays, unless it takes half a minute. Always stay examples of the documentation, which users copy,
+and random programs, of which there are as many as are asked for. Tests that the run did not have stay as they are.
+`tests/conftest.py` marks those that are listed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ LIST: Final = Path(__file__).parents[1] / "slow_tests.txt"
 _LINE: Final = re.compile(r"^(\d+\.\d+)s (?:call|setup) +(tests/\S.*?)\s*$", re.MULTILINE)
 _SLOW: Final = 2.0
 _SLOW_ALONE: Final = 5.0
+_SLOW_IN_ITS_FILE: Final = 30.0
 ALWAYS: Final = ("tests/docs/", "tests/properties/")  # folders of which no test is listed
 
 
@@ -43,8 +44,9 @@ def slow_tests(seconds: Mapping[str, float]) -> list[str]:
         if seconds[quickest] < _SLOW_ALONE:
             slow.discard(quickest)
     for tests in by_file.values():
-        if slow.issuperset(tests):
-            slow.discard(min(tests, key=lambda test: (seconds[test], test)))
+        quickest = min(tests, key=lambda test: (seconds[test], test))
+        if slow.issuperset(tests) and seconds[quickest] < _SLOW_IN_ITS_FILE:
+            slow.discard(quickest)
     return sorted(slow)
 
 
