@@ -111,6 +111,24 @@ def test_copies_hand_layouts_on_both_ways_and_along_a_chain():
     assert found.holds_floats(points_to.mask(value(function, "e")))
 
 
+def test_a_copy_of_a_number_between_the_places_of_an_array_is_no_array():
+    text = (
+        COPY
+        + """
+    define void @f(double %x, i64 %n) {
+      %d = alloca [4 x i64]
+      %e = alloca [4 x i64]
+      %p = getelementptr i8, ptr %d, i64 4
+      store double %x, ptr %p, align 4
+      call void @llvm.memcpy.p0.p0.i64(ptr %e, ptr %d, i64 %n, i1 false)
+      ret void
+    }"""
+    )
+    function, points_to, found = memory_types_of(text, [None, None])
+    assert [found.layout(points_to.mask(value(function, n))) for n in "de"] == [None, None]
+    assert found.holds_floats(points_to.mask(value(function, "e")))
+
+
 def test_where_pointers_are():
     text = """
     define void @f(ptr %a, ptr %b) {
