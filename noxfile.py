@@ -5,6 +5,7 @@
     nox -s "tests(python='3.12', numba='0.66')" -- tests/programs -k stencil
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
     nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
+    nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
 
 Arguments behind `--` go to pytest. A Python that is not installed is reported, and fails the run with
 `--error-on-missing-interpreters`.
@@ -67,6 +68,13 @@ def numba_cuda(session: nox.Session, package: str | None) -> None:
     oldest = [f"numba-cuda=={package}.*", f"numba=={NUMBA[0]}.*", "numpy<2.3"]
     versions = oldest if package else ["numba-cuda", f"numba=={NUMBA[-1]}.*"]
     _run(session, versions, session.posargs or ("tests/cuda/front", "tests/cuda/host"))
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Small changes of passes/ that its tests do not notice: a sample, behind `--` its size and seed."""
+    session.install("--editable", ".[test]")
+    session.run("python", "scripts/mutants.py", *session.posargs)
 
 
 def _run(session: nox.Session, versions: list[str], arguments: list[str] | tuple[str, ...]) -> None:
