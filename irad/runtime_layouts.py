@@ -1,12 +1,13 @@
-"""The structs of the run-time support: the one table of what lies where in memory that three languages share.
+"""The structs and numbers of the run-time support: the one table of what three languages agree on.
 
-LLVM's text of the run-time support (``backend/runtime/*.ll``) gets its types from here and names fields by their
-position, as LLVM does; generated code and Python name them by their offset.
+LLVM text written by hand (``backend/runtime/*.ll``, ``backend/cuda/*.ll``) gets its types, indices of fields and
+numbers from here by name, through `irad.backend.runtime.text`; generated code and Python use offsets of fields.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any, Final
 
 _SIZES: Final = {"ptr": 8, "i64": 8, "i32": 4}
@@ -37,6 +38,10 @@ class Struct:
     def offset(self, field: str) -> int:
         """Bytes from the start of the struct to a field."""
         return self._offsets[field]
+
+    def kind(self, field: str) -> str | Struct:
+        """LLVM's type of a field, or the struct that it is."""
+        return self._fields[field]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -115,11 +120,30 @@ ARENA: Final = Struct(
     meter="ptr",  # of its tape
 )
 
-# Reasons in ``failed``. Text of the run-time support has 1, 2 and 4 as numbers.
+# Reasons in ``failed``.
 OUT_OF_MEMORY: Final = 1
 PAIR_MISSING: Final = 2
 RULE_RAISED: Final = 3  # the reverse of a rule raised what is pending
 TAPE_FULL: Final = 4  # the tape would take more than the meter allows
+
+ALIGNMENT: Final = 64  # a cache line: of blocks of at least this size, of headers and of the ends of chunks
+SMALL_ALIGNMENT: Final = 16  # of smaller blocks: what any type needs
+ROUND_UP: Final = ALIGNMENT - 1  # added before the low bits are cleared
+SMALL_ROUND_UP: Final = SMALL_ALIGNMENT - 1
+CHUNK_OVERHEAD: Final = CHUNK.size + 2 * ALIGNMENT  # the head, and what aligning the start and the end may take
+FIRST_BYTE: Final = CHUNK.size + ROUND_UP  # from a chunk's address to its first block, rounded down afterwards
+ADDRESS_SPACE: Final = 2**47  # more bytes than any process has addresses for
+WORD: Final = 8  # bytes of an integer or pointer
+WORD_ROUND_UP: Final = WORD - 1
+
+THREAD_CHUNK: Final = 64 << 10  # the first chunk of a thread's arena
+SMALL_CHUNK: Final = 4 << 10  # that of an arena of a lane or a state, of which there may be many
+SMALLEST_CHUNK: Final = 64 << 10  # the bounds of a further chunk, unless a block needs more
+LARGEST_CHUNK: Final = 32 << 20
+KEPT_BYTES: Final = 64 << 20  # what an arena keeps from one call to the next, and the lanes of a loop together
+IDLE_CLOSES: Final = 64  # outermost closes after which a chunk that none of them took is freed
+
+STACK_SPARE: Final = 256 << 10  # the most of a stack to leave free, for what recursions call that does not ask
 
 # --- states of sweeps that run apart: backend/runtime/states.ll -------------------------------------------------------
 
@@ -130,7 +154,7 @@ STATE: Final = Struct(
     use="i32",  # see below; afterwards comes the block, at a multiple of 64
 )
 
-# Uses of a state. Text of the run-time support has them as numbers.
+# Uses of a state.
 STATE_IDLE: Final = 0
 STATE_RUNNING: Final = 1
 STATE_USED: Final = 2
@@ -158,7 +182,22 @@ SLOT: Final = Struct(
 PAIR: Final = Struct("irad.pair", next="ptr", address="ptr", augmented="ptr", reverse="ptr", frame_size="i64")
 PAIRS: Final = Struct("irad.pairs", first="ptr", resolver="ptr")
 
+# --- what ends a program without Python: backend/runtime/standalone.ll ----------------------------------------------
+
+EXHAUSTED: Final = 1
+NO_DERIVATIVE: Final = 2
+UNWINDING: Final = 3  # an exception leaves a function that is being differentiated
+FIRST_CONSTRUCTOR: Final = (
+    101  # the priority of the key: the lowest that is not the implementation's, so before the program
+)
+
 # --- shadows that lanes share: backend/runtime/partials.ll ----------------------------------------------------------
+
+RECORD: Final = Struct(
+    "irad.record",
+    arena="ptr",
+    first="i64",  # the index that the lane works on first; then come parameters and the lane's frame
+)
 
 WINDOW: Final = Struct(
     "irad.window",
@@ -174,7 +213,7 @@ PARTIAL: Final = Struct(
     "irad.partial",
     low="i64",  # low to high: the bytes that the array's shadow takes; of all that overlap, after open
     high="i64",
-    kind="i64",
+    kind="i64",  # see below
     step="i64",  # index i of the first axis lies at origin + i * step; step is 0 where there is none
     origin="i64",
     base="i64",  # its partial shadows, one after the other
@@ -183,7 +222,18 @@ PARTIAL: Final = Struct(
     owned="i64",  # bytes at ``base``, of the entry that releases them; else 0
 )
 
-# --- shadows of containers: backend/runtime/lists.ll, dictionaries.ll -----------------------------------------------
+# Kinds of entries: how lanes use the array.
+KIND_READ: Final = 0  # they add to its shadow
+KIND_CALLED: Final = 1  # library calls do
+KIND_WRITTEN: Final = 2  # they take from its shadow only
+KIND_BOTH: Final = 3  # they add and take
+KIND_DIFFERENCE: Final = KIND_CALLED ^ KIND_BOTH  # of two kinds that exclude each other; the other such pair does, too
+
+MAPPED_FROM: Final = 64 << 10  # bytes from which partial shadows are pages of their own
+PAGES_ACCESS: Final = 3  # PROT_READ | PROT_WRITE; Python's module mmap is not loaded for two numbers
+PAGES_FLAGS: Final = 34  # MAP_PRIVATE | MAP_ANONYMOUS
+
+# --- shadows of containers: backend/runtime/containers.ll ----------------------------------------------------
 
 LIST: Final = Struct(
     "irad.list",
@@ -200,6 +250,7 @@ DICT: Final = Struct(
     value_at="i64",  # where the value is in a cell
     value_size="i64",
 )
+MORE_ROOM: Final = 8  # entries that a container gets room for beyond twice as many as it has
 DICT_ITERATOR: Final = Struct(  # Numba's NB_DictIter (numba/cext/dictobject.h)
     "irad.dict_iterator",
     dict="ptr",
@@ -213,7 +264,34 @@ DICT_ITERATOR: Final = Struct(  # Numba's NB_DictIter (numba/cext/dictobject.h)
 PLACES: Final = Struct("irad.places", first_number="i64", callback="ptr")  # then two words for each place
 METER: Final = Struct("irad.meter", limit="i64", bytes="i64")  # then the units that each place asked for
 
+PLACE_MARK: Final = 1 << 21  # the highest of the 22 bits of a mark: it is the number of a place, not of an event
+PLACE_MASK: Final = PLACE_MARK - 1
+MARK_SHIFT: Final = 29  # where a mark is in the bits of a double: in those that a float has, too
+QUIET_NAN: Final = 0x7FF8 << 48
+MOST_COUNTED: Final = 1 << 52  # bytes of one request that the meter adds, so that its sum cannot overflow
+
+# --- tapes of a kernel's threads: backend/cuda/tape.ll ---------------------------------------------------------------
+
+THREAD_TAPE: Final = Struct(
+    "irad.thread_tape",
+    top="ptr",  # where the thread's next word lies
+    end="ptr",  # the first word that is not its own any more
+    start="ptr",  # its first word
+    report="ptr",  # REPORT of all threads, or null
+    failed="i32",  # whether something did not fit
+)
+REPORT: Final = Struct(
+    "irad.tape_report",
+    most="i64",  # bytes that a thread wanted
+    failed="i64",  # whether one got none; then come what the meter counts, and the number of the call
+)
+WARP: Final = 32  # lanes; words of their tapes alternate
+LAST_LANE: Final = WARP - 1
+ALL_LANES: Final = -1  # a mask
+
 STRUCTS: Final = (
     *(DEFERRED, LANES, MARK, CHUNK, ARENA, STATE, POOL, SLOT, PAIR, PAIRS),
-    *(WINDOW, PARTIAL, LIST, DICT, DICT_ITERATOR, PLACES, METER),
+    *(RECORD, WINDOW, PARTIAL, LIST, DICT, DICT_ITERATOR, PLACES, METER, THREAD_TAPE, REPORT),
 )
+NUMBERS: Final[Mapping[str, int]] = {name: value for name, value in globals().items() if type(value) is int}
+"""The numbers above by name."""

@@ -1,6 +1,6 @@
 """Numba's typed dictionaries (numba/cext/dictobject.c), each with a shadow dictionary that lives in the arena.
 
-The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime/dictionaries.ll): a table of cells, one for
+The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime/containers.ll): a table of cells, one for
 each entry. A lookup passes on what is in a cell, an insertion writes it; so adjoints are those of loads and stores, and
 only the cell's address must be known in the reverse sweep. No cell is read after its entry was deleted.
 """

@@ -1,6 +1,6 @@
 """Numba's typed lists (numba/cext/listobject.c), each with a shadow list that lives in the arena.
 
-The shadow of the list's struct is `%irad.list` (irad/backend/runtime/lists.ll): the shadows of the items, which
+The shadow of the list's struct is `%irad.list` (irad/backend/runtime/containers.ll): the shadows of the items, which
 lie as the items do. What the C functions do to items is done to the shadows, in the forward sweep to the pointers in
 them, in the reverse sweep, backwards, to the cotangents; in forward mode to pointers and tangents.
 """

@@ -15,7 +15,8 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.backend.runtime import process, support
+from irad.backend.runtime import support
+from irad.backend.runtime.text import read
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 
@@ -31,7 +32,7 @@ def load(names: Iterable[str], build: Callable[[str, str, tuple[object, ...]], A
         build: makes a library of LLVM text, as the toolchain does.
     """
     with compiler_lock():
-        process.install()
+        support.install()
         whole = support.support()
         reached = whole.reached(names)
         new = [name for name, function in reached.items() if not function.is_inlined and name not in _LOADED]
@@ -66,13 +67,9 @@ def named_in(text: str) -> frozenset[str]:
 
 
 def program_text(names: Iterable[str]) -> str:
-    """The text of those of the support functions by these names that can be differentiated, and of what these call.
-
-    They compute with shadows, or keep account of where these are.
-    """
-    program = support.read("kernels.f64", "lists", "dictionaries")
-    reached = program.reached(names)
-    return support.support().module_of(reached[name].definition for name in reached)
+    """The text of those of the support functions by these names that can be differentiated, and of what these call."""
+    reached = read(support.FOLDER, *support.DIFFERENTIABLE).reached(names)
+    return support.support().module_of(function.text for function in reached.values())
 
 
 def inline_text(names: Iterable[str]) -> str:

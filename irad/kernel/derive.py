@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 
 import irad.backend.cuda
 from irad.backend.cuda.kernel import KernelModule
-from irad.backend.runtime.support import TYPES
+from irad.backend.runtime.text import read
 from irad.driver import Derivative, Observer, derive, locate
 from irad.errors import InternalError, IradError, SignatureError
 from irad.ir.text.parser import parse_module
@@ -175,7 +175,7 @@ def _linked(text: str, name: str, apart: str) -> str:
     """The module with the run-time support and the functions of rules; only the kernel is visible."""
     try:
         module = llvm.parse_assembly(text)
-        for each in (*_support(), *([apart] if apart else [])):
+        for each in (_support(), *([apart] if apart else [])):
             module.link_in(llvm.parse_assembly(each))
         for value in (*module.functions, *module.global_variables):
             if not value.is_declaration and value.name != name and not value.name.startswith("llvm."):
@@ -191,11 +191,8 @@ def _linked(text: str, name: str, apart: str) -> str:
 
 
 @cache
-def _support() -> tuple[str, ...]:
-    double = [(_SUPPORT / name).read_text() for name in ("shuffles.f64.ll", "sums.f64.ll")]
-    single = [text.replace("double", "float").replace(".f64", ".f32") for text in double]
-    meter = f"{TYPES}\n{(_SUPPORT / 'meter.ll').read_text()}"
-    return ((_SUPPORT / "tape.ll").read_text(), meter, *double, *single)
+def _support() -> str:
+    return read(_SUPPORT, "tape", "warps").text()
 
 
 @cache

@@ -37,19 +37,18 @@ from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
 from irad.passes.runtime import sum_function
 from irad.rules.cuda.barriers import BLOCK
-from irad.runtime_layouts import ARENA
+from irad.runtime_layouts import ARENA, REPORT, THREAD_TAPE, WARP, WORD
 
 CONVENTION: Final = "ptx_kernel"
 TRAILING: Final = (("tape", PTR), ("slice", I64), ("report", PTR), ("dynamic", I32))
-WARP: Final = 32
 BLOCK_NUMBER: Final = ARENA.size
 THREAD_NUMBER: Final = ARENA.size + 8
 """In debug mode, where in the tape's head they are."""
 _FRAME_ALIGNMENT: Final = 64
 SHADOW_ALIGNMENT: Final = 16
 """Of shadows behind the dynamic shared arrays, in bytes."""
-REPORT_WORDS: Final = 2
-_TAPE: Final = types.struct_type([PTR, PTR, PTR, PTR, I32])  # as in backend/cuda/tape.ll
+REPORT_WORDS: Final = REPORT.size // WORD
+_TAPE: Final = types.struct_type([{"ptr": PTR, "i32": I32}[kind] for kind in THREAD_TAPE.types])
 _CONVERGENT: Final = ("convergent", "nounwind")
 
 
@@ -324,8 +323,15 @@ class _Wrapper:
         lane = build.shl(build.and_(number, const_int(I64, WARP - 1)), const_int(I64, 3))
         start = build.byte_offset(build.byte_offset(self.trailing["tape"], build.mul(warp, slice_)), lane)
         end = build.byte_offset(start, build.mul(slice_, const_int(I64, WARP)))
-        for index, value in enumerate((start, end, start, self.trailing["report"], const_int(I32, 0))):
-            build.store(value, self.field(tape, index))
+        fields = {
+            "top": start,
+            "end": end,
+            "start": start,
+            "report": self.trailing["report"],
+            "failed": const_int(I32, 0),
+        }
+        for name, value in fields.items():
+            build.store(value, build.byte_offset(tape, THREAD_TAPE.offset(name)))
         if self.derivative.tape:
             units = build.byte_offset(self.trailing["report"], 8 * REPORT_WORDS)
             build.store(units, build.byte_offset(tape, ARENA.offset("meter")))
@@ -343,10 +349,6 @@ class _Wrapper:
         """Of the tape's head; where something is counted or watched, with fields for that where arenas have them."""
         is_plain = not self.derivative.tape and self.derivative.table is None
         return _TAPE if is_plain else types.array_type(ARENA.size + 16, types.I8)
-
-    def field(self, tape: Value, index: int) -> Value:
-        """Where a field of the tape's head is."""
-        return self.build.byte_offset(tape, types.field_offsets(_TAPE)[index])
 
     def report(self, tape: Value) -> None:
         """Says how many bytes of its tape the thread has; where something does not fit, the allocation says so."""

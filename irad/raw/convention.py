@@ -5,5 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from irad.passes.convention import HostConvention
+from irad.runtime_layouts import EXHAUSTED, NO_DERIVATIVE
 
-C: Final = HostConvention(result=0, returned=(0,), exhausted=1, no_derivative=2)
+C: Final = HostConvention(result=0, returned=(0,), exhausted=EXHAUSTED, no_derivative=NO_DERIVATIVE)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from irad.backend.runtime.standalone import STOP_SYMBOL, UNWIND_STATUS
+from irad.backend.runtime.support import STOP_SYMBOL
 from irad.driver import Derivative
 from irad.errors import SignatureError
 from irad.ir import types
@@ -35,6 +35,7 @@ from irad.raw.convention import C
 from irad.raw.markers import ArgumentRole
 from irad.raw.normal_form.by_value import returned_structure
 from irad.raw.program import returns_numbers
+from irad.runtime_layouts import UNWINDING
 
 PERSONALITY: Final = "__gxx_personality_v0"
 _FRAME_ALIGNMENT: Final = 64
@@ -195,7 +196,7 @@ class _Wrapper:
         caught = types.struct_type([PTR, types.I32])
         build.insert(LandingPad(caught, operands=[ConstantNull(PTR)], clauses=("catch",)))
         stop = self.runtime(STOP_SYMBOL, function_type(VOID, [types.I32]))
-        build.call(stop, [const_int(types.I32, UNWIND_STATUS)])
+        build.call(stop, [const_int(types.I32, UNWINDING)])
         build.unreachable()
 
     def emit(self) -> None:

@@ -14,8 +14,7 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-from irad.backend.runtime.standalone import standalone_text
-from irad.backend.runtime.support import runtime_text
+from irad.backend.runtime.support import runtime_text, standalone_text
 from irad.errors import BackendError, InternalError
 from irad.ir.module import Function, Module
 from irad.ir.text.printer import print_module

@@ -37,7 +37,7 @@ from irad.passes.runtime import (
     runtime_function,
 )
 from irad.passes.unit import Unit
-from irad.runtime_layouts import PARTIAL
+from irad.runtime_layouts import KIND_BOTH, KIND_CALLED, KIND_READ, KIND_WRITTEN, PARTIAL, RECORD
 
 # The table of a parallel loop's partial shadows, filled when its reverse is launched.
 #
@@ -46,10 +46,10 @@ from irad.runtime_layouts import PARTIAL
 # it.
 
 _KINDS: Mapping[SharingMode, int] = {
-    SharingMode.WINDOW: 0,
-    SharingMode.PRIVATE: 1,
-    SharingMode.DIRECT: 2,
-    SharingMode.WRITTEN_WINDOW: 3,
+    SharingMode.WINDOW: KIND_READ,
+    SharingMode.PRIVATE: KIND_CALLED,
+    SharingMode.DIRECT: KIND_WRITTEN,
+    SharingMode.WRITTEN_WINDOW: KIND_BOTH,
 }
 
 
@@ -131,7 +131,7 @@ class Table:
 _KERNEL = types.function_type(types.VOID, [types.PTR, types.PTR, types.PTR, types.PTR])
 _NULL = ConstantNull(types.PTR)
 _LANES, _RECORDS, _ARENAS = 0, 8, 16  # in the frame of the pair
-_FIRST, _PARAMETERS = 8, 16  # in a record
+_FIRST, _PARAMETERS = RECORD.offset("first"), RECORD.size  # in a record
 LAUNCHER_FRAME = 64
 
 

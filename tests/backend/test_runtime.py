@@ -17,7 +17,7 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend.runtime import process, support
+from irad.backend.runtime import support
 from irad.runtime_layouts import ARENA
 
 LIBC = ctypes.CDLL(None)
@@ -90,7 +90,7 @@ class Library:
     """The text compiled at one level of optimisation, on top of ``HEAP``."""
 
     def __init__(self, level: int) -> None:
-        process.install()
+        support.install()
         text = support.runtime_text()
         for name, callback in zip(("malloc", "free", "NRT_decref"), HEAP.callbacks, strict=True):
             symbol = f"irad.test{level}.{name}"
@@ -325,14 +325,14 @@ def test_calls_of_different_shape_settle(lib: Library):
 THREADS_BALANCE = """
 import ctypes, os, threading, time
 import llvmlite.binding as ll
-from irad.backend.runtime import process, support
+from irad.backend.runtime import support
 
 class Info(ctypes.Structure):
     _fields_ = [(n, ctypes.c_size_t) for n in "arena ordblks smblks hblks hblkhd usm fsm uord ford keep".split()]
 libc = ctypes.CDLL(None)
 libc.mallinfo2.restype = Info
 
-process.install()
+support.install()
 text = support.runtime_text().replace("linkonce_odr ", "").replace("declare void @NRT_decref(ptr)",
     "define void @NRT_decref(ptr %p) { ret void }")
 engine = ll.create_mcjit_compiler(ll.parse_assembly(text), ll.Target.from_default_triple().create_target_machine())
@@ -493,9 +493,8 @@ def test_deleting_an_arena_runs_its_decrefs(lib: Library):
 
 def test_a_decref_without_memory_is_lost_and_flagged(lib: Library):
     arena = lib.arena_new()
-    while (
-        lib.arena_alloc(arena, 16) and c_int64.from_address(arena).value + 16 <= c_int64.from_address(arena + 8).value
-    ):
+    top, end = (c_int64.from_address(arena + ARENA.offset(field)) for field in ("top", "end"))
+    while lib.arena_alloc(arena, 16) and top.value + 16 <= end.value:
         pass
     HEAP.limit = 0
     lib.arena_defer(arena, 7)
@@ -536,20 +535,20 @@ def test_threads_do_not_meet(lib: Library):
 
 def test_install_from_many_threads_makes_one_key(monkeypatch: pytest.MonkeyPatch):
     made: list[int] = []
-    process.install()
-    create = process._create_key
-    monkeypatch.setattr(process, "_create_key", lambda destructor: made.append(destructor) or create(destructor))
-    fresh = process._Process()
+    support.install()
+    create = support._create_key
+    monkeypatch.setattr(support, "_create_key", lambda destructor: made.append(destructor) or create(destructor))
+    fresh = support._Process()
     threads = [threading.Thread(target=fresh.install) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    process.install()
+    support.install()
     assert len(made) == 1
     # The symbol has to name the first key again: arenas of this process hang on it.
-    assert process._PROCESS._key is not None
-    ll.add_symbol(process.TLS_KEY_SYMBOL, ctypes.addressof(process._PROCESS._key))
+    assert support._PROCESS._key is not None
+    ll.add_symbol(support.TLS_KEY_SYMBOL, ctypes.addressof(support._PROCESS._key))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -557,19 +556,19 @@ def test_install_from_many_threads_makes_one_key(monkeypatch: pytest.MonkeyPatch
 def test_a_forked_child_installs_and_allocates(lib: Library):
     arena = lib.arena_open()
     blocks = fill(lib, arena, [5000, 90_000])
-    process._PROCESS._lock.acquire()  # as if another thread were installing
+    support._PROCESS._lock.acquire()  # as if another thread were installing
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            process._PROCESS.install()
-            with process._PROCESS._lock:
+            support._PROCESS.install()
+            with support._PROCESS._lock:
                 assert lib.arena_open() == arena
             assert_blocks_are_intact(blocks + fill(lib, arena, [100, 200_000]))
             status = 0
         finally:
             os._exit(status)
-    process._PROCESS._lock.release()
+    support._PROCESS._lock.release()
     assert os.waitpid(child, 0)[1] == 0
     lib.arena_close(arena)
 

@@ -12,7 +12,8 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend.runtime.support import read
+from irad.backend.runtime.support import FOLDER
+from irad.backend.runtime.text import read
 
 POINTER, INTEGER, STATUS = c_void_p, c_int64, c_int32
 DOUBLES = ctypes.POINTER(ctypes.c_double)
@@ -25,7 +26,7 @@ class Library:
     def __init__(self, level: int) -> None:
         ll.initialize_native_target()
         ll.initialize_native_asmprinter()
-        module = ll.parse_assembly(read("lists", "dictionaries").text().replace("linkonce_odr ", ""))
+        module = ll.parse_assembly(read(FOLDER, "containers").text().replace("linkonce_odr ", ""))
         module.verify()
         machine = ll.Target.from_default_triple().create_target_machine(opt=level, jit=True)
         builder = ll.create_pass_builder(machine, ll.create_pipeline_tuning_options(speed_level=level))

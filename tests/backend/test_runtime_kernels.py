@@ -10,7 +10,8 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend.runtime.support import read
+from irad.backend.runtime.support import FOLDER
+from irad.backend.runtime.text import read
 
 
 class Library:
@@ -19,7 +20,7 @@ class Library:
     def __init__(self, level: int) -> None:
         ll.initialize_native_target()
         ll.initialize_native_asmprinter()
-        self.module = ll.parse_assembly(read("kernels.f64").text().replace("linkonce_odr ", ""))
+        self.module = ll.parse_assembly(read(FOLDER, "kernels").text().replace("linkonce_odr ", ""))
         self.module.verify()
         machine = ll.Target.from_default_triple().create_target_machine(
             cpu=ll.get_host_cpu_name(), features=ll.get_host_cpu_features().flatten(), opt=level, jit=True

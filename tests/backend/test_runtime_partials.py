@@ -11,7 +11,7 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend.runtime import process, support
+from irad.backend.runtime import support
 
 READ, CALLED, WRITTEN, CHANGED = range(4)
 RECORD = 192  # bytes of a lane's record: the first index at 8, windows from 16 on
@@ -20,7 +20,7 @@ FIRST, WINDOWS, WINDOW = 8, 16, 56
 
 @cache
 def library() -> Any:
-    process.install()
+    support.install()
     module = ll.parse_assembly(support.runtime_text())
     module.link_in(ll.parse_assembly("define void @NRT_decref(ptr %p) { ret void }"))
     # what is inlined into derivatives is kept for the tests under names of their own

@@ -1,44 +1,103 @@
-"""The run-time support as text: every file alone, its types against the one table of structs, numbers it repeats."""
+"""LLVM text written by hand: every file alone, names of fields and numbers, the table of structs, repeated numbers."""
 
 from __future__ import annotations
 
 import mmap
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as ll
 import pytest
 
+import irad
 from irad import runtime_layouts
-from irad.backend.runtime import process, standalone, support
-from irad.ir.instructions import GetElementPtr, Instruction, Load, Store
+from irad.backend.cuda import ptx
+from irad.backend.executor import layout, scheduler
+from irad.backend.executor.rewriting import libdevice
+from irad.backend.runtime import support
+from irad.backend.runtime.text import PRECISIONS, LlvmText, read
+from irad.ir.instructions import AtomicRMW, CmpXchg, GetElementPtr, Instruction, Load, Store
 from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
 from irad.ir.types import NamedStructType, field_offsets, size_of, struct_body
 from irad.ir.values import ConstantInt
+from irad.kernel import derive
 from irad.raw.convention import C
-from irad.runtime_layouts import OUT_OF_MEMORY, PAIR_MISSING, STRUCTS, TAPE_FULL
+from irad.runtime_layouts import OUT_OF_MEMORY, PAIR_MISSING, PARTIAL, STRUCTS, TAPE_FULL, UNWINDING
 
-FOLDER = Path(support.__file__).parent
-FILES = sorted(path.name.removesuffix(".ll") for path in FOLDER.glob("*.ll"))
+FILES = sorted(path.name.removesuffix(".ll") for path in support.FOLDER.glob("*.ll"))
+BY_HAND = sorted(Path(irad.__file__).parent.rglob("*.ll"))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_llvm_takes_each_file_alone(name: str):
-    module = ll.parse_assembly(f"{support.TYPES}\n{FOLDER.joinpath(f'{name}.ll').read_text()}")
+    module = ll.parse_assembly(read(support.FOLDER, name).text())
     module.verify()
     assert any(not function.is_declaration for function in module.functions)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_defines_no_types_and_heads_are_on_one_line(name: str):
-    lines = FOLDER.joinpath(f"{name}.ll").read_text().split("\n")
-    assert not [line for line in lines if line.startswith("%") and " type " in line]
-    assert all(line.endswith("{") for line in lines if line.startswith("define "))
+@pytest.mark.parametrize("path", BY_HAND, ids=lambda path: path.stem)
+def test_a_file_has_a_head_and_nothing_that_is_not_read(path: Path):
+    text = path.read_text()
+    assert text.startswith("; ")
+    items = re.sub(r"^define [^\n]*\{\n(?:[^}\n][^\n]*\n|\n)*\}$", "", text, flags=re.M)
+    assert not [line for line in items.split("\n") if not re.match(r"$|;|declare |@", line)]
 
 
 def test_every_file_is_part_of_the_whole():
     assert sorted((*support.FILES, "standalone")) == FILES
+    folders = {path.parent.name for path in BY_HAND}
+    assert folders == {"runtime", "native", "cuda", "device"}, "give its text to a test of those below"
+
+
+# ----------------------------------------------------------------------------------------------- names in braces
+
+
+STRUCT = re.compile(r"getelementptr (?:inbounds )?%(irad[\w.]+), ptr [^,\n]+, i32 0((?:, i32 [^,\n]+)+)")
+
+
+@pytest.mark.parametrize("path", BY_HAND, ids=lambda path: path.stem)
+def test_fields_are_those_of_the_struct_by_name(path: Path):
+    structs = {struct.name: struct for struct in (*STRUCTS, *layout.STRUCTS)}
+    for name, indices in STRUCT.findall(path.read_text()):
+        kind: object = structs[name]
+        for index in re.findall(r", i32 ([^,]+)", indices):
+            assert isinstance(kind, runtime_layouts.Struct), (name, indices)
+            field = re.fullmatch(rf"\$\{{{kind.name.rpartition('.')[2]}\.(\w+)\}}", index)
+            assert field is not None, f"{path.name}: {index} is not a field of %{kind.name} by name"
+            kind = kind.kind(field[1])
+
+
+@pytest.mark.parametrize("path", BY_HAND, ids=lambda path: path.stem)
+def test_there_are_no_other_indices_into_structs(path: Path):
+    """What a pattern over usual lines does not see: constant expressions, structs without a name, several lines."""
+    text = path.read_text()
+    assert text.count("getelementptr") == len(re.findall(r"= getelementptr (?:inbounds )?[^\n(]+$", text, re.M))
+    assert not re.search(r"getelementptr[^\n]*\{ ", text)
+    assert len(STRUCT.findall(text)) == len(re.findall(r"getelementptr[^\n]*, i32 0, i32", text))
+
+
+def hand_written() -> Iterator[LlvmText | str]:
+    yield from (support.runtime_text(), support.standalone_text(), derive._support(), scheduler.scheduler_text())
+    yield from (libdevice.libdevice_text(), read(ptx._DEVICE, "operations", parameters=ptx._SHUFFLES).text())
+    yield read(ptx._DEVICE, "fast").text()
+
+
+def test_every_name_in_braces_exists():
+    assert sum(text.count("\ndefine ") for text in hand_written()) > 300
+    assert not any("${" in text for text in hand_written())
+    with pytest.raises(KeyError, match=r"arena\.tip"):
+        support.support().with_text("define void @f() {\n  ${arena.tip}\n}").text()
+
+
+def test_a_parameter_in_a_symbol_makes_a_function_for_each_value():
+    definition = "define ${real} @f_${suffix}(${real} %x) {\n  ; ${sizeof real}\n  ret ${real} %x\n}\n"
+    read_text = LlvmText({}, "", {}, {}).with_text(f"{definition}declare ${{real}} @g.${{suffix}}()", PRECISIONS)
+    assert set(read_text.functions) == {"f_f64", "f_f32"}
+    assert set(read_text.outside) == {"g.f64", "g.f32"}
+    assert read_text.functions["f_f32"].text == "define float @f_f32(float %x) {\n  ; 4\n  ret float %x\n}"
 
 
 @cache
@@ -66,7 +125,8 @@ def test_every_function_is_marked():
 
 @pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.name)
 def test_offsets_are_those_of_llvm(struct: runtime_layouts.Struct):
-    text = f"{support.TYPES}\n@it = external global %{struct.name}\n"
+    types = "\n".join(each.text for each in STRUCTS)
+    text = f"{types}\n@it = external global %{struct.name}\n"
     type_ = parse_module(str(ll.parse_assembly(text))).globals["it"].value_type
     assert struct.size == size_of(type_)
     assert tuple(struct.offset(field) for field in struct.fields) == field_offsets(type_)
@@ -84,7 +144,7 @@ def accesses() -> list[tuple[GetElementPtr, Instruction]]:
 
 def test_every_field_is_accessed_as_what_it_is():
     found = accesses()
-    assert len(found) > 150
+    assert len(found) > 200
     for place, user in found:
         type_ = place.source_type
         for index in place.operands[2:]:
@@ -93,6 +153,22 @@ def test_every_field_is_accessed_as_what_it_is():
         if isinstance(user, Store) and user.operands[0] is place:
             continue  # the address is what is stored
         assert (user.type if isinstance(user, Load) else user.operands[0].type) is type_, (place, user)
+
+
+def test_no_first_field_is_accessed_through_the_address_of_its_struct():
+    bare = [
+        (function.name, user)
+        for function in whole().functions.values()
+        for inst in function.instructions()
+        if isinstance(inst, GetElementPtr) and isinstance(inst.source_type, NamedStructType) and len(inst.operands) > 2
+        for user in inst.operands[0].users
+        if isinstance(user, Load | Store | AtomicRMW | CmpXchg) and pointer_of(user) is inst.operands[0]
+    ]
+    assert not bare
+
+
+def pointer_of(inst: Instruction) -> object:
+    return inst.operands[1 if isinstance(inst, Store) else 0]
 
 
 def test_reasons_are_those_of_the_table():
@@ -111,21 +187,22 @@ def test_reasons_are_those_of_the_table():
 
 
 def test_pages_are_mapped_as_python_maps_them():
-    text = support.support().functions["irad.partial_allocate"].definition
-    access, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    assert f"@mmap(ptr null, i64 %bytes, i32 {access}, i32 {flags}, i32 -1, i64 0)" in text
+    assert runtime_layouts.PAGES_ACCESS == mmap.PROT_READ | mmap.PROT_WRITE
+    assert runtime_layouts.PAGES_FLAGS == mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 def test_statuses_are_those_of_the_host():
-    reason = support.support().functions["irad.arena_reason"].definition
-    assert f"icmp eq i32 %failed, {PAIR_MISSING}" in reason
-    assert "i32 %no.derivative, i32 %exhausted" in reason
-    text = standalone.standalone_text(["b", "a", "b"])
+    assert "i32 %no.derivative, i32 %exhausted" in support.support().functions["irad.arena_reason"].text
+    text = support.standalone_text(["b", "a", "b"])
     module = ll.parse_assembly(text)
     module.verify()
-    cases = {C.exhausted: "no_memory", C.no_derivative: "no_derivative", standalone.UNWIND_STATUS: "unwinding"}
+    cases = {C.exhausted: "no_memory", C.no_derivative: "no_derivative", UNWINDING: "unwinding"}
     for status, label in cases.items():
         assert f"i32 {status}, label %{label}\n" in text
-    assert f"@{standalone.STOP_SYMBOL}(i32 {C.exhausted})" in text
-    assert f"@{process.TLS_KEY_SYMBOL} = " in text
+    assert f"@{support.STOP_SYMBOL}(i32 {C.exhausted})" in text
+    assert f"@{support.TLS_KEY_SYMBOL} = " in text
     assert {"a", "b"} <= {variable.name for variable in module.global_variables}
+
+
+def test_entries_of_partial_shadows_are_words():
+    assert set(PARTIAL.types) == {"i64"}, "irad.partial_field takes the index of a field for that of a word"

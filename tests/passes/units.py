@@ -10,7 +10,7 @@ from typing import Any
 
 import llvmlite.binding as ll
 
-from irad.backend.runtime import process, support
+from irad.backend.runtime import support
 from irad.driver import Derivative, derive
 from irad.frontend.numba.convention import NUMBA
 from irad.ir.module import Block, Function, Module
@@ -213,7 +213,7 @@ def running(
     """
     _, function = parsed(text)
     made = derivative or derive(canonical(text), request_of(function, kinds, memory, **options), registry(), check=True)
-    process.install()
+    support.install()
     module = ll.parse_assembly(support.runtime_text())
     for other in (made.text, _SUPPORT.format(limit=limit)):
         module.link_in(ll.parse_assembly(other))

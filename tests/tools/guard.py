@@ -31,7 +31,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 from irad.backend.runtime import support
-from irad.backend.runtime.support import Support
+from irad.backend.runtime.text import LlvmText
 from irad.frontend import resident
 from irad.frontend.calls import sweeps as call_sweeps
 
@@ -263,8 +263,8 @@ note:
   call void @irad.arena_defer(ptr %arena, ptr %marked)
   ret ptr %block
 fail:
-  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
-  store i32 1, ptr %failed.slot
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.failed}
+  store i32 ${OUT_OF_MEMORY}, ptr %failed.slot
   ret ptr null
 }
 
@@ -282,7 +282,7 @@ done:
 
 define linkonce_odr void @irad.guard_release(ptr %mark) nounwind noinline {
 entry:
-  %first.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 4
+  %first.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 ${mark.first_deferred}
   %first = load ptr, ptr %first.slot
   br label %loop
 loop:
@@ -290,8 +290,9 @@ loop:
   %end = icmp eq ptr %node, null
   br i1 %end, label %done, label %body
 body:
-  %meminfo.slot = getelementptr inbounds %irad.deferred, ptr %node, i32 0, i32 1
-  %next = load ptr, ptr %node
+  %meminfo.slot = getelementptr inbounds %irad.deferred, ptr %node, i32 0, i32 ${deferred.meminfo}
+  %next.slot = getelementptr inbounds %irad.deferred, ptr %node, i32 0, i32 ${deferred.next}
+  %next = load ptr, ptr %next.slot
   %meminfo = load ptr, ptr %meminfo.slot
   %address = ptrtoint ptr %meminfo to i64
   %marked = icmp slt i64 %address, 0
@@ -359,19 +360,19 @@ def _compile(blocks: str) -> Any:
 _ALIVE: Final[list[Any]] = []
 
 
-def _guarded(found: Support, blocks: str) -> Support:
+def _guarded(found: LlvmText, blocks: str) -> LlvmText:
     """The run-time support with guarded blocks. Marks and nodes of lists stay in the arena: its closing reads them."""
-    clean = found.functions["irad.arena_alloc"].definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
+    clean = found.functions["irad.arena_alloc"].text.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
     changed = [blocks, _ARENA, _PARTIAL, clean]
     for name in ("irad.arena_push", "irad.arena_defer"):
-        changed.append(found.functions[name].definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean("))
-    changed.append(found.functions["irad.run_deferred"].definition.replace("@NRT_decref", "@irad.guard_decref"))
+        changed.append(found.functions[name].text.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean("))
+    changed.append(found.functions["irad.run_deferred"].text.replace("@NRT_decref", "@irad.guard_decref"))
     for name, mark in (("irad.arena_close", "%mark"), ("irad.arena_delete", "%root")):
         close = f"  call void @irad.lanes_close(ptr %arena, ptr {mark})\n"
-        assert close in found.functions[name].definition
+        assert close in found.functions[name].text
         release = f"  call void @irad.guard_release(ptr {mark})\n"
-        changed.append(found.functions[name].definition.replace(close, close + release))
-    return found.with_functions("\n".join(changed))
+        changed.append(found.functions[name].text.replace(close, close + release))
+    return found.with_text("\n".join(changed))
 
 
 class _NumpyHandler(ctypes.Structure):

@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.backend.runtime import support
-from irad.backend.runtime.support import Support
+from irad.backend.runtime.text import LlvmText
 from irad.frontend import resident
 from irad.frontend.calls import sweeps as call_sweeps
 
@@ -60,10 +60,10 @@ def install() -> None:
     setattr(call_sweeps.Sweeps, "frame_on_stack", poisoned_frame)  # noqa: B010
 
 
-def _with_poison(found: Support) -> Support:
+def _with_poison(found: LlvmText) -> LlvmText:
     """The run-time support with an allocator that fills what it gives."""
-    clean = found.functions["irad.arena_alloc"].definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
-    return found.with_functions(f"{clean}\n{_POISONED}")
+    clean = found.functions["irad.arena_alloc"].text.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
+    return found.with_text(f"{clean}\n{_POISONED}")
 
 
 def pytest_configure(config: object) -> None:

@@ -18,6 +18,7 @@ from irad.backend.cuda.limits import SMALL_PARAMETERS, parameter_bytes, target_o
 from irad.backend.cuda.local_atomics import separate_local
 from irad.backend.cuda.lowering import HOST_SYMBOLS, entry_name, lower_kernel, refuse_call, undefined_calls
 from irad.backend.cuda.toolkit import find_libdevice
+from irad.backend.runtime.text import read
 from irad.errors import BackendError
 from irad.ir.module import Module
 from irad.ir.text.printer import print_module
@@ -25,7 +26,7 @@ from irad.ir.text.printer import print_module
 _DEVICE: Final = Path(__file__).parent / "device"
 _FULL: Final = 3
 _MANY_PARAMETERS_ISA: Final = 81
-_MODES: Final = (("idx", "31"), ("down", "31"), ("bfly", "31"), ("up", "0"))
+_SHUFFLES: Final = [{"mode": mode, "clamp": "0" if mode == "up" else "31"} for mode in ("idx", "down", "bfly", "up")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +176,12 @@ class _Library:
 
 @cache
 def _operations() -> _Library:
-    module = llvm.parse_assembly((_DEVICE / "operations.ll").read_text())
-    shuffles = (_DEVICE / "shuffles.ll").read_text()
-    for mode, clamp in _MODES:
-        module.link_in(llvm.parse_assembly(shuffles.replace("MODE", mode).replace("CLAMP", clamp)))
-    return _Library.of(module)
+    return _Library.of(llvm.parse_assembly(read(_DEVICE, "operations", parameters=_SHUFFLES).text()))
 
 
 @cache
 def _fast() -> _Library:
-    return _Library.of(llvm.parse_assembly((_DEVICE / "fast.ll").read_text()))
+    return _Library.of(llvm.parse_assembly(read(_DEVICE, "fast").text()))
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class State(IntEnum):
-    """What a thread does between two rounds. LLVM text has these as numbers."""
+    """What a thread does between two rounds."""
 
     READY = 0
     FINISHED = 1
@@ -32,13 +32,32 @@ class State(IntEnum):
 
 
 class Kind(IntEnum):
-    """What an entry of the log of accesses is. LLVM text has these as numbers."""
+    """What an entry of the log of accesses is."""
 
+    UNLOGGED = 0  # an access that is checked only
     READ = 1
     WRITE = 2
     ATOMIC = 4
     WARP_SYNC = 8
     BLOCK = 16
+
+
+class Stop(IntEnum):
+    """Why the scheduler stopped."""
+
+    DONE = 0
+    STUCK = 1  # threads wait for each other
+    KINDS = 2  # they wait at barriers of different kinds
+    NO_MEMORY = 3
+    OUTSIDE = 4  # an access outside of all arrays
+    PLACES = 5  # they wait at barriers in different places of the program; told if accesses are logged
+
+
+NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
+    {f"{kind.__name__}.{each.name}": int(each) for kind in (State, Kind, Stop) for each in kind}
+    | {f"bit State.{state.name}": 1 << state for state in State}
+)
+"""Names of these in LLVM text: ``${State.READY}``; and of a set that holds one state alone."""
 
 
 @dataclass(frozen=True, slots=True)

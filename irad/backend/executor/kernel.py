@@ -29,7 +29,8 @@ from irad.backend.executor.rewriting.lower import Lowered, lower
 from irad.backend.executor.rewriting.thread import START
 from irad.backend.executor.scheduler import IN_ORDER, Schedule, scheduler
 from irad.backend.executor.trace import Counts, Trace
-from irad.backend.runtime.support import TYPES, file_text
+from irad.backend.runtime.support import FOLDER
+from irad.backend.runtime.text import read
 from irad.errors import SignatureError, UnsupportedError
 from irad.ir import types
 from irad.ir.types import Type
@@ -224,4 +225,4 @@ def _code(lowered: Lowered) -> tuple[Any, int]:
 @cache
 def watch_text() -> str:
     """The checks of debug mode, which tell Python what they find."""
-    return f"{TYPES}\n{file_text('watch')}"
+    return read(FOLDER, "watch").text()

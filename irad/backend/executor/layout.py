@@ -1,6 +1,6 @@
 """What lies where in the memory that generated code, the native scheduler and Python share.
 
-LLVM text names a field by a function that is made here for each: ``@launch.pool(ptr %launch)`` is its address.
+LLVM text has the types and the indices of fields from here by name, as in `irad.backend.runtime.text`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ LAUNCH: Final = Struct(
     room="i64",  # for how many
     epoch="i32",  # of the log: how many blocks have begun and barriers have been passed
     sites_mixed="i32",
-    extents="ptr",  # the arrays: address, bytes of each; null if they are not known
+    extents="ptr",  # the arrays, an EXTENT each; null if they are not known
     extent_count="i64",
     scratch="ptr",  # where an access outside of all arrays goes
     scratch_bytes="i64",
@@ -85,25 +85,8 @@ ENTRY: Final = Struct(
     epoch="i32",
     clock="i32",  # of the thread
 )
-STRUCTS: Final = (THREAD, LAUNCH, ENTRY)
-
-
-def _short(struct: Struct) -> str:
-    return struct.name.rpartition(".")[2]
-
-
-def text() -> str:
-    """The types, and for each field a function that gives its address."""
-    lines = [each.text for each in STRUCTS]
-    for struct in STRUCTS:
-        for number, field in enumerate(struct.fields):
-            lines += [
-                f"define internal ptr @{_short(struct)}.{field}(ptr %p) alwaysinline nounwind {{",
-                f"  %field = getelementptr inbounds %{struct.name}, ptr %p, i32 0, i32 {number}",
-                "  ret ptr %field",
-                "}",
-            ]
-    return "\n".join(lines) + "\n"
+EXTENT: Final = Struct("irad.cuda.extent", address="i64", bytes="i64")  # of an array
+STRUCTS: Final = (THREAD, LAUNCH, ENTRY, EXTENT)
 
 
 class Launch(ctypes.Structure):

@@ -7,17 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.backend.executor.dialect import LANES, State
+from irad.backend.executor.dialect import LANES, State, Stop
 from irad.backend.executor.launch import LaunchState
 from irad.backend.executor.rewriting.sites import placed
 from irad.backend.executor.trace import Trace
 from irad.errors import BarrierError, IradError
 
-_STUCK: Final = 1
-_KINDS: Final = 2
-_NO_MEMORY: Final = 3
-_OUTSIDE: Final = 4
-_PLACES: Final = 5
 _SHOWN: Final = 4
 
 
@@ -29,16 +24,16 @@ def raise_for(status: int, state: LaunchState, name: str, trace: Trace | None) -
         KernelBoundsError: an access is outside of all arrays.
         MemoryError: there is no memory for the frames of the threads.
     """
-    if status == _STUCK:
+    if status == Stop.STUCK:
         raise _stuck(state, name)
-    if status == _KINDS:
+    if status == Stop.KINDS:
         raise _mixed_kinds(state, name)
-    if status == _NO_MEMORY:
+    if status == Stop.NO_MEMORY:
         raise MemoryError(f"no memory for {len(state.threads)} threads of {name}")
-    if status == _OUTSIDE:
+    if status == Stop.OUTSIDE:
         assert trace is not None
         raise trace.fault()
-    if status == _PLACES:
+    if status == Stop.PLACES:
         raise _mixed_places(state, name)
 
 

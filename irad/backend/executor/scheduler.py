@@ -12,8 +12,10 @@ from typing import Any, Final, Literal
 import llvmlite.binding as llvm
 import numpy as np
 
-from irad.backend.executor import layout
+from irad.backend.executor import dialect, layout
 from irad.backend.executor.code import host_machine, loaded
+from irad.backend.runtime.text import read
+from irad.runtime_layouts import NUMBERS
 
 _FILES: Final = ("run", "warp", "trace")
 _NATIVE: Final = Path(__file__).parent / "native"
@@ -37,15 +39,8 @@ class Scheduler:
 
 def scheduler_text() -> str:
     """All of it as one module."""
-    lines = [line for name in _FILES for line in (_NATIVE / f"{name}.ll").read_text(encoding="utf-8").splitlines()]
-    defined = {_symbol(line) for line in lines if line.startswith("define ")}
-    declared = dict.fromkeys(line for line in lines if line.startswith("declare "))
-    body = [line for line in lines if not line.startswith("declare ")]
-    return "\n".join([layout.text(), *(line for line in declared if _symbol(line) not in defined), *body, ""])
-
-
-def _symbol(head: str) -> str:
-    return head.partition("(")[0].split()[-1]
+    numbers = {**NUMBERS, **dialect.NUMBERS}
+    return read(_NATIVE, *_FILES, structs=layout.STRUCTS, numbers=numbers).text()
 
 
 @cache

@@ -11,12 +11,13 @@ declare ptr @realloc(ptr, i64)
 ; %size zeroed bytes; null and the flag when out of memory.
 define linkonce_odr noalias ptr @irad.shadow_alloc(ptr %arena, i64 %size) nounwind noinline {
 entry:
+  ; calloc maps large blocks, whose pages are zero without being written
   %memory = call ptr @calloc(i64 1, i64 %size)
   %none = icmp eq ptr %memory, null
   br i1 %none, label %fail, label %done
 fail:
-  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
-  store i32 1, ptr %failed.slot
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.failed}
+  store i32 ${OUT_OF_MEMORY}, ptr %failed.slot
   br label %done
 done:
   ret ptr %memory
@@ -43,6 +44,7 @@ free:
 keep:
   ret ptr %arena
 remade:
+  ; realloc to zero bytes would free the shadow and return null, which means out of memory here
   %large = icmp ugt i64 %size, 1
   %wanted = select i1 %large, i64 %size, i64 1
   %first = icmp eq ptr %shadow, null
@@ -55,8 +57,8 @@ more:
   %none = icmp eq ptr %moved, null
   br i1 %none, label %fail, label %done
 fail:
-  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
-  store i32 1, ptr %failed.slot
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.failed}
+  store i32 ${OUT_OF_MEMORY}, ptr %failed.slot
   br label %done
 done:
   ret ptr %moved

@@ -5,6 +5,7 @@
 ;     pool ──▶ spare slot ──▶ spare slot ──▶ …
 ;     mark ──▶ slot lent last ──▶ slot lent before ──▶ …
 ;
+; Ownership:
 ; * slot_take lends a slot to the innermost mark of an arena, so a slot belongs to one live call. When the mark is closed,
 ;   however the derivative ends, its slots go back to their pools, the newest first: the next derivative that makes the
 ;   same calls finds for each the slot that it had before.
@@ -16,11 +17,13 @@
 
 declare i32 @sched_yield()
 
+; Waits until the pool is free. The lock guards a few instructions, so a system call that gives the processor away will do.
 define linkonce_odr void @irad.pool_lock(ptr %pool) nounwind noinline {
 entry:
+  %locked.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.locked}
   br label %try
 try:
-  %held = atomicrmw xchg ptr %pool, i32 1 acquire
+  %held = atomicrmw xchg ptr %locked.slot, i32 1 acquire
   %free = icmp eq i32 %held, 0
   br i1 %free, label %done, label %wait
 wait:
@@ -31,21 +34,23 @@ done:
 }
 
 define linkonce_odr void @irad.pool_unlock(ptr %pool) nounwind noinline {
-  store atomic i32 0, ptr %pool release, align 4
+  %locked.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.locked}
+  store atomic i32 0, ptr %locked.slot release, align 4
   ret void
 }
 
 ; A spare slot, lent to the innermost mark of %arena; null if there is none.
 define linkonce_odr ptr @irad.slot_take(ptr %pool, ptr %arena) nounwind noinline {
 entry:
-  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 2
-  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 3
+  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.first}
+  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.spare}
   call void @irad.pool_lock(ptr %pool)
   %slot = load ptr, ptr %first.slot
   %none = icmp eq ptr %slot, null
   br i1 %none, label %fail, label %take
 take:
-  %next = load ptr, ptr %slot
+  %next.slot = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.next}
+  %next = load ptr, ptr %next.slot
   %spare = load i64, ptr %spare.slot
   %fewer = sub i64 %spare, 1
   store ptr %next, ptr %first.slot
@@ -60,30 +65,32 @@ fail:
 
 ; Makes a new slot one of a pool and lends it to the innermost mark of %arena.
 define linkonce_odr void @irad.slot_add(ptr %pool, ptr %arena, ptr %slot, ptr %release) nounwind noinline {
-  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 1
-  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 4
-  %s.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 1
-  %s.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 2
-  %s.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 3
+  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.closed}
+  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.all}
+  %slot.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.pool}
+  %slot.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.closed}
+  %slot.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.release}
   call void @irad.pool_lock(ptr %pool)
   %closed = load i64, ptr %closed.slot
   %all = load i64, ptr %all.slot
   %more = add i64 %all, 1
   store i64 %more, ptr %all.slot
   call void @irad.pool_unlock(ptr %pool)
-  store ptr %pool, ptr %s.pool
-  store i64 %closed, ptr %s.closed
-  store ptr %release, ptr %s.release
+  store ptr %pool, ptr %slot.pool
+  store i64 %closed, ptr %slot.closed
+  store ptr %release, ptr %slot.release
   call void @irad.slot_lend(ptr %slot, ptr %arena)
   ret void
 }
 
+; Makes a slot the last one that was lent to the innermost mark of %arena.
 define linkonce_odr void @irad.slot_lend(ptr %slot, ptr %arena) nounwind noinline {
-  %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4
+  %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.mark}
   %mark = load ptr, ptr %mark.slot
-  %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 8
+  %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 ${mark.lent}
   %before = load ptr, ptr %lent.slot
-  store ptr %before, ptr %slot
+  %next.slot = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.next}
+  store ptr %before, ptr %next.slot
   store ptr %slot, ptr %lent.slot
   ret void
 }
@@ -91,7 +98,7 @@ define linkonce_odr void @irad.slot_lend(ptr %slot, ptr %arena) nounwind noinlin
 ; Gives the slots that were lent to a mark back to their pools.
 define linkonce_odr void @irad.give_back(ptr %mark) nounwind noinline {
 entry:
-  %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 8
+  %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 ${mark.lent}
   %last = load ptr, ptr %lent.slot
   store ptr null, ptr %lent.slot
   br label %loop
@@ -100,7 +107,8 @@ loop:
   %end = icmp eq ptr %slot, null
   br i1 %end, label %done, label %body
 body:
-  %next = load ptr, ptr %slot
+  %next.slot = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.next}
+  %next = load ptr, ptr %next.slot
   call void @irad.slot_give(ptr %slot)
   br label %loop
 done:
@@ -110,16 +118,16 @@ done:
 ; A slot becomes a spare one, unless its pool was closed meanwhile: then it is released.
 define linkonce_odr void @irad.slot_give(ptr %slot) nounwind noinline {
 entry:
-  %s.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 1
-  %s.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 2
-  %s.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 3
-  %pool = load ptr, ptr %s.pool
-  %made = load i64, ptr %s.closed
-  %release = load ptr, ptr %s.release
-  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 1
-  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 2
-  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 3
-  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 4
+  %slot.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.pool}
+  %slot.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.closed}
+  %slot.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.release}
+  %pool = load ptr, ptr %slot.pool
+  %made = load i64, ptr %slot.closed
+  %release = load ptr, ptr %slot.release
+  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.closed}
+  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.first}
+  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.spare}
+  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.all}
   call void @irad.pool_lock(ptr %pool)
   %closed = load i64, ptr %closed.slot
   %current = icmp eq i64 %made, %closed
@@ -128,7 +136,8 @@ keep:
   %first = load ptr, ptr %first.slot
   %spare = load i64, ptr %spare.slot
   %more = add i64 %spare, 1
-  store ptr %first, ptr %slot
+  %next.slot = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.next}
+  store ptr %first, ptr %next.slot
   store ptr %slot, ptr %first.slot
   store i64 %more, ptr %spare.slot
   call void @irad.pool_unlock(ptr %pool)
@@ -137,6 +146,7 @@ drop:
   %all = load i64, ptr %all.slot
   %fewer = sub i64 %all, 1
   store i64 %fewer, ptr %all.slot
+  ; without the lock: releasing may run code that uses the pool
   call void @irad.pool_unlock(ptr %pool)
   call void %release(ptr %slot)
   ret void
@@ -145,10 +155,10 @@ drop:
 ; Releases the spare slots of a pool; those in use are released when they are given back.
 define linkonce_odr void @irad.pool_close(ptr %pool) nounwind noinline {
 entry:
-  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 1
-  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 2
-  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 3
-  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 4
+  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.closed}
+  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.first}
+  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.spare}
+  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.all}
   call void @irad.pool_lock(ptr %pool)
   %closed = load i64, ptr %closed.slot
   %again = add i64 %closed, 1
@@ -167,9 +177,10 @@ loop:
   %end = icmp eq ptr %slot, null
   br i1 %end, label %done, label %body
 body:
-  %next = load ptr, ptr %slot
-  %s.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 3
-  %release = load ptr, ptr %s.release
+  %next.slot = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.next}
+  %next = load ptr, ptr %next.slot
+  %slot.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.release}
+  %release = load ptr, ptr %slot.release
   call void %release(ptr %slot)
   br label %loop
 done:

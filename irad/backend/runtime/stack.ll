@@ -1,7 +1,8 @@
 ; How much of the machine's stack is left: derivatives of deep recursions ask, to end with an error.
 ;
-; The bounds of a thread's stack are looked up once and kept in the thread's arena. What is to stay free, a quarter of the
-; stack and at most 256 KiB, is for what recursions call that does not ask. A stack without known bounds is never full.
+; The bounds of a thread's stack are looked up once and kept in the thread's arena, which owns nothing else of it. What is
+; to stay free, a quarter of the stack within a bound, is for what recursions call that does not ask. A stack without
+; known bounds is never full.
 
 declare i32 @pthread_attr_destroy(ptr)
 declare i32 @pthread_attr_getstack(ptr, ptr, ptr)
@@ -11,12 +12,14 @@ declare ptr @llvm.frameaddress.p0(i32)
 declare i64 @llvm.umin.i64(i64, i64)
 declare ptr @irad.thread_arena()
 
+; Writes the bounds of the thread's stack to the thread's arena; they stay zero where they are not known.
 define linkonce_odr void @irad.measure_stack(ptr %arena) nounwind noinline {
 entry:
-  %attributes = alloca [128 x i8], align 16
+  ; more than pthread_attr_t has: 56 bytes on x86-64, 64 on AArch64
+  %attributes = alloca [128 x i8], align ${SMALL_ALIGNMENT}
   %size.slot = alloca i64
-  %low.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 10
-  %spare.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 11
+  %low.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.stack_low}
+  %spare.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.stack_spare}
   %thread = call i64 @pthread_self()
   %status = call i32 @pthread_getattr_np(i64 %thread, ptr %attributes)
   %known = icmp eq i32 %status, 0
@@ -29,7 +32,7 @@ read:
 keep:
   %size = load i64, ptr %size.slot
   %quarter = lshr i64 %size, 2
-  %spare = call i64 @llvm.umin.i64(i64 %quarter, i64 262144)
+  %spare = call i64 @llvm.umin.i64(i64 %quarter, i64 ${STACK_SPARE})
   store i64 %spare, ptr %spare.slot
   br label %done
 done:
@@ -43,8 +46,8 @@ entry:
   %none = icmp eq ptr %own, null
   br i1 %none, label %full, label %look
 look:
-  %low.slot = getelementptr inbounds %irad.arena, ptr %own, i32 0, i32 10
-  %spare.slot = getelementptr inbounds %irad.arena, ptr %own, i32 0, i32 11
+  %low.slot = getelementptr inbounds %irad.arena, ptr %own, i32 0, i32 ${arena.stack_low}
+  %spare.slot = getelementptr inbounds %irad.arena, ptr %own, i32 0, i32 ${arena.stack_spare}
   %low = load i64, ptr %low.slot
   %spare = load i64, ptr %spare.slot
   %here = call ptr @llvm.frameaddress.p0(i32 0)
@@ -53,8 +56,8 @@ look:
   %little = icmp ult i64 %left, %spare
   br i1 %little, label %full, label %fine
 full:
-  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
-  store i32 1, ptr %failed.slot
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.failed}
+  store i32 ${OUT_OF_MEMORY}, ptr %failed.slot
   ret i1 true
 fine:
   ret i1 false

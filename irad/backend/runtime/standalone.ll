@@ -1,11 +1,11 @@
 ; What takes the place of Python and Numba in a program of `irad opt`: a module of its own beside the run-time support.
 ;
-; The key of the threads' arenas is made when the program starts, before its own constructors run. A derivative that
-; cannot go on ends the process with a message: C has no exception that its caller could catch. The status is 1 where
-; memory ran out, 2 where a pointer has no pair, 3 where an exception leaves a function that is being differentiated.
+; The key of the threads' arenas is made when the program starts, before its own constructors run. Its destructor frees
+; the arena of a thread that ends; nothing else is owned. A derivative that cannot go on ends the process with a message:
+; C has no exception that its caller could catch.
 
 @irad.tls_key = hidden global i32 0
-@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 101, ptr @irad.start, ptr null }]
+@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 ${FIRST_CONSTRUCTOR}, ptr @irad.start, ptr null }]
 @irad.message.no_memory = private unnamed_addr constant [37 x i8] c"irad: out of memory for a derivative\0A"
 @irad.message.no_derivative = private unnamed_addr constant [75 x i8] c"irad: a pointer leads to a function that has no derivative in this program\0A"
 @irad.message.unwinding = private unnamed_addr constant [64 x i8] c"irad: an exception left a function that is being differentiated\0A"
@@ -22,7 +22,7 @@ entry:
   %fine = icmp eq i32 %status, 0
   br i1 %fine, label %done, label %fail
 fail:
-  call void @irad.end_process(i32 1)
+  call void @irad.end_process(i32 ${EXHAUSTED})
   unreachable
 done:
   ret void
@@ -34,7 +34,7 @@ define hidden ptr @irad.no_pair(ptr %table, ptr %address, ptr %why) nounwind {
 }
 
 ; A program without Numba has no reference counts: nothing waits in an arena to be released. It takes the place of the
-; function of this name in `release.ll`, or wherever that is.
+; function of this name in `arena.ll`: what is not linkonce wins.
 define hidden void @irad.run_deferred(ptr %mark) nounwind {
   ret void
 }
@@ -43,9 +43,9 @@ define hidden void @irad.run_deferred(ptr %mark) nounwind {
 define hidden void @irad.end_process(i32 %status) nounwind noreturn cold noinline {
 entry:
   switch i32 %status, label %unknown [
-    i32 1, label %no_memory
-    i32 2, label %no_derivative
-    i32 3, label %unwinding
+    i32 ${EXHAUSTED}, label %no_memory
+    i32 ${NO_DERIVATIVE}, label %no_derivative
+    i32 ${UNWINDING}, label %unwinding
   ]
 no_memory:
   br label %end

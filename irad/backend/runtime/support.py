@@ -1,135 +1,41 @@
-"""The run-time support of derivatives as LLVM text: read from the files beside this, by symbol.
+"""The run-time support of derivatives: LLVM text from the files beside this, and what it needs of its process.
 
 Everything is ``linkonce_odr``: modules that were linked with it link together. What is marked ``alwaysinline`` goes
 into each derivative that calls it, the rest is compiled once for a process (`irad.frontend.resident`), before which
-`process.install` must have run.
+`install` must have run. Programs of `irad opt`, which have neither Python nor Numba, take `standalone_text` instead.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import ctypes
+import os
+import threading
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from irad.ir.worklist import reachable
-from irad.runtime_layouts import STRUCTS
+import llvmlite.binding as ll
 
+from irad.backend.runtime.text import LlvmText, read
+from irad.backend.toolchain import own_code
+from irad.errors import BackendError
+from irad.runtime_layouts import PAIRS
+
+FOLDER: Final = Path(__file__).parent
 FILES: Final = (
-    *("arena", "release", "allocate", "stack", "slots", "pointers", "lanes", "partials"),
-    *("windows.f64", "kernels.f64", "guards.f64", "results.f64", "lists", "dictionaries", "shadows", "watch", "states"),
+    *("arena", "stack", "slots", "pointers", "lanes", "partials"),
+    *("kernels", "guards", "containers", "shadows", "watch", "states"),
 )
-TYPES: Final = "\n".join(each.text for each in STRUCTS)
-_HERE: Final = Path(__file__).parent
-_PRECISION: Final = ".f64"  # of files that are read for double, and once more for float
-
-
-_NAME: Final = re.compile(r"@(irad\.[\w.]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class SupportFunction:
-    """A function of the support.
-
-    Attributes:
-        definition: its text, for any number of modules of a process.
-    """
-
-    definition: str
-
-    @property
-    def head(self) -> str:
-        """The first line."""
-        return self.definition.partition("\n")[0]
-
-    @property
-    def is_inlined(self) -> bool:
-        """Whether its callers take the definition."""
-        return "alwaysinline" in self.head
-
-    @property
-    def exported(self) -> str:
-        """The definition for the one module that holds its code."""
-        return self.definition.replace(" linkonce_odr", "", 1)
-
-    @property
-    def for_callers(self) -> str:
-        """What is in modules that call it."""
-        if self.is_inlined:
-            return self.definition
-        return f"declare{self.head.removeprefix('define linkonce_odr').rpartition(')')[0]}) nounwind"
-
-
-@dataclass(frozen=True, slots=True)
-class Support:
-    """LLVM text by symbol.
-
-    Attributes:
-        outside: declarations of what other libraries define, and variables.
-        functions: those of the support.
-    """
-
-    outside: Mapping[str, str]
-    functions: Mapping[str, SupportFunction]
-
-    def text(self) -> str:
-        """All of it."""
-        return self.module_of(function.definition for function in self.functions.values())
-
-    def module_of(self, texts: Iterable[str]) -> str:
-        """A module of texts of some functions, with the types, variables and other libraries that they refer to."""
-        return "\n".join((TYPES, *self.outside.values(), *texts, ""))
-
-    def reached(
-        self, names: Iterable[str], through: Callable[[SupportFunction], bool] = lambda function: True
-    ) -> dict[str, SupportFunction]:
-        """The functions by these names and those that they call, those called by what ``through`` holds of."""
-
-        def callees(name: str) -> Iterable[str]:
-            function = self.functions[name]
-            return _called(function) & self.functions.keys() if through(function) else ()
-
-        reached = set(reachable((name for name in names if name in self.functions), callees))
-        return {name: self.functions[name] for name in self.functions if name in reached}  # the same order always
-
-    def named_in(self, text: str) -> frozenset[str]:
-        """The names of support functions in LLVM text."""
-        return frozenset(_NAME.findall(text)) & self.functions.keys()
-
-    def with_functions(self, text: str) -> Support:
-        """With other functions in place of those of the same names; with what they declare."""
-        declared, defined = _parts(text)
-        return _support({**declared, **self.outside}, {**self.functions, **defined})
-
-
-def read(*names: str) -> Support:
-    """The support of some files."""
-    return _support(*_parts("\n".join(map(file_text, names))))
+DIFFERENTIABLE: Final = ("kernels", "containers")  # they compute with shadows, or keep account of where these are
+TLS_KEY_SYMBOL: Final = "irad.tls_key"
+STOP_SYMBOL: Final = "irad.end_process"
 
 
 @cache
-def _called(function: SupportFunction) -> frozenset[str]:
-    return frozenset(_NAME.findall(function.definition))
-
-
-def _support(declared: Mapping[str, str], functions: Mapping[str, SupportFunction]) -> Support:
-    return Support({symbol: text for symbol, text in declared.items() if symbol not in functions}, functions)
-
-
-def file_text(name: str) -> str:
-    """The text of a file, in each precision that it serves."""
-    text = _HERE.joinpath(f"{name}.ll").read_text(encoding="utf-8")
-    if not name.endswith(_PRECISION):
-        return text
-    return text + text.replace("f64", "f32").replace("double", "float")
-
-
-@cache
-def support() -> Support:
-    """The whole of it."""
-    return read(*FILES)
+def support() -> LlvmText:
+    """The whole support by symbol."""
+    return read(FOLDER, *FILES)
 
 
 def runtime_text() -> str:
@@ -137,21 +43,70 @@ def runtime_text() -> str:
     return support().text()
 
 
-def _parts(text: str) -> tuple[dict[str, str], dict[str, SupportFunction]]:
-    """Declarations and definitions by symbol; a definition begins with ``define`` and ends with a line ``}``."""
-    declared, defined = dict[str, str](), dict[str, SupportFunction]()
-    function: list[str] = []
-    for line in text.split("\n"):
-        if function or line.startswith("define "):
-            function.append(line)
-            if line == "}":
-                defined[_symbol(function[0])] = SupportFunction("\n".join(function))
-                function = []
-        elif line.startswith(("declare ", "@")):
-            declared.setdefault(_symbol(line), line)
-    return declared, defined
+def standalone_text(tables: Iterable[str] = ()) -> str:
+    """LLVM text of what the run-time support takes from its process, for a program without Python.
+
+    Args:
+        tables: symbols of the tables of pairs that calls through pointers ask; a call that asks one ends the process.
+    """
+    table = f"hidden global %{PAIRS.name} {{ ptr null, ptr @irad.no_pair }}"
+    return "\n".join((read(FOLDER, "standalone").text(), *(f"@{name} = {table}" for name in sorted(set(tables))), ""))
 
 
-def _symbol(line: str) -> str:
-    """The first name in a line, which no quotes surround in these files."""
-    return line.partition("@")[2].partition("(")[0].partition(" ")[0]
+class _Process:
+    """The key under which each thread of the process finds its arena, created once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._key: ctypes.c_uint32 | None = None
+
+    def install(self) -> None:
+        """Creates the key and tells LLVM where it is, unless done."""
+        if self._key is not None:
+            return
+        with self._lock:
+            if self._key is None:
+                key = _create_key(_compile_destructor())
+                ll.add_symbol(TLS_KEY_SYMBOL, ctypes.addressof(key))
+                self._key = key
+
+    def renew_lock(self) -> None:
+        """After a fork another thread's hold on the lock would last for ever; the key itself is inherited."""
+        self._lock = threading.Lock()
+
+
+def _compile_destructor() -> int:
+    """Address of machine code that frees a thread's arena; it is never unloaded, for threads may end after Python.
+
+    Compiled rather than a Python callback: threads end without the interpreter, and after it.
+    """
+    name = "irad.arena_release"
+    whole = support()
+    engine = own_code(whole.module_of(function.text for function in whole.reached([name]).values()))
+    address: int = engine.get_function_address(name)
+    engine.detach()
+    return address
+
+
+def _create_key(destructor: int) -> ctypes.c_uint32:
+    create = ctypes.CDLL(None).pthread_key_create
+    create.argtypes = (ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p)
+    create.restype = ctypes.c_int
+    key = ctypes.c_uint32()
+    status = create(ctypes.byref(key), destructor)
+    if status != 0:
+        raise BackendError(
+            f"no thread-specific key for irad's arenas: {os.strerror(status)}",
+            "free keys, for instance those of other libraries, or run irad in a process of its own",
+            "the process has used up all keys of its C library (1024 with glibc)",
+        )
+    return key
+
+
+_PROCESS: Final = _Process()
+os.register_at_fork(after_in_child=_PROCESS.renew_lock)
+
+
+def install() -> None:
+    """Makes what the run-time support needs known to LLVM. May be called often, by any thread, and after a fork."""
+    _PROCESS.install()

@@ -2,7 +2,7 @@
 
 A *reflected* list `[…]` is a pointer to the header of an allocation, in which lies the pointer to the payload: sizes, a
 flag, the items. A *typed* list is a pointer to a struct of Numba's C code, whose shadow is `%irad.list`
-(``irad/backend/runtime/lists.ll``).
+(``irad/backend/runtime/containers.ll``).
 
 The shadow of a list is one block: how many items there are, a header or struct as the engine expects it, the items. In
 code that is differentiated itself the items have a block of their own: integers and pointers beside numbers are hard to

@@ -10,7 +10,7 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend.runtime import process, support
+from irad.backend.runtime import support
 from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
@@ -173,7 +173,7 @@ def test_a_module_without_parallel_loops_stays_as_it_is():
 
 @cache
 def engine() -> Any:
-    process.install()
+    support.install()
     module = ll.parse_assembly(print_module(spread()))
     module.link_in(ll.parse_assembly(support.runtime_text()))
     module.link_in(ll.parse_assembly(THREADS))

@@ -1,9 +1,12 @@
 ; Runs the blocks of a launch, one after another, and the threads of a block in rounds.
 ;
 ; A thread is a coroutine: it runs until it waits or returns, and its state says which. The first word of a frame is the
-; function that resumes it, as `llvm.coro.resume` has it. In a round every thread that is
-; ready runs, in the order of the round. Between rounds a barrier is released if all live threads of the block wait at it;
-; else operations of warps are carried out (warp.ll); if none can be, the block is stuck.
+; function that resumes it, as `llvm.coro.resume` has it. In a round every thread that is ready runs, in the order of the
+; round. Between rounds a barrier is released if all live threads of the block wait at it; else operations of warps are
+; carried out (warp.ll); if none can be, the block is stuck.
+;
+; Ownership: the launch and its arrays are Python's and outlive the run. Frames of coroutines are one piece of memory, made
+; when the first thread asks for its frame and freed by Python with the launch; they serve one block after another.
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare ptr @llvm.frameaddress.p0(i32)
@@ -11,20 +14,19 @@ declare ptr @aligned_alloc(i64, i64)
 declare i64 @irad.cuda.exchange(ptr)
 declare void @irad.cuda.log_block(ptr, i64)
 
-; Blocks number %first to %last - 1 of the order. The result is 0, or why it stopped: 1 the threads wait for each other,
-; 2 they wait at barriers of different kinds, 3 memory ran out, 4 an access outside of all arrays; 5, if accesses are
-; logged, they wait at barriers in different places of the program.
+; Blocks number %first to %last - 1 of the order. The result is why it stopped. Frame pointers are kept so that %frame is
+; above all that threads have on the stack.
 define i32 @irad.cuda.run(ptr %launch, i64 %first, i64 %last) nounwind noinline "frame-pointer"="all" {
 entry:
   %frame = call ptr @llvm.frameaddress.p0(i32 0)
-  %stack = call ptr @launch.stack(ptr %launch)
+  %stack = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.stack}
   store ptr %frame, ptr %stack
   br label %head
 head:
   %position = phi i64 [ %first, %entry ], [ %next, %body ]
-  %status.before = phi i32 [ 0, %entry ], [ %status, %body ]
+  %status.before = phi i32 [ ${Stop.DONE}, %entry ], [ %status, %body ]
   %more = icmp slt i64 %position, %last
-  %good = icmp eq i32 %status.before, 0
+  %good = icmp eq i32 %status.before, ${Stop.DONE}
   %go = and i1 %more, %good
   br i1 %go, label %body, label %done
 body:
@@ -39,14 +41,14 @@ done:
 
 ; Writes down which block it is.
 define internal void @place_block(ptr %launch, i64 %position) nounwind {
-  %blocks.slot = call ptr @launch.blocks(ptr %launch)
+  %blocks.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.blocks}
   %blocks = load ptr, ptr %blocks.slot
   %number.slot = getelementptr i64, ptr %blocks, i64 %position
   %number = load i64, ptr %number.slot
-  %x.slot = call ptr @launch.nctaid_x(ptr %launch)
+  %x.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.nctaid_x}
   %x.size.32 = load i32, ptr %x.slot
   %x.size = zext i32 %x.size.32 to i64
-  %y.slot = call ptr @launch.nctaid_y(ptr %launch)
+  %y.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.nctaid_y}
   %y.size.32 = load i32, ptr %y.slot
   %y.size = zext i32 %y.size.32 to i64
   %x = urem i64 %number, %x.size
@@ -56,11 +58,11 @@ define internal void @place_block(ptr %launch, i64 %position) nounwind {
   %x.32 = trunc i64 %x to i32
   %y.32 = trunc i64 %y to i32
   %z.32 = trunc i64 %z to i32
-  %to.x = call ptr @launch.ctaid_x(ptr %launch)
+  %to.x = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.ctaid_x}
   store i32 %x.32, ptr %to.x
-  %to.y = call ptr @launch.ctaid_y(ptr %launch)
+  %to.y = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.ctaid_y}
   store i32 %y.32, ptr %to.y
-  %to.z = call ptr @launch.ctaid_z(ptr %launch)
+  %to.z = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.ctaid_z}
   store i32 %z.32, ptr %to.z
   call void @irad.cuda.log_block(ptr %launch, i64 %number)
   ret void
@@ -69,28 +71,28 @@ define internal void @place_block(ptr %launch, i64 %position) nounwind {
 ; Shared memory without contents: all ones, a NaN of each precision. No thread has started.
 define internal void @reset_block(ptr %launch) nounwind {
 entry:
-  %shared.slot = call ptr @launch.shared(ptr %launch)
+  %shared.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.shared}
   %shared = load ptr, ptr %shared.slot
-  %bytes.slot = call ptr @launch.shared_bytes(ptr %launch)
+  %bytes.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.shared_bytes}
   %bytes = load i64, ptr %bytes.slot
   call void @llvm.memset.p0.i64(ptr %shared, i8 -1, i64 %bytes, i1 false)
-  %finished.slot = call ptr @launch.finished(ptr %launch)
+  %finished.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.finished}
   store i64 0, ptr %finished.slot
   call void @next_epoch(ptr %launch)
   call void @no_barrier(ptr %launch)
-  %threads.slot = call ptr @launch.threads(ptr %launch)
+  %threads.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.threads}
   %threads = load ptr, ptr %threads.slot
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
   br label %each
 each:
   %i = phi i64 [ 0, %entry ], [ %next, %each ]
   %thread = getelementptr %irad.cuda.thread, ptr %threads, i64 %i
-  %state = call ptr @thread.state(ptr %thread)
-  store i32 0, ptr %state
-  %handle = call ptr @thread.handle(ptr %thread)
+  %state = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
+  store i32 ${State.READY}, ptr %state
+  %handle = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.handle}
   store ptr null, ptr %handle
-  %clock = call ptr @thread.clock(ptr %thread)
+  %clock = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.clock}
   store i32 0, ptr %clock
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %count
@@ -101,7 +103,7 @@ done:
 
 ; Accesses before and after are ordered.
 define internal void @next_epoch(ptr %launch) nounwind {
-  %epoch.slot = call ptr @launch.epoch(ptr %launch)
+  %epoch.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.epoch}
   %epoch = load i32, ptr %epoch.slot
   %epoch.more = add i32 %epoch, 1
   store i32 %epoch.more, ptr %epoch.slot
@@ -110,27 +112,28 @@ define internal void @next_epoch(ptr %launch) nounwind {
 
 ; Nobody waits at a barrier.
 define internal void @no_barrier(ptr %launch) nounwind {
-  %waiting = call ptr @launch.waiting(ptr %launch)
+  %waiting = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.waiting}
   store i64 0, ptr %waiting
-  %kinds = call ptr @launch.kinds(ptr %launch)
+  %kinds = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.kinds}
   store i32 0, ptr %kinds
   ret void
 }
 
+; Runs the threads of a block until all have returned, or says why that cannot be.
 define internal i32 @run_block(ptr %launch) nounwind {
 entry:
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
-  %rounds.slot = call ptr @launch.rounds(ptr %launch)
+  %rounds.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.rounds}
   %rounds = load i64, ptr %rounds.slot
-  %orders.slot = call ptr @launch.orders(ptr %launch)
+  %orders.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.orders}
   %orders = load ptr, ptr %orders.slot
-  %finished.slot = call ptr @launch.finished(ptr %launch)
-  %waiting.slot = call ptr @launch.waiting(ptr %launch)
-  %failed.slot = call ptr @launch.failed(ptr %launch)
-  %fault.slot = call ptr @launch.fault(ptr %launch)
-  %room.slot = call ptr @launch.room(ptr %launch)
-  %mixed.slot = call ptr @launch.mixed_thread(ptr %launch)
+  %finished.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.finished}
+  %waiting.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.waiting}
+  %failed.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.failed}
+  %fault.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.fault}
+  %room.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.room}
+  %mixed.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.mixed_thread}
   br label %round
 round:
   %turn = phi i64 [ 0, %entry ], [ %turn.next, %again ]
@@ -172,27 +175,27 @@ again:
   %turn.next = add i64 %turn, 1
   br label %round
 done:
-  ret i32 0
+  ret i32 ${Stop.DONE}
 deadlock:
-  ret i32 1
+  ret i32 ${Stop.STUCK}
 mixed:
-  ret i32 2
+  ret i32 ${Stop.KINDS}
 out.of.memory:
-  ret i32 3
+  ret i32 ${Stop.NO_MEMORY}
 outside:
-  ret i32 4
+  ret i32 ${Stop.OUTSIDE}
 places:
-  ret i32 5
+  ret i32 ${Stop.PLACES}
 }
 
 ; A round.
 define internal void @run_ready(ptr %launch, ptr %order) nounwind {
 entry:
-  %threads.slot = call ptr @launch.threads(ptr %launch)
+  %threads.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.threads}
   %threads = load ptr, ptr %threads.slot
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
-  %start.slot = call ptr @launch.start(ptr %launch)
+  %start.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.start}
   %start = load ptr, ptr %start.slot
   br label %each
 each:
@@ -201,12 +204,12 @@ each:
   %index = load i32, ptr %index.slot
   %index.64 = zext i32 %index to i64
   %thread = getelementptr %irad.cuda.thread, ptr %threads, i64 %index.64
-  %state.slot = call ptr @thread.state(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
   %state = load i32, ptr %state.slot
-  %ready = icmp eq i32 %state, 0
+  %ready = icmp eq i32 %state, ${State.READY}
   br i1 %ready, label %go, label %ran
 go:
-  %handle.slot = call ptr @thread.handle(ptr %thread)
+  %handle.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.handle}
   %handle = load ptr, ptr %handle.slot
   %new = icmp eq ptr %handle, null
   br i1 %new, label %begin, label %go.on
@@ -229,37 +232,38 @@ done:
   ret void
 }
 
-; Counts a thread that has just run: 1 has returned, 2 to 5 wait at a barrier. A place below 0 goes with every other.
+; Counts a thread that has just run: it has returned, or waits at a barrier, or else for its warp. A place below 0 goes
+; with every other.
 define internal void @count_thread(ptr %launch, ptr %thread) nounwind alwaysinline {
 entry:
-  %state.slot = call ptr @thread.state(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
   %state = load i32, ptr %state.slot
   switch i32 %state, label %done [
-    i32 1, label %returned
-    i32 2, label %waits
-    i32 3, label %waits
-    i32 4, label %waits
-    i32 5, label %waits
+    i32 ${State.FINISHED}, label %returned
+    i32 ${State.BARRIER}, label %waits
+    i32 ${State.BARRIER_POPC}, label %waits
+    i32 ${State.BARRIER_AND}, label %waits
+    i32 ${State.BARRIER_OR}, label %waits
   ]
 returned:
-  %finished.slot = call ptr @launch.finished(ptr %launch)
+  %finished.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.finished}
   %finished = load i64, ptr %finished.slot
   %finished.more = add i64 %finished, 1
   store i64 %finished.more, ptr %finished.slot
   ret void
 waits:
-  %waiting.slot = call ptr @launch.waiting(ptr %launch)
+  %waiting.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.waiting}
   %waiting = load i64, ptr %waiting.slot
   %waiting.more = add i64 %waiting, 1
   store i64 %waiting.more, ptr %waiting.slot
   %bit = shl i32 1, %state
-  %kinds.slot = call ptr @launch.kinds(ptr %launch)
+  %kinds.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.kinds}
   %kinds = load i32, ptr %kinds.slot
   %kinds.more = or i32 %kinds, %bit
   store i32 %kinds.more, ptr %kinds.slot
-  %site.slot = call ptr @thread.site(ptr %thread)
+  %site.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.site}
   %site = load i32, ptr %site.slot
-  %first.slot = call ptr @launch.first_site(ptr %launch)
+  %first.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.first_site}
   %is.first = icmp eq i64 %waiting, 0
   br i1 %is.first, label %keep, label %compare
 keep:
@@ -284,17 +288,17 @@ done:
 ; Threads of a block wait at different barriers of the program: the first such case is kept.
 define internal void @note_mixed(ptr %launch, ptr %thread, i32 %site, i32 %first) nounwind noinline {
 entry:
-  %mixed.slot = call ptr @launch.mixed_thread(ptr %launch)
+  %mixed.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.mixed_thread}
   %mixed = load i32, ptr %mixed.slot
   %none = icmp slt i32 %mixed, 0
   br i1 %none, label %keep, label %done
 keep:
-  %index.slot = call ptr @thread.index(ptr %thread)
+  %index.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.index}
   %index = load i32, ptr %index.slot
   store i32 %index, ptr %mixed.slot
-  %site.slot = call ptr @launch.mixed_site(ptr %launch)
+  %site.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.mixed_site}
   store i32 %site, ptr %site.slot
-  %other.slot = call ptr @launch.mixed_other(ptr %launch)
+  %other.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.mixed_other}
   store i32 %first, ptr %other.slot
   br label %done
 done:
@@ -302,22 +306,22 @@ done:
 }
 
 ; All live threads wait at barriers: lets them go on, false if they are of different kinds. A barrier with a predicate
-; gives how many predicates hold (3), whether all do (4), or whether one does (5).
+; gives how many predicates hold, whether all do, or whether one does.
 define internal i1 @release(ptr %launch) nounwind {
 entry:
-  %barriers.slot = call ptr @launch.barriers(ptr %launch)
+  %barriers.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.barriers}
   %barriers = load i64, ptr %barriers.slot
   %barriers.more = add i64 %barriers, 1
   store i64 %barriers.more, ptr %barriers.slot
   call void @next_epoch(ptr %launch)
-  %kinds.slot = call ptr @launch.kinds(ptr %launch)
+  %kinds.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.kinds}
   %kinds = load i32, ptr %kinds.slot
   call void @no_barrier(ptr %launch)
   switch i32 %kinds, label %mixed [
-    i32 4, label %plain
-    i32 8, label %counted
-    i32 16, label %all
-    i32 32, label %any
+    i32 ${bit State.BARRIER}, label %plain
+    i32 ${bit State.BARRIER_POPC}, label %counted
+    i32 ${bit State.BARRIER_AND}, label %all
+    i32 ${bit State.BARRIER_OR}, label %any
   ]
 plain:
   call void @let_go(ptr %launch, i64 0)
@@ -345,19 +349,19 @@ mixed:
 ; How many of the waiting threads have a predicate that holds, or does not.
 define internal i64 @count_predicates(ptr %launch, i1 %wanted) nounwind {
 entry:
-  %threads.slot = call ptr @launch.threads(ptr %launch)
+  %threads.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.threads}
   %threads = load ptr, ptr %threads.slot
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
   br label %each
 each:
   %i = phi i64 [ 0, %entry ], [ %next, %each ]
   %sum = phi i64 [ 0, %entry ], [ %sum.next, %each ]
   %thread = getelementptr %irad.cuda.thread, ptr %threads, i64 %i
-  %state.slot = call ptr @thread.state(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
   %state = load i32, ptr %state.slot
-  %waits = icmp ugt i32 %state, 1
-  %operand.slot = call ptr @thread.operand(ptr %thread)
+  %waits = icmp ugt i32 %state, ${State.FINISHED}
+  %operand.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.operand}
   %operand = load i32, ptr %operand.slot
   %holds = icmp ne i32 %operand, 0
   %as.wanted = icmp eq i1 %holds, %wanted
@@ -374,21 +378,21 @@ done:
 ; Every waiting thread is ready and has a result.
 define internal void @let_go(ptr %launch, i64 %result) nounwind {
 entry:
-  %threads.slot = call ptr @launch.threads(ptr %launch)
+  %threads.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.threads}
   %threads = load ptr, ptr %threads.slot
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
   br label %each
 each:
   %i = phi i64 [ 0, %entry ], [ %next, %step ]
   %thread = getelementptr %irad.cuda.thread, ptr %threads, i64 %i
-  %state.slot = call ptr @thread.state(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
   %state = load i32, ptr %state.slot
-  %waits = icmp ugt i32 %state, 1
+  %waits = icmp ugt i32 %state, ${State.FINISHED}
   br i1 %waits, label %free, label %step
 free:
-  store i32 0, ptr %state.slot
-  %value.slot = call ptr @thread.value(ptr %thread)
+  store i32 ${State.READY}, ptr %state.slot
+  %value.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.value}
   store i64 %result, ptr %value.slot
   br label %step
 step:
@@ -403,31 +407,31 @@ done:
 ; if there is none.
 define ptr @irad.cuda.take_frame(ptr %thread, i64 %size) nounwind {
 entry:
-  %launch.slot = call ptr @thread.launch(ptr %thread)
+  %launch.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.launch}
   %launch = load ptr, ptr %launch.slot
-  %raised = add i64 %size, 63
-  %stride = and i64 %raised, -64
-  %pool.slot = call ptr @launch.pool(ptr %launch)
+  %raised = add i64 %size, ${ROUND_UP}
+  %stride = and i64 %raised, -${ALIGNMENT}
+  %pool.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.pool}
   %pool = load ptr, ptr %pool.slot
   %missing = icmp eq ptr %pool, null
   br i1 %missing, label %make, label %give
 make:
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
   %bytes = mul i64 %count, %stride
-  %made = call ptr @aligned_alloc(i64 64, i64 %bytes)
+  %made = call ptr @aligned_alloc(i64 ${ALIGNMENT}, i64 %bytes)
   store ptr %made, ptr %pool.slot
-  %stride.slot = call ptr @launch.stride(ptr %launch)
+  %stride.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.stride}
   store i64 %stride, ptr %stride.slot
   %none = icmp eq ptr %made, null
   br i1 %none, label %failed, label %give
 failed:
-  %failed.slot = call ptr @launch.failed(ptr %launch)
+  %failed.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.failed}
   store i32 1, ptr %failed.slot
   ret ptr null
 give:
   %frames = phi ptr [ %pool, %entry ], [ %made, %make ]
-  %index.slot = call ptr @thread.index(ptr %thread)
+  %index.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.index}
   %index = load i32, ptr %index.slot
   %index.64 = zext i32 %index to i64
   %offset = mul i64 %index.64, %stride

@@ -1,29 +1,29 @@
-; The log of what threads do to memory that other threads see, read by trace.py.
+; The log of what threads do to memory that other threads see, read by trace.py; dialect.py has the kinds of its entries.
 ;
-; Kinds (dialect.py): 1 read, 2 write, 4 atomic, 8 event of a warp, 16 the beginning of a block.
+; Ownership: the log is the launch's. It is made by Python, which sets the room, grows here, and is freed by Python.
 
 declare ptr @realloc(ptr, i64)
 declare ptr @llvm.frameaddress.p0(i32)
 
 ; An access is about to happen. The result is the address to use: the given one, or scratch memory if it is outside of
 ; its array, which is known if %bytes is not negative, or else outside of all arrays, if these are known. %low is then
-; null or the address of the array that it is to, which is one of them. Accesses of kind 0 are checked, but not logged.
+; null or the address of the array that it is to, which is one of them. Accesses without a kind are checked, but not logged.
 define ptr @irad.cuda.log_access(ptr %thread, ptr %address, i64 %size, i32 %kind, i32 %site, ptr %low, i64 %bytes) nounwind noinline "frame-pointer"="all" {
 entry:
-  %launch.slot = call ptr @thread.launch(ptr %thread)
+  %launch.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.launch}
   %launch = load ptr, ptr %launch.slot
   %at = ptrtoint ptr %address to i64
   %base = ptrtoint ptr %low to i64
-  %index.slot = call ptr @thread.index(ptr %thread)
+  %index.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.index}
   %index = load i32, ptr %index.slot
-  %clock.slot = call ptr @thread.clock(ptr %thread)
+  %clock.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.clock}
   %clock = load i32, ptr %clock.slot
   %size.32 = trunc i64 %size to i32
   %is.known = icmp sge i64 %bytes, 0
   br i1 %is.known, label %ranged, label %open
 ranged:
   %in.range = call i1 @fits(i64 %at, i64 %size, i64 %base, i64 %bytes)
-  %unlogged = icmp eq i32 %kind, 0
+  %unlogged = icmp eq i32 %kind, ${Kind.UNLOGGED}
   %skipped = and i1 %in.range, %unlogged
   br i1 %skipped, label %own, label %record
 open:
@@ -39,24 +39,24 @@ record:
 own:
   ret ptr %address
 fault:
-  %fault.slot = call ptr @launch.fault(ptr %launch)
+  %fault.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.fault}
   %before = load i64, ptr %fault.slot
   %first = icmp slt i64 %before, 0
   br i1 %first, label %keep, label %divert
 keep:
-  %traced.slot = call ptr @launch.traced(ptr %launch)
+  %traced.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.traced}
   %traced = load i64, ptr %traced.slot
   %last = sub i64 %traced, 1
   store i64 %last, ptr %fault.slot
-  %low.slot = call ptr @launch.fault_low(ptr %launch)
+  %low.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.fault_low}
   store i64 %base, ptr %low.slot
-  %bytes.slot = call ptr @launch.fault_bytes(ptr %launch)
+  %bytes.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.fault_bytes}
   store i64 %bytes, ptr %bytes.slot
   br label %divert
 divert:
-  %scratch.slot = call ptr @launch.scratch(ptr %launch)
+  %scratch.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.scratch}
   %scratch = load ptr, ptr %scratch.slot
-  %room.slot = call ptr @launch.scratch_bytes(ptr %launch)
+  %room.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.scratch_bytes}
   %room = load i64, ptr %room.slot
   %fits = icmp ule i64 %size, %room
   %used = select i1 %fits, ptr %scratch, ptr %address
@@ -65,18 +65,18 @@ divert:
 
 ; Whether memory is of the thread alone: on the stack, or in a frame of a coroutine.
 define internal i1 @is_private(ptr %launch, i64 %at) nounwind alwaysinline {
-  %pool.slot = call ptr @launch.pool(ptr %launch)
+  %pool.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.pool}
   %pool = load i64, ptr %pool.slot
-  %stride.slot = call ptr @launch.stride(ptr %launch)
+  %stride.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.stride}
   %stride = load i64, ptr %stride.slot
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
   %bytes = mul i64 %stride, %count
   %offset = sub i64 %at, %pool
   %in.pool = icmp ult i64 %offset, %bytes
   %frame = call ptr @llvm.frameaddress.p0(i32 0)
   %low = ptrtoint ptr %frame to i64
-  %stack.slot = call ptr @launch.stack(ptr %launch)
+  %stack.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.stack}
   %high = load i64, ptr %stack.slot
   %height = sub i64 %high, %low
   %depth = sub i64 %at, %low
@@ -89,17 +89,17 @@ define internal i1 @is_private(ptr %launch, i64 %at) nounwind alwaysinline {
 ; that it was computed from says that it has to be in one of those.
 define internal i1 @is_inside(ptr %launch, i64 %at, i64 %size, i64 %base) nounwind {
 entry:
-  %extents.slot = call ptr @launch.extents(ptr %launch)
+  %extents.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.extents}
   %extents = load ptr, ptr %extents.slot
   %unknown = icmp eq ptr %extents, null
   br i1 %unknown, label %yes, label %shared
 shared:
-  %shared.slot = call ptr @launch.shared(ptr %launch)
+  %shared.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.shared}
   %shared.low = load i64, ptr %shared.slot
-  %shared.size.slot = call ptr @launch.shared_bytes(ptr %launch)
+  %shared.size.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.shared_bytes}
   %shared.size = load i64, ptr %shared.size.slot
   %in.shared = call i1 @fits(i64 %at, i64 %size, i64 %shared.low, i64 %shared.size)
-  %count.slot = call ptr @launch.extent_count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.extent_count}
   %count = load i64, ptr %count.slot
   br label %head
 head:
@@ -110,9 +110,10 @@ head:
   %more = icmp ult i64 %i, %count
   br i1 %more, label %each, label %done
 each:
-  %extent = getelementptr { i64, i64 }, ptr %extents, i64 %i
-  %low = load i64, ptr %extent
-  %bytes.slot = getelementptr i64, ptr %extent, i64 1
+  %extent = getelementptr %irad.cuda.extent, ptr %extents, i64 %i
+  %low.slot = getelementptr inbounds %irad.cuda.extent, ptr %extent, i32 0, i32 ${extent.address}
+  %low = load i64, ptr %low.slot
+  %bytes.slot = getelementptr inbounds %irad.cuda.extent, ptr %extent, i32 0, i32 ${extent.bytes}
   %bytes = load i64, ptr %bytes.slot
   %next = add i64 %i, 1
   %in.this = call i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes)
@@ -132,6 +133,7 @@ yes:
   ret i1 true
 }
 
+; Whether %size bytes at an address lie in %bytes bytes at %low.
 define internal i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes) nounwind alwaysinline {
   %offset = sub i64 %at, %low
   %starts = icmp ult i64 %offset, %bytes
@@ -144,15 +146,15 @@ define internal i1 @fits(i64 %at, i64 %size, i64 %low, i64 %bytes) nounwind alwa
 ; Threads of a warp, by lane, have waited for each other.
 define void @irad.cuda.log_warp(ptr %launch, ptr %warp, i32 %group) nounwind {
 entry:
-  %trace.slot = call ptr @launch.room(ptr %launch)
+  %trace.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.room}
   %room = load i64, ptr %trace.slot
   %kept = icmp ne i64 %room, 0
   br i1 %kept, label %log, label %done
 log:
-  %index.slot = call ptr @thread.index(ptr %warp)
+  %index.slot = getelementptr inbounds %irad.cuda.thread, ptr %warp, i32 0, i32 ${thread.index}
   %index = load i32, ptr %index.slot
   %lanes = zext i32 %group to i64
-  call void @append(ptr %launch, i64 %lanes, i32 0, i32 8, i32 0, i32 %index, i32 0)
+  call void @append(ptr %launch, i64 %lanes, i32 0, i32 ${Kind.WARP_SYNC}, i32 0, i32 %index, i32 0)
   br label %done
 done:
   ret void
@@ -161,35 +163,36 @@ done:
 ; A block begins, with this number.
 define void @irad.cuda.log_block(ptr %launch, i64 %number) nounwind {
 entry:
-  %room.slot = call ptr @launch.room(ptr %launch)
+  %room.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.room}
   %room = load i64, ptr %room.slot
   %kept = icmp ne i64 %room, 0
   br i1 %kept, label %log, label %done
 log:
-  call void @append(ptr %launch, i64 %number, i32 0, i32 16, i32 0, i32 0, i32 0)
+  call void @append(ptr %launch, i64 %number, i32 0, i32 ${Kind.BLOCK}, i32 0, i32 0, i32 0)
   br label %done
 done:
   ret void
 }
 
+; Adds an entry to the log, which grows by doubling.
 define internal void @append(ptr %launch, i64 %address, i32 %size, i32 %kind, i32 %site, i32 %index, i32 %clock) nounwind {
 entry:
-  %traced.slot = call ptr @launch.traced(ptr %launch)
+  %traced.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.traced}
   %traced = load i64, ptr %traced.slot
-  %room.slot = call ptr @launch.room(ptr %launch)
+  %room.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.room}
   %room = load i64, ptr %room.slot
-  %trace.slot = call ptr @launch.trace(ptr %launch)
+  %trace.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.trace}
   %full = icmp uge i64 %traced, %room
   br i1 %full, label %grow, label %write
 grow:
   %room.new = mul i64 %room, 2
-  %bytes = mul i64 %room.new, ptrtoint (ptr getelementptr (%irad.cuda.entry, ptr null, i32 1) to i64)
+  %bytes = mul i64 %room.new, ${sizeof entry}
   %old = load ptr, ptr %trace.slot
   %new = call ptr @realloc(ptr %old, i64 %bytes)
   %none = icmp eq ptr %new, null
   br i1 %none, label %failed, label %grown
 failed:
-  %failed.slot = call ptr @launch.failed(ptr %launch)
+  %failed.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.failed}
   store i32 1, ptr %failed.slot
   ret void
 grown:
@@ -199,21 +202,21 @@ grown:
 write:
   %trace = load ptr, ptr %trace.slot
   %entry.slot = getelementptr %irad.cuda.entry, ptr %trace, i64 %traced
-  %to.address = call ptr @entry.address(ptr %entry.slot)
+  %to.address = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.address}
   store i64 %address, ptr %to.address
-  %to.size = call ptr @entry.size(ptr %entry.slot)
+  %to.size = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.size}
   store i32 %size, ptr %to.size
-  %to.kind = call ptr @entry.kind(ptr %entry.slot)
+  %to.kind = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.kind}
   store i32 %kind, ptr %to.kind
-  %to.site = call ptr @entry.site(ptr %entry.slot)
+  %to.site = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.site}
   store i32 %site, ptr %to.site
-  %to.thread = call ptr @entry.thread(ptr %entry.slot)
+  %to.thread = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.thread}
   store i32 %index, ptr %to.thread
-  %epoch.slot = call ptr @launch.epoch(ptr %launch)
+  %epoch.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.epoch}
   %epoch = load i32, ptr %epoch.slot
-  %to.epoch = call ptr @entry.epoch(ptr %entry.slot)
+  %to.epoch = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.epoch}
   store i32 %epoch, ptr %to.epoch
-  %to.clock = call ptr @entry.clock(ptr %entry.slot)
+  %to.clock = getelementptr inbounds %irad.cuda.entry, ptr %entry.slot, i32 0, i32 ${entry.clock}
   store i32 %clock, ptr %to.clock
   %traced.new = add i64 %traced, 1
   store i64 %traced.new, ptr %traced.slot

@@ -5,17 +5,17 @@
 ; lanes beyond the end of the block, do not take part. `activemask` has no mask: it stands for the threads that wait at the
 ; same place once nothing else in the warp can go on.
 ;
-; Kinds (dialect.py): 8 warp barrier, 9 to 12 shuffles (idx, up, down, bfly), 13 to 16 votes (all, any, uni, ballot),
-; 17 match.any, 18 activemask.
+; States of threads say which operation they wait for (dialect.py); those from WARP_SYNC on are of warps. All memory is
+; the launch's.
 
 declare void @irad.cuda.log_warp(ptr, ptr, i32)
 
 ; Carries out what can be carried out; how many operations that were.
 define i64 @irad.cuda.exchange(ptr %launch) nounwind {
 entry:
-  %threads.slot = call ptr @launch.threads(ptr %launch)
+  %threads.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.threads}
   %threads = load ptr, ptr %threads.slot
-  %count.slot = call ptr @launch.count(ptr %launch)
+  %count.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.count}
   %count = load i64, ptr %count.slot
   br label %each
 each:
@@ -23,16 +23,16 @@ each:
   %sum = phi i64 [ 0, %entry ], [ %sum.next, %each ]
   %warp = getelementptr %irad.cuda.thread, ptr %threads, i64 %first
   %left = sub i64 %count, %first
-  %part = icmp ult i64 %left, 32
-  %lanes = select i1 %part, i64 %left, i64 32
+  %part = icmp ult i64 %left, ${WARP}
+  %lanes = select i1 %part, i64 %left, i64 ${WARP}
   %lanes.32 = trunc i64 %lanes to i32
   %carried = call i64 @exchange_warp(ptr %launch, ptr %warp, i32 %lanes.32)
   %sum.next = add i64 %sum, %carried
-  %next = add i64 %first, 32
+  %next = add i64 %first, ${WARP}
   %more = icmp ult i64 %next, %count
   br i1 %more, label %each, label %done
 done:
-  %total.slot = call ptr @launch.exchanges(ptr %launch)
+  %total.slot = getelementptr inbounds %irad.cuda.launch, ptr %launch, i32 0, i32 ${launch.exchanges}
   %total = load i64, ptr %total.slot
   %total.more = add i64 %total, %sum.next
   store i64 %total.more, ptr %total.slot
@@ -52,6 +52,7 @@ done:
   ret i64 %masked
 }
 
+; Carries out the operations of one warp, those without a mask if %by.site; how many operations that were.
 define internal i64 @sweep_warp(ptr %launch, ptr %warp, i32 %lanes, i1 %by.site) nounwind {
 entry:
   br label %each
@@ -59,10 +60,10 @@ each:
   %lane = phi i32 [ 0, %entry ], [ %next, %step ]
   %sum = phi i64 [ 0, %entry ], [ %sum.next, %step ]
   %thread = call ptr @lane_of(ptr %warp, i32 %lane)
-  %state.slot = call ptr @thread.state(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
   %state = load i32, ptr %state.slot
-  %is.warp = icmp ugt i32 %state, 7
-  %is.active = icmp eq i32 %state, 18
+  %is.warp = icmp uge i32 %state, ${State.WARP_SYNC}
+  %is.active = icmp eq i32 %state, ${State.ACTIVEMASK}
   %right = icmp eq i1 %is.active, %by.site
   %wanted = and i1 %is.warp, %right
   br i1 %wanted, label %collect, label %step
@@ -83,6 +84,7 @@ done:
   ret i64 %sum.next
 }
 
+; The record of a lane's thread.
 define internal ptr @lane_of(ptr %warp, i32 %lane) nounwind alwaysinline {
   %lane.64 = zext i32 %lane to i64
   %thread = getelementptr %irad.cuda.thread, ptr %warp, i64 %lane.64
@@ -93,15 +95,15 @@ define internal ptr @lane_of(ptr %warp, i32 %lane) nounwind alwaysinline {
 ; the thread leaves itself out.
 define internal i32 @group_of(ptr %warp, i32 %lanes, ptr %thread, i1 %by.site) nounwind {
 entry:
-  %state.slot = call ptr @thread.state(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
   %state = load i32, ptr %state.slot
-  %site.slot = call ptr @thread.site(ptr %thread)
+  %site.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.site}
   %site = load i32, ptr %site.slot
-  %mask.slot = call ptr @thread.mask(ptr %thread)
+  %mask.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.mask}
   %mask = load i32, ptr %mask.slot
-  %index.slot = call ptr @thread.index(ptr %thread)
+  %index.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.index}
   %index = load i32, ptr %index.slot
-  %own.lane = and i32 %index, 31
+  %own.lane = and i32 %index, ${LAST_LANE}
   %own = shl i32 1, %own.lane
   %inside = and i32 %mask, %own
   %outside = icmp eq i32 %inside, 0
@@ -113,13 +115,13 @@ each:
   %group = phi i32 [ 0, %entry ], [ %group.next, %step ]
   %bit = shl i32 1, %lane
   %other = call ptr @lane_of(ptr %warp, i32 %lane)
-  %other.state.slot = call ptr @thread.state(ptr %other)
+  %other.state.slot = getelementptr inbounds %irad.cuda.thread, ptr %other, i32 0, i32 ${thread.state}
   %other.state = load i32, ptr %other.state.slot
   %same.state = icmp eq i32 %other.state, %state
   %with = or i32 %group, %bit
   br i1 %by.site, label %compare.site, label %compare.mask
 compare.site:
-  %other.site.slot = call ptr @thread.site(ptr %other)
+  %other.site.slot = getelementptr inbounds %irad.cuda.thread, ptr %other, i32 0, i32 ${thread.site}
   %other.site = load i32, ptr %other.site.slot
   %same.site = icmp eq i32 %other.site, %site
   %together = and i1 %same.state, %same.site
@@ -128,11 +130,11 @@ compare.site:
 compare.mask:
   %named.bit = and i32 %mask, %bit
   %named = icmp ne i32 %named.bit, 0
-  %live = icmp ne i32 %other.state, 1
+  %live = icmp ne i32 %other.state, ${State.FINISHED}
   %needed = and i1 %named, %live
   br i1 %needed, label %check, label %step
 check:
-  %other.mask.slot = call ptr @thread.mask(ptr %other)
+  %other.mask.slot = getelementptr inbounds %irad.cuda.thread, ptr %other, i32 0, i32 ${thread.mask}
   %other.mask = load i32, ptr %other.mask.slot
   %same.mask = icmp eq i32 %other.mask, %mask
   %there = and i1 %same.state, %same.mask
@@ -151,9 +153,9 @@ incomplete:
 ; Gives each thread of the group its result and makes it ready.
 define internal void @carry_out(ptr %launch, ptr %warp, i32 %lanes, i32 %group, i32 %state) nounwind {
 entry:
-  %values = alloca [32 x i64], align 16
+  %values = alloca [${WARP} x i64], align ${SMALL_ALIGNMENT}
   %holding = call i32 @collect(ptr %warp, i32 %lanes, i32 %group, ptr %values)
-  %synchronises = icmp eq i32 %state, 8
+  %synchronises = icmp eq i32 %state, ${State.WARP_SYNC}
   br i1 %synchronises, label %log, label %loop
 log:
   call void @irad.cuda.log_warp(ptr %launch, ptr %warp, i32 %group)
@@ -169,11 +171,11 @@ each:
 answer:
   %thread = call ptr @lane_of(ptr %warp, i32 %lane)
   %result = call i64 @result_of(ptr %thread, i32 %lane, i32 %state, i32 %group, i32 %holding, ptr %values)
-  %value.slot = call ptr @thread.value(ptr %thread)
+  %value.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.value}
   store i64 %result, ptr %value.slot
-  %state.slot = call ptr @thread.state(ptr %thread)
-  store i32 0, ptr %state.slot
-  %clock.slot = call ptr @thread.clock(ptr %thread)
+  %state.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.state}
+  store i32 ${State.READY}, ptr %state.slot
+  %clock.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.clock}
   %clock = load i32, ptr %clock.slot
   %tick = zext i1 %synchronises to i32
   %clock.next = add i32 %clock, %tick
@@ -203,10 +205,10 @@ each:
   br i1 %member, label %take, label %step
 take:
   %thread = call ptr @lane_of(ptr %warp, i32 %lane)
-  %value.slot = call ptr @thread.value(ptr %thread)
+  %value.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.value}
   %value = load i64, ptr %value.slot
   store i64 %value, ptr %to
-  %operand.slot = call ptr @thread.operand(ptr %thread)
+  %operand.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.operand}
   %operand = load i32, ptr %operand.slot
   %holds = icmp ne i32 %operand, 0
   %with = or i32 %holding, %bit
@@ -215,7 +217,7 @@ take:
 step:
   %holding.next = phi i32 [ %holding, %each ], [ %more.holding, %take ]
   %next = add i32 %lane, 1
-  %more = icmp ult i32 %next, 32
+  %more = icmp ult i32 %next, ${WARP}
   br i1 %more, label %each, label %done
 done:
   ret i32 %holding.next
@@ -224,20 +226,20 @@ done:
 ; As PTX defines it: lane and delta are taken modulo 32, and a shuffle from beyond the warp gives the own value.
 define internal i64 @result_of(ptr %thread, i32 %lane, i32 %state, i32 %group, i32 %holding, ptr %values) nounwind {
 entry:
-  %operand.slot = call ptr @thread.operand(ptr %thread)
+  %operand.slot = getelementptr inbounds %irad.cuda.thread, ptr %thread, i32 0, i32 ${thread.operand}
   %operand = load i32, ptr %operand.slot
-  %b = and i32 %operand, 31
+  %b = and i32 %operand, ${LAST_LANE}
   switch i32 %state, label %nothing [
-    i32 9, label %idx
-    i32 10, label %up
-    i32 11, label %down
-    i32 12, label %bfly
-    i32 13, label %all
-    i32 14, label %any
-    i32 15, label %uni
-    i32 16, label %ballot
-    i32 17, label %match
-    i32 18, label %active
+    i32 ${State.SHUFFLE_IDX}, label %idx
+    i32 ${State.SHUFFLE_UP}, label %up
+    i32 ${State.SHUFFLE_DOWN}, label %down
+    i32 ${State.SHUFFLE_BFLY}, label %bfly
+    i32 ${State.VOTE_ALL}, label %all
+    i32 ${State.VOTE_ANY}, label %any
+    i32 ${State.VOTE_UNI}, label %uni
+    i32 ${State.VOTE_BALLOT}, label %ballot
+    i32 ${State.MATCH_ANY}, label %match
+    i32 ${State.ACTIVEMASK}, label %active
   ]
 nothing:
   ret i64 0
@@ -254,7 +256,7 @@ bfly:
   br label %shuffle
 shuffle:
   %wanted = phi i32 [ %b, %idx ], [ %up.lane, %up ], [ %down.lane, %down ], [ %bfly.lane, %bfly ]
-  %beyond = icmp ugt i32 %wanted, 31
+  %beyond = icmp ugt i32 %wanted, ${LAST_LANE}
   %source = select i1 %beyond, i32 %lane, i32 %wanted
   %source.64 = zext i32 %source to i64
   %from = getelementptr i64, ptr %values, i64 %source.64
@@ -304,7 +306,7 @@ each:
   %with = or i32 %equal, %bit
   %equal.next = select i1 %same, i32 %with, i32 %equal
   %next = add i32 %lane, 1
-  %more = icmp ult i32 %next, 32
+  %more = icmp ult i32 %next, ${WARP}
   br i1 %more, label %each, label %done
 done:
   %members = and i32 %equal.next, %group

@@ -1,4 +1,4 @@
-"""CUDA's device library: its functions by those of the C library, and by LLVM text (``native/libdevice*.ll``).
+"""CUDA's device library: its functions by those of the C library, and by LLVM text (``native/libdevice.ll``).
 
 Refused by name are those that round in another direction than to nearest: no arithmetic of the CPU does so by itself.
 """
@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from irad.backend.runtime.text import LlvmText, read
 from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
@@ -84,19 +85,20 @@ def needs_libdevice(names: Iterable[str]) -> bool:
     return any(name in _defined() for name in names)
 
 
-@cache
 def libdevice_text() -> str:
     """Definitions in LLVM's text, which may stand in any number of modules."""
-    files = [(_NATIVE / f"{name}.ll").read_text(encoding="utf-8") for name in ("libdevice", "libdevice.f64")]
-    lines = "\n".join([*files, *_generated()]).splitlines()
-    declared = dict.fromkeys(line for line in lines if line.startswith("declare "))
-    return "\n".join([*declared, *(line for line in lines if not line.startswith("declare ")), ""])
+    return _library().text()
+
+
+@cache
+def _library() -> LlvmText:
+    return read(_NATIVE, "libdevice", structs=()).with_text("\n".join(_generated()))
 
 
 @cache
 def _defined() -> frozenset[str]:
-    heads = [line for line in libdevice_text().splitlines() if line.startswith("define linkonce_odr ")]
-    return frozenset(head.partition("@")[2].partition("(")[0] for head in heads)
+    functions = _library().functions.items()
+    return frozenset(name for name, function in functions if function.head.startswith("define linkonce_odr "))
 
 
 def _generated() -> Iterator[str]:
