@@ -3,7 +3,7 @@
     y_i = x_{s(i)}            x̄_j += Σ ȳ_i over the lanes i with s(i) = j
 
 The sum is a run-time function of the lanes that take part, the cotangent and what says where the lane read
-(`irad/backend/cuda/shuffles.f64.ll`).
+(`irad/backend/cuda/warps.ll`).
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.program import KernelParameter, KernelProgram, load_kernel
 from irad.kernel.derive import KernelDerivative, derive_kernel
-from irad.kernel.wrapper import WARP
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind
 from irad.ruleset.memory_type import MemoryType
+from irad.runtime_layouts import WARP
 from tests.cuda.case import Case
 from tests.cuda.run import extents
 

@@ -24,7 +24,8 @@ from irad.debug.tape import ALLOW_MORE, Measurement, largest_named, shown
 from irad.errors import BackendError, SourceLocation, TapeLimitError
 from irad.frontend.calls.raising import public
 from irad.kernel.derive import KernelDerivative
-from irad.kernel.wrapper import WARP, report_words
+from irad.kernel.wrapper import report_words
+from irad.runtime_layouts import WARP
 
 # Launches with a tape that are captured in a CUDA graph: nobody can wait for their report.
 #
