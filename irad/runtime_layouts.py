@@ -237,9 +237,9 @@ PAGES_FLAGS: Final = 34  # MAP_PRIVATE | MAP_ANONYMOUS
 
 LIST: Final = Struct(
     "irad.list",
-    items="ptr",
+    items="ptr",  # first: `irad.rules.typed_list` loads it through the address of the struct
     room="i64",  # for how many
-    item_size="i64",
+    item_size="i64",  # last: what is before it is cleared in one go there
 )
 DICT: Final = Struct(
     "irad.dict",
