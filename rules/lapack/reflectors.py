@@ -7,10 +7,12 @@ A reflector is H = I - τ v vᴴ with v = (1, what is stored below the diagonal)
 real numbers on the diagonal. Both adjoints take the reflectors off one after the other, so that they see every
 intermediate matrix and save none.
 
-A column that is zero below the diagonal and real on it already has τ = 0 and no v: LAPACK leaves it and its sign alone.
-The derivative there is that of the factorisation which goes on with this sign. v cannot express it, so where τ = 0 the
-shadow of v holds the cotangent of the rotation that zeroes the column instead, from the second step to the first. What
-turns the diagonal to a real number is expressed by τ itself.
+A column that is zero below the diagonal and real on it already has τ = 0 and v = 0: LAPACK leaves it and its sign
+alone. The derivatives there are those of the factorisation that goes on with this sign. A reflector with τ near 0 has
+the other sign; the identity is the reflector with τ = 2 and v = 0 and, after it, a change of the sign of row i of R. So
+where τ = 0 the derivatives are those of τ + 2, of the same v, and of a diagonal and a row of R with the sign changed;
+all columns of Q but i are 0 where the sign changes, and of that column the sign does not count. This holds in all
+orders. The last row of a real matrix has no reflector: 1 is its only orthogonal factor with this sign.
 """
 
 from __future__ import annotations
@@ -38,23 +40,14 @@ _NUMPY: Final = "np.linalg.qr"
 
 def _assemble(r: Adjoint) -> None:
     k, v, scales, bar, q = r.k, r.matrix("old a"), r.vector("tau"), r.bar("a"), r.work.matrices[0]
-    m, n = bar.rows, bar.columns
+    n = bar.columns
     q.set(r.matrix("new a"))
     with k.loop(n) as i:
-        below, scale, v_i, total = k.after(i), scales[i], v.column(i, i), k.variable()
-        with k.when(scale.is_nonzero()):
-            # The cotangent of Q's column i is of no further use, so that of v takes its place.
-            _reflect(v_i, scale, q.column(i, i), bar.column(i, i), total)
-            with k.loop(n, below) as j:
-                _reflect(v_i, scale, q.column(j, i), bar.column(j, i), total, bar.column(i, i))
-        with k.when(scale.is_zero()):
-            with k.loop(n, i) as j:
-                total.accumulate(-(bar[i, j] * q[i, j].conj()))
-            with k.loop(m, below) as row:
-                turn = k.variable()
-                with k.loop(n, i) as j:
-                    turn.accumulate(bar[row, j] * q[i, j].conj() - bar[i, j].conj() * q[row, j])
-                bar[row, i] = turn.value
+        below, scale, v_i, total = k.after(i), _reflector(scales[i]), v.column(i, i), k.variable()
+        # The cotangent of Q's column i is of no further use, so that of v takes its place.
+        _reflect(v_i, scale, q.column(i, i), bar.column(i, i), total)
+        with k.loop(n, below) as j:
+            _reflect(v_i, scale, q.column(j, i), bar.column(j, i), total, bar.column(i, i))
         with r.active_vector("tau") as tau_bar:
             tau_bar[i] = tau_bar[i] + total.value
         with k.loop(below) as row:
@@ -80,55 +73,37 @@ def _factorise(r: Adjoint) -> None:
     a, tau_bar = r.work.matrices[0], r.work.vectors[0]
     a.set(v.upper)
     tau_bar.take(r.vector_bar("tau"))
-    with k.loop_down(scales.size) as i:
-        scale, v_i, total = scales[i], v.column(i, i), k.variable(tau_bar[i].conj())
+    with k.loop_down(_reflectors(a, scales)) as i:
+        scale, v_i, total = _reflector(scales[i]), v.column(i, i), k.variable(tau_bar[i].conj())
         column, shadow = a.column(i, i), bar.column(i, i)
-        with k.when(scale.is_nonzero()):
-            with k.loop(a.columns, k.after(i)) as j:
-                _reflect(v_i, scale.conj(), a.column(j, i), bar.column(j, i), total, shadow)
-            _reverse_reflector(v_i, scale, column, shadow, total.value.conj())
-        with k.when(scale.is_zero()):
-            _reverse_rotation(i, a, bar, total)
-
-
-def _reverse_rotation(i: Value, a: Matrix, bar: Matrix, total: Cell) -> None:
-    """The cotangent of a column without a reflector; ``total`` is the conjugate of that of τ."""
-    k, m, n = a.k, a.rows, a.columns
-    below, diagonal = k.after(i), a[i, i]
-    with k.loop(n, below) as j:
-        total.accumulate(-(bar[i, j] * a[i, j].conj()))
-    with k.loop(m, below) as row:
-        turn = k.variable(bar[row, i])
-        with k.loop(n, below) as j:
-            turn.accumulate(bar[i, j].conj() * a[row, j] - bar[row, j] * a[i, j].conj())
-        bar[row, i] = quotient_or_zero(turn.value, diagonal.real)
-    if k.element.is_complex:
-        turned = quotient_or_zero(total.value.imag, diagonal.real)
-        bar[i, i] = bar[i, i].real + turned.times_i()
+        with k.when(scales[i].is_zero()), k.loop(a.columns, i) as j:
+            a[i, j], bar[i, j] = -a[i, j], -bar[i, j]
+        with k.loop(a.columns, k.after(i)) as j:
+            _reflect(v_i, scale.conj(), a.column(j, i), bar.column(j, i), total, shadow)
+        _reverse_reflector(v_i, scale, column, shadow, total.value.conj())
 
 
 def _reverse_reflector(v: Vector, scale: Scalar, column: Vector, shadow: Vector, scale_bar: Scalar) -> None:
     """From the cotangents of β, v and τ to that of the column x they were made of; the column itself is restored.
 
-    β = -sign(Re x₀) ‖x‖, τ = 1 - x₀ / β, v = x / (x₀ - β) behind its first element. ``column`` and ``shadow`` begin
-    with β and its cotangent, and with those of v behind it; v is not in the column.
+    β = ±‖x‖, τ = 1 - x₀ / β, v = x / (x₀ - β) behind its first element. ``column`` and ``shadow`` begin with β and its
+    cotangent, and with those of v behind it; v is not in the column.
     """
     k, beta, beta_bar = v.k, column[NONE].real, shadow[NONE].real
-    first, difference = beta * (1.0 - scale), -(scale * beta)
+    first, difference = 1.0 - scale, -(scale * beta)
     along = k.variable()
     with k.loop(v.size, ONE) as i:
         along.accumulate(v[i].conj() * shadow[i])
     difference_bar = -quotient_or_zero(along.value, difference.conj())
+    # The real part of τ changes in second order; of a column of zeros, which has only the first, it counts nothing.
+    scale_bar = choose(beta.is_zero(), scale_bar - scale_bar.real, scale_bar)
     by_beta = quotient_or_zero(scale_bar, beta)
-    beta_bar = beta_bar - difference_bar.real + (by_beta.conj() * (1.0 - scale)).real
-    first_bar = difference_bar - by_beta
-    stretch = quotient_or_zero(beta_bar, beta)
-    shadow[NONE] = first_bar + stretch * first
-    column[NONE] = first
+    beta_bar = beta_bar - difference_bar.real + (by_beta.conj() * first).real
+    shadow[NONE] = difference_bar - by_beta + beta_bar * first
+    column[NONE] = first * beta
     with k.loop(v.size, ONE) as i:
-        x = v[i] * difference
-        shadow[i] = quotient_or_zero(shadow[i], difference.conj()) + stretch * x
-        column[i] = x
+        shadow[i] = quotient_or_zero(shadow[i], difference.conj()) - beta_bar * (scale * v[i])
+        column[i] = v[i] * difference
 
 
 # ------------------------------------------------------------------------------------------------ tangents
@@ -138,22 +113,22 @@ def _factorised(r: Tangent) -> None:
     """Column by column as the factorisation goes; ``a`` holds what is left of the matrix before each reflector."""
     k, a, factors, scales, tangent = r.k, r.matrix("old a"), r.matrix("a"), r.vector("tau"), r.tangent("a")
     r.clear("tau")
-    with r.moving("a"), k.loop(scales.size) as i:
-        scale, v, x_dot = scales[i], factors.column(i, i), tangent.column(i, i)
-        beta, along, below = factors[i, i].real, k.variable(), k.after(i)
+    with r.moving("a"), k.loop(_reflectors(a, scales)) as i:
+        scale, v, x_dot, keeps = _reflector(scales[i]), factors.column(i, i), tangent.column(i, i), scales[i].is_zero()
+        along, diagonal, first_dot = k.variable(), factors[i, i].real, x_dot[NONE]
+        beta = choose(keeps, -diagonal, diagonal)
         with k.loop(v.size) as row:
             along.accumulate(a.column(i, i)[row].conj() * x_dot[row])
-        # β² = xᴴ x, τ = 1 - x₀ / β, v = x / (x₀ - β), x₀ - β = -τ β
-        beta_dot = choose(scale.is_zero(), x_dot[NONE].real, quotient_or_zero(along.value.real, beta))
-        first_dot = x_dot[NONE]
+        # β² = xᴴ x, τ = 1 - x₀ / β, v = x / (x₀ - β), x₀ - β = -τ β; of a column of zeros β is -x₀
+        beta_dot = choose(beta.is_zero(), -first_dot.real, quotient_or_zero(along.value.real, beta))
         scale_dot = quotient_or_zero((1.0 - scale) * beta_dot - first_dot, beta)
-        divisor = choose(scale.is_zero(), beta, -(scale * beta))
         with k.loop(v.size, ONE) as row:
-            turned = choose(scale.is_zero(), 0.0, v[row] * (first_dot - beta_dot))
-            x_dot[row] = quotient_or_zero(x_dot[row] - turned, divisor)
+            x_dot[row] = quotient_or_zero(x_dot[row] - v[row] * (first_dot - beta_dot), -(scale * beta))
         x_dot[NONE] = beta_dot
-        with k.loop(a.columns, below) as j:
-            _push(v, x_dot, scale.conj(), scale_dot.conj(), -1.0, a.column(j, i), tangent.column(j, i))
+        with k.loop(a.columns, k.after(i)) as j:
+            _push(v, x_dot, scale.conj(), scale_dot.conj(), a.column(j, i), tangent.column(j, i))
+        with k.when(keeps), k.loop(a.columns, i) as j:
+            tangent[i, j] = -tangent[i, j]
         with r.active_vector("tau") as tau_dot:
             tau_dot[i] = scale_dot
 
@@ -164,72 +139,64 @@ def _assembled(r: Tangent) -> None:
     m, n = tangent.rows, tangent.columns
     q.clear()
     with k.loop_down(n) as i:
-        scale, scale_dot = scales[i], k.variable()
+        scale, scale_dot = _reflector(scales[i]), k.variable()
         with r.active_vector("tau") as tau_dot:
             scale_dot.value = tau_dot[i]
         v, v_dot = factors.column(i, i), tangent.column(i, i)
         with k.loop(n, k.after(i)) as j:
-            _push(v, v_dot, scale, scale_dot.value, 1.0, q.column(j, i), tangent.column(j, i))
+            _push(v, v_dot, scale, scale_dot.value, q.column(j, i), tangent.column(j, i))
         with k.loop(i) as row:
             tangent[row, i] = k.nothing
-        # Of this column of Q, which is H e₀
-        q[i, i], v_dot[NONE] = 1.0 - scale, -scale_dot.value
+        # Of this column of Q, which is H e₀, or -H e₀ where LAPACK keeps the sign
+        sign = choose(scales[i].is_zero(), k.number(-1.0), 1.0)
+        q[i, i], tangent[i, i] = sign * (1.0 - scale), -(sign * scale_dot.value)
         with k.loop(m, k.after(i)) as row:
             direction, turn = factors[row, i], tangent[row, i]
-            q[row, i] = -(scale * direction)
-            reflected = -(scale_dot.value * direction + scale * turn)
-            tangent[row, i] = choose(scale.is_zero(), turn, reflected)
+            q[row, i] = -(sign * (scale * direction))
+            tangent[row, i] = -(sign * (scale_dot.value * direction + scale * turn))
 
 
-def _push(
-    v: Vector, v_dot: Vector, scale: Scalar, scale_dot: Scalar, sense: float, column: Vector, tangent: Vector
-) -> None:
+def _push(v: Vector, v_dot: Vector, scale: Scalar, scale_dot: Scalar, column: Vector, tangent: Vector) -> None:
     """Applies a reflector to a column and its tangent, y = H x = x - τ v vᴴ x, in place.
-
-    Where τ = 0 the tangent of v is that of a rotation, G = v̇ e₀ᴴ - e₀ v̇ᴴ, for the adjoint of it with -1 as ``sense``.
 
     Args:
         v: the reflector; its first element counts as 1.
         v_dot: its tangent; the first element does not count.
-        scale, scale_dot: τ and its tangent, or their conjugates.
-        sense: 1.0 for H, -1.0 for Hᴴ.
+        scale, scale_dot: τ and its tangent; their conjugates for Hᴴ.
         column, tangent: x and ẋ.
     """
-    name = "push_reflector" if sense > 0.0 else "push_adjoint_reflector"
-    v.k.outline(name, partial(_push_body, sense), v, v_dot, column, tangent, scale, scale_dot)
+    v.k.outline("push_reflector", _push_body, v, v_dot, column, tangent, scale, scale_dot)
 
 
 def _push_body(
-    sense: float,
-    k: Kernel,
-    v: Vector,
-    v_dot: Vector,
-    column: Vector,
-    tangent: Vector,
-    scale: Scalar,
-    scale_dot: Scalar,
+    k: Kernel, v: Vector, v_dot: Vector, column: Vector, tangent: Vector, scale: Scalar, scale_dot: Scalar
 ) -> None:
     first = column[NONE]
-    onto, onto_dot, turned = k.variable(first), k.variable(tangent[NONE]), k.variable()
+    onto, onto_dot = k.variable(first), k.variable(tangent[NONE])
     with k.loop(v.size, ONE) as i:
         onto.accumulate(v[i].conj() * column[i])
-        onto_dot.accumulate(v[i].conj() * tangent[i])
-        turned.accumulate(v_dot[i].conj() * column[i])
-    with k.when(scale.is_zero()):
-        tangent[NONE] = tangent[NONE] - scale_dot * first - sense * turned.value
-        with k.loop(v.size, ONE) as i:
-            tangent[i] = tangent[i] + sense * v_dot[i] * first
-    with k.unless(scale.is_zero()):
-        step = scale * onto.value
-        step_dot = scale_dot * onto.value + scale * (onto_dot.value + turned.value)
-        column[NONE] = first - step
-        tangent[NONE] = tangent[NONE] - step_dot
-        with k.loop(v.size, ONE) as i:
-            column[i] = column[i] - step * v[i]
-            tangent[i] = tangent[i] - step_dot * v[i] - step * v_dot[i]
+        onto_dot.accumulate(v[i].conj() * tangent[i] + v_dot[i].conj() * column[i])
+    step = scale * onto.value
+    step_dot = scale_dot * onto.value + scale * onto_dot.value
+    column[NONE] = first - step
+    tangent[NONE] = tangent[NONE] - step_dot
+    with k.loop(v.size, ONE) as i:
+        column[i] = column[i] - step * v[i]
+        tangent[i] = tangent[i] - step_dot * v[i] - step * v_dot[i]
 
 
 # ------------------------------------------------------------------------------------------------ one column
+
+
+def _reflectors(a: Matrix, scales: Vector) -> Value:
+    """Number of reflectors that depend on the matrix: one for each column, but none for the last row of a real one."""
+    k = a.k
+    return scales.size if k.element.is_complex else k.smaller(scales.size, k.build.sub(a.rows, ONE))
+
+
+def _reflector(stored: Scalar) -> Scalar:
+    """The number τ of the reflector that is differentiated, by that which LAPACK gives."""
+    return stored + choose(stored.is_zero(), stored.lifted(2.0), 0.0)
 
 
 def _reflect(

@@ -474,10 +474,52 @@ _SPECTRA: Final = (
         _SCALED,
         lambda x: np.sqrt(x[0]) + 3 * x[2] / np.sqrt(x[0]) + 4 * np.sqrt(x[3] - x[2] ** 2 / x[0]),
     ),
-    Case(
-        "np.linalg.qr", f"np.abs(np.linalg.qr({_MATRIX})[1])[0, 0]", _SCALED, lambda x: np.sqrt(x[0] ** 2 + x[2] ** 2)
-    ),
     Case("np.linalg.cond", f"np.linalg.cond({_MATRIX})", [[3.0, 0.0, 0.0, 1.0]], lambda x: x[0] / x[3], order=1),
+)
+
+
+def _factors(a: Any, as_of: np.ndarray) -> Any:
+    """Q + R of a square matrix by Gram and Schmidt, with the signs that LAPACK gives another matrix."""
+    signs, q, r = np.sign(np.diag(np.linalg.qr(as_of)[1]).real), [], np.zeros_like(a)
+    for j, column in enumerate(a.T):
+        for i, unit in enumerate(q):
+            r[i, j] = unit @ column
+            column = column - r[i, j] * unit
+        r[j, j] = np.repeat(signs, len(a) // len(signs))[j] * np.sqrt(column @ column)
+        q.append(column / r[j, j])
+    return np.stack(q, axis=1) + r
+
+
+def _of_complex(x: Any) -> Any:
+    """Q + R of a complex matrix of real and imaginary parts, weighted: each number as a real matrix of two rows."""
+    real, imag = x.reshape(2, 2, 2)
+    blocks = np.kron(real, np.eye(2)) + np.kron(imag, [[0.0, -1.0], [1.0, 0.0]])
+    columns = _factors(blocks, real.real + 1j * imag.real)[:, ::2]
+    return _sum(columns[::2] + 0.5 * columns[1::2])
+
+
+_NO_REFLECTOR: Final = [
+    [2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0],
+    [1.5, 0.3, -0.4, 0.0, -0.7, 0.6, 0.0, 0.0, 0.5],
+    [1.5, 0.3, -0.4, 0.0, -0.7, 0.6, 0.0, 0.8, 0.5],
+    [1.5, 0.3, -0.4, 0.0, -0.7, 0.6, 0.9, 0.0, 0.5],
+]
+"""Matrices of whose columns some, or all, are zero below the diagonal."""
+_REFLECTORS: Final = (
+    Case(
+        "np.linalg.qr",
+        "np.add(*np.linalg.qr(x.reshape(3, 3)))",
+        _NO_REFLECTOR,
+        lambda x: _sum(_factors(x.reshape(3, 3), x.real.reshape(3, 3))),
+    ),
+)
+_COMPLEX_REFLECTORS: Final = (
+    Case(
+        "np.linalg.qr",
+        "np.add(*np.linalg.qr((x[:4] + 1j * x[4:]).reshape(2, 2)))",
+        [[2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0], [1.5, 0.3, 0.0, -0.7, 0.0, 0.8, 0.0, 0.4]],
+        _of_complex,
+    ),
 )
 
 LATER: Final[dict[str, tuple[Case, ...]]] = {
@@ -492,6 +534,8 @@ LATER: Final[dict[str, tuple[Case, ...]]] = {
     "products": _PRODUCTS,
     "elements": _ELEMENTS,
     "spectra": _SPECTRA,
+    "reflectors": _REFLECTORS,
+    "complex reflectors": _COMPLEX_REFLECTORS,
 }
 """Tested among the slow tests."""
 

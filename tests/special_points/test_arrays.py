@@ -118,8 +118,9 @@ def test_values_keep_their_bits(group: str):
         assert found.tobytes() == plain.tobytes(), (case.use, found, plain)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("group", GROUPED)
+@pytest.mark.parametrize(
+    "group", [pytest.param(name, marks=[] if name == "reflectors" else pytest.mark.slow) for name in GROUPED]
+)
 def test_second_derivatives(group: str):
     cases = [case for case in GROUPED[group] if case.order > 1]
     f, given = function_of(cases), arguments(cases)
