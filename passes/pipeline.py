@@ -441,7 +441,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.invariant_choices", PassStage.PREPARE, _settle, changes=True),
     Pass("prepare.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
-    Pass("prepare.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
+    Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=stages.has_parallel_loops, changes=True),

@@ -1,8 +1,8 @@
 """Elements and views of contiguous arrays: what is known of where they are, and not to be seen from addresses.
 
 Input   Numba's lowering of `a[i, j]`, of `a[i]` and `a[:, 1:]`, of `for row in a`.
-Output  the same addresses. What subscripts are multiplied by is marked (`irad.passes.subscripts.dimensions`); elements of
-        a row lie side by side, by a constant in place of the array's stride, so that LLVM makes vectors of loops.
+Output  the same addresses. What subscripts are multiplied by is marked (`irad.passes.subscripts.dimensions`); elements
+        of a row lie side by side, by a constant in place of the array's stride, so that LLVM makes vectors of loops.
 Limit   neither views of views nor arrays with strides: their elements may lie anywhere.
 """
 
