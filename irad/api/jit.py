@@ -10,6 +10,7 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.inspectable import InspectableDispatcher
 from irad.api.typed import CompiledFunction, P, R
+from irad.frontend.numba import internals
 
 _njit: Any = numba.njit
 
@@ -63,9 +64,9 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
 def _inspectable(dispatcher: Any, is_cached: bool) -> Any:
     """The dispatcher that Numba made, with irad's methods added to its own."""
     if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
-        dispatcher.__class__ = InspectableDispatcher
+        internals.become(dispatcher, InspectableDispatcher)
         if is_cached:
             from irad.frontend.disk.cache import DiskCache  # few functions are kept
 
-            vars(dispatcher)["_cache"] = DiskCache(dispatcher)
+            internals.set_cache(dispatcher, DiskCache(dispatcher))
     return dispatcher

@@ -105,29 +105,21 @@ def _end_of_parameters(text: str, start: int) -> int:
     raise AssertionError("LLVM closes its parentheses")
 
 
-def cuda_code_helpers() -> Any:
-    """The functions with which Numba's CUDA target emits code; numba-cuda has a copy of its own."""
+def numba_module(name: str) -> Any:
+    """A module of Numba; what `numba.cuda` shares with the CPU has another name where numba-cuda has no copy of it."""
     try:
-        return import_module("numba.cuda.cgutils")
+        return import_module(name)
     except ModuleNotFoundError:
-        return import_module("numba.core.cgutils")
+        if name not in _SHARED_WITH_CUDA:
+            raise
+        return import_module(_SHARED_WITH_CUDA[name])
 
 
-def cuda_numbers() -> Any:
-    """The arithmetic of numbers that Numba's CUDA target emits; numba-cuda has a copy of its own."""
-    try:
-        return import_module("numba.cuda.cpython.numbers")
-    except ModuleNotFoundError:
-        return import_module("numba.cpython.numbers")
-
-
-def cuda_call_helper() -> Any:
-    """The class of Numba's CUDA target that numbers what a function may raise; numba-cuda has a copy of its own."""
-    try:
-        module = import_module("numba.cuda.core.callconv")
-    except ModuleNotFoundError:
-        module = import_module("numba.core.callconv")
-    return module._MinimalCallHelper
+_SHARED_WITH_CUDA: Final = {
+    "numba.cuda.cgutils": "numba.core.cgutils",
+    "numba.cuda.cpython.numbers": "numba.cpython.numbers",
+    "numba.cuda.core.callconv": "numba.core.callconv",
+}
 
 
 def cuda_compiles_one_argument() -> bool:

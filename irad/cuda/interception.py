@@ -2,7 +2,7 @@
 
 A kernel that calls derivatives is launched by irad everywhere, since Numba cannot compile it.
 
-Numba's own stay in place otherwise. They are wrapped once, when `irad.cuda` is loaded.
+Numba's own stay in place otherwise. They are wrapped once, when `irad.cuda` is loaded (`patches.LAUNCHES`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from numba import cuda
 from numba.core import sigutils
-from numba.cuda import dispatcher, vectorizers
-from numba.cuda.cudadrv import devicearray
-from numba.cuda.kernels.reduction import Reduce
+from numba.cuda import dispatcher
 
 from irad.api.kernels import ConfiguredKernel, Launched
 from irad.cuda.arrays import numpy_library
@@ -26,12 +24,8 @@ from irad.cuda.recording.record import current_record, record_launch, recorded_c
 from irad.errors import UnsupportedError
 from irad.frontend.cuda.inside import calls_derivatives
 from irad.frontend.cuda.signatures import note_signatures
+from irad.frontend.numba.patches import STANDINS, replace_for_good
 
-_STANDINS: Final = (
-    *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like"),
-    *("mapped_array", "mapped_array_like", "managed_array", "as_cuda_array", "is_cuda_array", "is_available"),
-    *("stream", "default_stream", "event", "event_elapsed_time", "synchronize"),
-)
 _IS_AVAILABLE: Final = cuda.is_available
 _THREADS: Final = 128  # of a block, where Numba would ask the driver
 
@@ -62,26 +56,26 @@ def install() -> None:
     """Wraps what is Numba's; once for a process."""
     if hasattr(dispatcher.CUDADispatcher.__getitem__, "__wrapped__"):
         return
-    _replace(dispatcher.CUDADispatcher, "__getitem__", _Configured, _on_executor_or_tape)
-    for launches, other in (
-        (dispatcher._LaunchConfiguration, _launch_configured),
-        (dispatcher.ForAll, _launch_for_all),
-    ):
-        _replace(launches, "__call__", other, _on_executor_or_tape, lambda given: calls_derivatives(given.dispatcher))
-    for arrays in (standins.DeviceArray, devicearray.DeviceNDArray):
-        _record_copies(arrays)
-    _refuse_assignments(devicearray.DeviceNDArray)
-    _defer_signatures()
+    replace_for_good("CUDADispatcher.__getitem__", _either(_Configured, _on_executor_or_tape))
+    for launches, other in (("_LaunchConfiguration", _launch_configured), ("ForAll", _launch_for_all)):
+        either = _either(other, _on_executor_or_tape, lambda given: calls_derivatives(given.dispatcher))
+        replace_for_good(f"{launches}.__call__", either)
+    replace_for_good("DeviceNDArray.copy_to_device", _recorded_to_device)
+    replace_for_good("DeviceNDArray.copy_to_host", _recorded_to_host)
+    replace_for_good("DeviceNDArray.__setitem__", _refused_assignment)
+    own = standins.DeviceArray
+    own.copy_to_device = _recorded_to_device(own.copy_to_device)  # type: ignore[method-assign]
+    own.copy_to_host = _recorded_to_host(own.copy_to_host)  # type: ignore[method-assign]
+    replace_for_good("jit", _deferring)
     _refuse_ufuncs()
     numpy_library.install()
-    for name in _STANDINS:
+    for name in STANDINS:
         if hasattr(cuda, name):
-            _replace(cuda, name, getattr(standins, name))
+            replace_for_good(name, _either(getattr(standins, name), _on_executor))
 
 
-def _defer_signatures() -> None:
+def _deferring(numbas: Callable[..., Any]) -> Callable[..., Any]:
     """Numba compiles what has a signature at once, and asks the driver: without one, it is compiled when it runs."""
-    numbas = cuda.jit
 
     @functools.wraps(numbas)
     def jit(func_or_sig: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -96,7 +90,7 @@ def _defer_signatures() -> None:
 
         return decorate
 
-    cuda.jit = jit
+    return jit
 
 
 @functools.cache
@@ -106,33 +100,34 @@ def _has_no_driver() -> bool:
 
 def _refuse_ufuncs() -> None:
     """What Numba launches in ways of its own, which irad does not see."""
-    for owner, what in ((vectorizers.CUDAVectorize, "vectorize"), (vectorizers.CUDAGUFuncVectorize, "guvectorize")):
-        _refuse(
-            owner,
-            "__init__",
+    for owner, what in (("CUDAVectorize", "vectorize"), ("CUDAGUFuncVectorize", "guvectorize")):
+        refused = _refused(
             _on_executor_or_tape,
             f'{what}(target="cuda") runs neither on irad\'s executor nor on a tape',
             "Numba makes and launches its kernels without irad seeing them",
         )
-    _refuse(
-        Reduce,
-        "__call__",
+        replace_for_good(f"{owner}.__init__", refused)
+    refused = _refused(
         lambda: current_record() is not None,
         "cuda.reduce has no derivative in irad",
         "its kernel has cuda.syncwarp() for all lanes of a warp, of which most have left; in the derivative they wait",
     )
+    replace_for_good("Reduce.__call__", refused)
 
 
-def _refuse(owner: Any, name: str, when: Callable[[], bool], problem: str, reason: str) -> None:
-    numbas = getattr(owner, name)
+def _refused(when: Callable[[], bool], problem: str, reason: str) -> Callable[[Any], Any]:
+    """From Numba's own to the same that is refused under a condition."""
 
-    @functools.wraps(numbas)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if when():
-            raise UnsupportedError(problem, "write it as a kernel of cuda.jit", reason)
-        return numbas(*args, **kwargs)
+    def make(numbas: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(numbas)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if when():
+                raise UnsupportedError(problem, "write it as a kernel of cuda.jit", reason)
+            return numbas(*args, **kwargs)
 
-    setattr(owner, name, call)
+        return call
+
+    return make
 
 
 def _on_executor() -> bool:
@@ -143,32 +138,35 @@ def _on_executor_or_tape() -> bool:
     return current_record() is not None or emulated() is not None
 
 
-def _replace(
-    owner: Any,
-    name: str,
-    other: Callable[..., Any],
-    when: Callable[[], bool] = _on_executor,
-    is_for: Callable[[Any], bool] | None = None,
-) -> None:
-    """Has something else called, where one condition holds, or another one of what is called."""
-    numbas = getattr(owner, name)
+def _either(
+    other: Callable[..., Any], when: Callable[[], bool], is_for: Callable[[Any], bool] | None = None
+) -> Callable[[Any], Any]:
+    """From Numba's own to what calls something else, where one condition holds, or another one of what is called."""
 
-    @functools.wraps(numbas)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        is_ours = when() or (is_for is not None and is_for(args[0]))
-        return (other if is_ours else numbas)(*args, **kwargs)
+    def make(numbas: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(numbas)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            is_ours = when() or (is_for is not None and is_for(args[0]))
+            return (other if is_ours else numbas)(*args, **kwargs)
 
-    setattr(owner, name, call)
+        return call
+
+    return make
 
 
-def _record_copies(owner: Any) -> None:
-    """Makes the copies of a class of arrays known to a tape that records."""
-    to_device, to_host = owner.copy_to_device, owner.copy_to_host
+def _recorded_to_device(to_device: Callable[..., Any]) -> Callable[..., Any]:
+    """Copies to a device that are known to a tape that records."""
 
     @functools.wraps(to_device)
     def copy_to_device(self: Any, ary: Any, stream: Any = 0) -> Any:
         with recorded_copy(self, ary, stream):
             return to_device(self, ary, stream)
+
+    return copy_to_device
+
+
+def _recorded_to_host(to_host: Callable[..., Any]) -> Callable[..., Any]:
+    """Copies to the host that are known to a tape that records."""
 
     @functools.wraps(to_host)
     def copy_to_host(self: Any, ary: Any = None, stream: Any = 0) -> Any:
@@ -182,19 +180,18 @@ def _record_copies(owner: Any) -> None:
         with recorded_copy(made, self, stream):
             return made
 
-    owner.copy_to_device, owner.copy_to_host = copy_to_device, copy_to_host
+    return copy_to_host
 
 
-def _refuse_assignments(owner: Any) -> None:
+def _refused_assignment(assign: Callable[..., None]) -> Callable[..., None]:
     """Numba's assignments to elements of its arrays: kernels that the tape does not see."""
-    assign = owner.__setitem__
 
     @functools.wraps(assign)
     def setitem(self: Any, key: Any, value: Any) -> None:
         refuse_assignment()
         assign(self, key, value)
 
-    owner.__setitem__ = setitem
+    return setitem
 
 
 def _launch_configured(configured: Any, *arguments: Any) -> None:

@@ -23,9 +23,15 @@ from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.kept import IN_PYTHON
 from irad.frontend.custom.outline import Outlined
-from irad.frontend.numba import code_libraries, kernels, samplers, shortcuts
-from irad.frontend.numba.code_libraries import LinkedLibrary
-from irad.frontend.numba.library import CPU, parse
+from irad.frontend.numba import internals, marks, samplers, shortcuts
+from irad.frontend.numba.library import (
+    CPU,
+    LinkedLibrary,
+    parse,
+    refuse_extension_modules,
+    set_environments,
+    will_link_derivatives,
+)
 from irad.frontend.values import abi
 from irad.passes.mode import TANGENT
 
@@ -36,14 +42,14 @@ _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 # cache (`irad.frontend.disk`) looks at the code itself.
 MARKER: Final = "numba.dynamic.globals.irad"
 _NEVER_CACHED = f"@{MARKER} = weak_odr global i8 0"
-code_libraries.refuse_extension_modules(MARKER)
+refuse_extension_modules(MARKER)
 
 _INNER, _ADAPTED = ".inner", ".adapted"
 _OWN: Final = (("frame", abi.BOOKKEEPING), ("arena", abi.BOOKKEEPING))
 _DERIVED: Final = re.compile(r"\.irad\d+\.\w+$")
 
 
-class Linkable:
+class Linkable(internals.LinkedText):
     """Stands for a Numba code library where Numba links one.
 
     Two derivatives of a function, for different requests, have the same names in their texts. So what is exported is
@@ -78,6 +84,7 @@ class Linkable:
         program_symbols: frozenset[str] = frozenset(),
         ruled: tuple[Outlined, ...] = (),
     ) -> None:
+        super().__init__()
         marked = with_vector_variants(text, CPU.features()) if has_vector_math else text
         digest = hashlib.sha256(marked.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
@@ -91,12 +98,11 @@ class Linkable:
         # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._text, self._given_signatures, self.recursive = text, signatures, recursive
-        self._module = self._with(resident.inline_text(called), marked)
+        self.linked_module = self._with(resident.inline_text(called), marked)
         self._set_apart()
-        self._module.link_in(parse(_NEVER_CACHED))
+        self.linked_module.link_in(parse(_NEVER_CACHED))
         linked = {name for library in libraries for name in library.symbols()}
-        check_symbols(self._module, lambda name: name in linked or CPU.is_loaded(name))
-        self._reload_init: set[str] = set()
+        check_symbols(self.linked_module, lambda name: name in linked or CPU.is_loaded(name))
 
     @cached_property
     def signatures(self) -> tuple[Signature, ...]:
@@ -142,8 +148,8 @@ class Linkable:
         LLVM has adapted such a function to the calls in this text, and its JIT would take it for the function of that
         name in whatever is loaded later, although it is internal.
         """
-        for function in self._module.functions:
-            if function.name in (*IN_PYTHON, kernels.RAISE) and not function.is_declaration:
+        for function in self.linked_module.functions:
+            if function.name in (*IN_PYTHON, marks.RAISE) and not function.is_declaration:
                 function.name += _ADAPTED
 
     def _renamed(self, module: Any) -> Any:
@@ -160,15 +166,9 @@ class Linkable:
 
     def link_into(self, library: Any) -> None:
         """Has a code library of Numba link this and what it calls."""
-        code_libraries.will_link_derivatives(library)
+        will_link_derivatives(library)
         for each in (self, *self.libraries):  # callers first: LLVM drops what is not called yet
             library.add_linking_library(each)
-
-    def _ensure_finalized(self) -> None:
-        """Numba asks before it links; there is nothing to finish."""
-
-    def _get_module_for_linking(self) -> Any:
-        return self._module
 
 
 def compile_pair(
@@ -187,11 +187,11 @@ def compile_pair(
     """
     linked = Linkable(text, exports, environments, alive, libraries, has_vector_math=has_vector_math)
     symbols = [linked.symbols[name] for name in exports]
-    module = linked._get_module_for_linking().clone()
+    module = linked.linked_module.clone()
     for symbol in symbols:
         module.get_function(symbol).linkage = "external"
     for each in libraries:
-        module.link_in(each._get_module_for_linking(), preserve=True)
+        module.link_in(internals.module_for_linking(each), preserve=True)
     library = CPU.build(linked.name, str(module), linked.environments)
     library.alive = alive
     return library, tuple(library.get_pointer_to_function(symbol) for symbol in symbols)
@@ -199,12 +199,12 @@ def compile_pair(
 
 def fill_environments(library: Any) -> None:
     """Fills the environment globals that a finished library got from the derivatives it linked."""
-    for linked in library._linking_libraries:
+    for linked in internals.linked_libraries(library):
         if isinstance(linked, Linkable):
-            code_libraries.set_environments(library, linked.environments)
+            set_environments(library, linked.environments)
 
 
 def functions_of(library: Any) -> frozenset[object]:
     """The Python functions whose derivatives a finished library has linked."""
-    linked = (each for each in library._linking_libraries if isinstance(each, Linkable))
+    linked = (each for each in internals.linked_libraries(library) if isinstance(each, Linkable))
     return frozenset(function for each in linked for function in each.functions)

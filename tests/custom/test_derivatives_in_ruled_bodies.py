@@ -7,7 +7,7 @@ from numba import njit
 
 import irad
 from irad.frontend import resident
-from irad.frontend.numba import code_libraries
+from irad.frontend.numba.library import is_loaded_symbol
 from irad.frontend.numba.private import shadow
 
 
@@ -45,5 +45,5 @@ def test_support_is_looked_for_where_the_machine_code_is():
     name = "irad.arena_grow"
     resident.load([name])
     with shadow().active():
-        assert code_libraries.is_loaded_symbol(name)
-        assert not code_libraries.is_loaded_symbol(f"{name}.unknown")
+        assert is_loaded_symbol(name)
+        assert not is_loaded_symbol(f"{name}.unknown")

@@ -1,4 +1,4 @@
-"""Numba's private parts that irad relies on: each is exercised, so that a new Numba release fails here by name."""
+"""Numba's private parts that irad relies on are in one package; each is tried, so that a new release fails by name."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import importlib.util
 import re
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
-from numba import cfunc, float64, njit, typeof
+from numba import float64, njit, typed, typeof
 from numba.core import (
     bytecode,
     caching,
@@ -22,7 +24,7 @@ from numba.core import (
     cpu,
     debuginfo,
     dispatcher,
-    interpreter,
+    ir,
     lowering,
     typed_passes,
     types,
@@ -35,86 +37,93 @@ from numba.core.typing.templates import make_overload_template
 from numba.cpython import listobj
 from numba.experimental import jitclass
 from numba.extending import intrinsic
-from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
+from numba.np.ufunc import dufunc, ufuncbuilder
 from numba.np.ufunc.gufunc import GUFunc
-from numba.stencils.stencil import StencilFunc, stencil
+from numba.stencils.stencil import stencil
 
-import irad.frontend
+from irad.errors import BackendError
 from irad.frontend.numba import (
-    code_libraries,
     cpu as numba_cpu,
+    internals,
+    library as numba_library,
+    patches,
     private as numba_private,
     raw_target,
     samplers as numba_random,
     target as numba_target,
 )
 
-PRIVATE_METHODS = [
+ROOT = Path(__file__).parents[2]
+SEALED = ROOT / "irad" / "frontend" / "numba"
+PATCHES = (
+    *(*patches.TABLES, *patches.METHODS, *patches.NAMES, *patches.FOR_GOOD),
+    *(*patches.KERNELS, *patches.LAUNCHES, *patches.OVERRIDDEN),
+)
+
+
+# ------------------------------------------------------------------------------------------------ what is relied on
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: f"{patch.module}.{patch.name}")
+def test_what_is_changed_exists(patch: patches.Patch) -> None:
+    if patch.name in patches.STANDINS and not hasattr(patches.import_module(patch.module), patch.name):
+        pytest.skip(f"this numba.cuda has no {patch.name}")
+    patch.owner()
+    if not patch.is_table:
+        assert patch.replacement() is not None
+    assert patch.why
+    assert patch.instead
+
+
+def test_what_does_not_exist_is_refused_by_name() -> None:
+    patch = patches.Patch(patches.Aim.MARKS, "numba.core.cgutils", "gone", "", "elements are marked", "")
+    with pytest.raises(BackendError, match=r"has no numba\.core\.cgutils\.gone") as raised:
+        patch.owner()
+    assert "elements are marked" in str(raised.value)
+
+
+PRIVATE = [
     (compiler, "_EarlyPipelineCompletion"),
-    (dispatcher._DispatcherBase, "get_call_template"),
-    (dispatcher.Dispatcher, "_compile_for_args"),
-    (dispatcher.Dispatcher, "compile"),
-    (dispatcher.Dispatcher, "add_overload"),
-    (dispatcher.Dispatcher, "get_compile_result"),
-    (dispatcher.Dispatcher, "get_function_type"),
-    (dispatcher.LiftedWith, "compile"),
-    (dispatcher._FunctionCompiler, "_customize_flags"),
-    (dispatcher._FunctionCompiler, "fold_argument_types"),
-    (lowering.BaseLower, "_compute_def_location"),
+    (typed_passes.NativeLowering, "lowering_class"),
+    (lowering.BaseLower, "create_cpython_wrapper"),
+    (dispatcher.Dispatcher, "_reset_overloads"),
     *((make_overload_template(len, len, {}, True, "never"), name) for name in ("_overload_func", "_jit_options")),
-    (lowering.Lower, "_Lower__get_first_class_function_pointer"),
-    (dufunc.DUFunc, "find_ewise_function"),
-    (dufunc.DUFunc, "_compile_for_argtys"),
+    (make_overload_template(len, len, {}, True, "never"), "_inline"),
     (dufunc.DUFunc, "match_signature"),
-    (ufunc_base.UfuncBase, "find_ewise_function"),
-    (GUFunc, "_compile_for_argtys"),
-    (wrappers, "_GufuncWrapper"),
-    (wrappers._GufuncWrapper, "_build_wrapper"),
-    (wrappers._GufuncWrapper, "gen_loop_body"),
     (GUFunc, "_get_function_type"),
     (ufuncbuilder.UFuncDispatcher, "compile"),
     (cpu.CPUContext, "load_additional_registries"),
-    (cpu.CPUContext, "get_executable"),
-    (callconv.CPUCallConv, "_return_errcode_raw"),
     (cpu.CPUContext, "create_cpython_wrapper"),
     (cpu.CPUContext, "create_cfunc_wrapper"),
     (cpu.CPUContext, "push_code_library"),
     (cpu.CPUContext, "insert_user_function"),
     (codegen.JITCodeLibrary, "_get_module_for_linking"),
+    (codegen.JITCodeLibrary, "_ensure_finalized"),
     (codegen.JITCodeLibrary, "get_defined_functions"),
     (codegen.JITCPUCodegen, "set_env"),
     (codegen.JITCPUCodegen, "create_library"),
+    (codegen.JITCPUCodegen, "_customize_tm_options"),
     (callconv.CPUCallConv, "_get_excinfo_argument"),
     (callconv.CPUCallConv, "_get_return_status"),
+    (callconv.CPUCallConv, "_return_errcode_raw"),
     (compiler, "_make_subtarget"),
     (compiler.DefaultPassBuilder, "define_nopython_pipeline"),
-    (lowering.BaseLower, "create_cpython_wrapper"),
-    (typed_passes.NativeLowering, "lowering_class"),
-    (debuginfo.DIBuilder, "mark_location"),
-    (debuginfo.DIBuilder, "mark_variable"),
     (debuginfo.DIBuilder, "_add_location"),
-    (debuginfo.DIBuilder, "_di_subroutine_type"),
-    (cpu.CPUContext, "DIBuilder"),
     (typing.context, "CallStack"),
-    (typing.templates._OverloadMethodTemplate, "_resolve"),
-    (typing.templates._IntrinsicTemplate, "generic"),
     (Environment, "from_fndesc"),
     (compiler.CompileResult, "_reduce"),
     (compiler.CompileResult, "_rebuild"),
     (bytecode.FunctionIdentity, "_unique_ids"),
     (caching, "_Cache"),
-    (caching._Cache, "load_overload"),
-    (caching._Cache, "save_overload"),
     (CPUTarget, "target_context"),
+    (CPUTarget, "_toplevel_target_context"),
     (listobj.ListInstance, "_payload"),
     (listobj.ListInstance, "_gep"),
-    (interpreter.Interpreter, "get_global_value"),
-    (interpreter.Interpreter, "get_closure_value"),
 ]
 
 
-@pytest.mark.parametrize(("owner", "name"), PRIVATE_METHODS, ids=lambda v: getattr(v, "__name__", v))
-def test_method_exists(owner: Any, name: str) -> None:
+@pytest.mark.parametrize(("owner", "name"), PRIVATE, ids=lambda v: getattr(v, "__name__", v))
+def test_what_is_read_exists(owner: Any, name: str) -> None:
     assert hasattr(owner, name)
 
 
@@ -126,48 +135,75 @@ def make_function() -> Any:
     return function
 
 
-def test_attributes_that_are_redirected_are_instance_attributes() -> None:
+def test_tables_are_instance_attributes() -> None:
     function = make_function()
     elementwise: Any = dufunc.DUFunc(lambda x: x)
+    ufunc = ufuncbuilder.UFuncDispatcher(lambda x: x)
     instances = {
-        (dispatcher._DispatcherBase, "overloads"): function,
-        (dispatcher._FunctionCompiler, "_failed_cache"): function._compiler,
-        (types.functions.BaseFunction, "_impl_keys"): types.Function(
-            typing.make_concrete_template("function", "key", [])
-        ),
-        (ufuncbuilder.UFuncDispatcher, "overloads"): ufuncbuilder.UFuncDispatcher(lambda x: x),
-        (ufuncbuilder.UFuncDispatcher, "cache"): ufuncbuilder.UFuncDispatcher(lambda x: x),
-        (ufunc_base.UfuncLowererBase, "libs"): elementwise._lower_me,
-        (StencilFunc, "_type_cache"): None,
-        (StencilFunc, "_targetctx"): None,
+        "_DispatcherBase.overloads": function,
+        "_FunctionCompiler._failed_cache": internals.compiler_of(function),
+        "BaseFunction._impl_keys": types.Function(typing.make_concrete_template("function", "key", [])),
+        "UFuncDispatcher.overloads": ufunc,
+        "UFuncDispatcher.cache": ufunc,
+        "UfuncLowererBase.libs": elementwise._lower_me,
+        "StencilFunc._type_cache": stencil("constant")(lambda a: a[0]),
+        "StencilFunc._targetctx": stencil("constant")(lambda a: a[0]),
     }
-    redirected = {(owner, redirect.name) for owner, redirect in numba_private.shadow()._redirects}
-    assert redirected == set(instances)
-    for (owner, name), instance in instances.items():
-        if instance is not None:
-            assert isinstance(instance, owner)
-            assert name in vars(instance)
-            assert name not in vars(owner)
-
-
-def test_stencil_attributes() -> None:
-    kernel = stencil("constant")(lambda a: a[0])
-    assert {"_type_cache", "_targetctx"} <= vars(kernel).keys()
+    assert [patch.name for patch in patches.TABLES] == list(instances)
+    for patch in patches.TABLES:
+        assert isinstance(instances[patch.name], patch.owner())
+        assert patch.attribute in vars(instances[patch.name])
+        assert patch.attribute not in vars(patch.owner())
 
 
 def test_dispatcher_attributes() -> None:
     function = make_function()
-    assert function._can_compile is True
+    assert internals.takes_new_types(function)
+    assert internals.cache_of(function) is not None
     assert function._compiling_counter.counter == 0
     function(1.0)
     result = function.overloads[(float64,)]
     assert {"library", "fndesc", "environment", "entry_point", "type_annotation", "metadata"} <= set(result._fields)
-    assert result.library._linking_libraries
-    assert result.library._final_module is not None
+    assert internals.linked_libraries(result.library)
+    assert internals.compiled_module(result.library) is not None
+    assert internals.runs_when_loaded(result.library) is False
     assert result.library.codegen._engine.is_symbol_defined(result.fndesc.mangled_name)
     assert not result.library.codegen._engine.is_symbol_defined("no such symbol")
     assert numba_private.find_environment(result.fndesc.env_name) is result.environment
     assert result.fndesc.env_name.startswith(raw_target.ENVIRONMENT_PREFIX)
+
+
+def test_callback_attributes() -> None:
+    callback: Any = numba.cfunc("float64(float64)")(lambda x: x)
+    assert internals.signature_of_callback(callback) == float64(float64)
+    assert internals.library_of_callback(callback).codegen is cpu_target.target_context.codegen()
+    assert internals.options_of_callback(callback)[1] == {}
+    assert callback._wrapper_address == callback.address
+
+
+def test_intrinsic_attributes() -> None:
+    def define(context):  # type: ignore[no-untyped-def]
+        return types.void(), lambda *args: None
+
+    assert internals.intrinsic_function(intrinsic(define)) is define
+    assert internals.intrinsic_function(define) is None
+
+
+def test_instances_and_containers() -> None:
+    held = jitclass([("x", float64)])(type("Held", (), {"__init__": lambda self: None}))()
+    assert internals.is_jitclass(type(held))
+    assert not internals.is_jitclass(list)
+    assert internals.address_of_instance(held) != 0
+    assert internals.address_of_container(typed.List()) is None
+    assert internals.address_of_container(typed.List([1.0])) != 0
+
+
+def test_definitions_in_numbas_ir() -> None:
+    func_ir = compiler.run_frontend(make_function().py_func)
+    first, second = ir.Const(1, func_ir.loc), ir.Const(2, func_ir.loc)
+    internals.define(func_ir, "new", first)
+    internals.redefine(func_ir, "new", first, second)
+    assert func_ir.get_definition("new") is second
 
 
 def test_unresolved_prefix() -> None:
@@ -178,7 +214,7 @@ def test_runtime_functions() -> None:
     make_function()(1.0)
     assert numba_private.runtime_library() is rtsys.library
     for name in ("NRT_incref", "NRT_decref", "NRT_MemInfo_data_fast"):
-        assert code_libraries.is_loaded_symbol(name)
+        assert numba_library.is_loaded_symbol(name)
 
 
 def test_inlined_runtime_is_as_numbas() -> None:
@@ -266,48 +302,188 @@ def test_code_is_forgotten_with_its_dispatcher() -> None:
     assert entry not in context._defns
 
 
-def test_private_names_are_exercised_here() -> None:
-    """Outside these modules, nothing private is read from Numba's objects that this file does not try.
+# ------------------------------------------------------------------------------------------------ where it is touched
 
-    ``_getvalue`` and ``_getpointer`` are in Numba's documented interface for extensions, ``_fields`` in named tuples'.
+NOT_NUMBAS = {
+    "_fields": "of named tuples",
+    "_make": "of named tuples",
+    "_replace": "of named tuples",
+    "_getvalue": "of struct proxies: in Numba's documented interface for extensions",
+    "_getpointer": "of struct proxies: in Numba's documented interface for extensions",
+    "_numba_type_": "how any object tells Numba its type, also those of other libraries",
+    "_getframe": "of sys",
+    "_is_autograd_primitive": "of autograd",
+}
+PRIVATE_NAME = re.compile(r"_[A-Za-z]\w*")
+BY_NAME = ("getattr", "setattr", "hasattr", "delattr")
+SETTINGS = ("config.",)  # `numba.core.config` is public, and there to be set
+
+
+def sources() -> dict[Path, ast.Module]:
+    """What users install, without the sealed package; irad/passes and irad/rules are links to the real folders."""
+    links = tuple(ROOT / "irad" / name for name in ("passes", "rules"))
+    paths = (path for top in ("irad", "passes", "rules") for path in (ROOT / top).rglob("*.py"))
+    return {
+        path: ast.parse(path.read_text())
+        for path in paths
+        if SEALED not in path.parents and not any(link in path.parents for link in links)
+    }
+
+
+def names_of_numba() -> set[str]:
+    """The private attributes and methods that Numba defines somewhere."""
+    defined = re.compile(
+        r"\b(?:self|cls)\.(_[A-Za-z]\w*)\b|^\s+def (_[A-Za-z]\w*)\(|^\s+(_[A-Za-z]\w*) *[:=]", re.MULTILINE
+    )
+    folder = Path(str(numba.__file__)).parent
+    texts = (path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if "tests" not in path.parts)
+    return {name for text in texts for found in defined.findall(text) for name in found if name and name[1] != "_"}
+
+
+def defined_in(tree: ast.Module) -> set[str]:
+    """The private attributes that a module of irad defines for its own classes."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(body=body):
+                found |= {each.name for each in body if isinstance(each, ast.FunctionDef)}
+                found |= {
+                    each.target.id
+                    for each in body
+                    if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+                }
+                found |= {
+                    t.id
+                    for each in body
+                    if isinstance(each, ast.Assign)
+                    for t in each.targets
+                    if isinstance(t, ast.Name)
+                }
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Constant(value=str() as name) if name.startswith("_irad_"):  # set on objects of others
+                found.add(name)
+    return {name for name in found if PRIVATE_NAME.fullmatch(name)}
+
+
+def is_numba(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in ("numba", "llvmlite")
+
+
+def imported_from_numba(tree: ast.Module) -> set[str]:
+    """Names in a module that stand for something of Numba's."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and is_numba(node.module):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names if is_numba(alias.name)}
+    return found
+
+
+def root_of(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def uses(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
+    """The private attributes that a module names, and whether it means those of its own objects."""
+    imported = imported_from_numba(tree)
+    classes = [each for each in ast.walk(tree) if isinstance(each, ast.ClassDef)]
+    derived = [each for each in classes if any(root_of(base) in imported for base in each.bases)]
+    of_numba = {node for each in derived for node in ast.walk(each)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                yield node, name, node not in of_numba
+            case ast.Attribute(attr=name):
+                yield node, name, False
+            case ast.Call(
+                func=ast.Name(id="getattr" | "setattr" | "hasattr" | "delattr"),
+                args=[_, ast.Constant(value=str() as name), *_],
+            ):
+                yield node, name, False
+            case ast.Subscript(slice=ast.Constant(value=str() as name), value=ast.Call(func=ast.Name(id="vars"))):
+                yield node, name, False
+
+
+def complaints(tree: ast.Module, owned: set[str], numbas: set[str]) -> Iterator[str]:
+    """Where a module touches what is private to Numba, or changes something of it.
+
+    Args:
+        tree: the module.
+        owned: the private attributes that modules of irad define.
+        numbas: those that Numba defines.
     """
-    folder = Path(irad.frontend.__file__).parent
-    instances = {
-        "_compiler": make_function(),
-        "_compiling_counter": make_function(),
-        **dict.fromkeys(("_library", "_sig", "_pyfunc"), cfunc("float64(float64)")(lambda x: x)),
-        "_MinimalCallHelper": callconv,
-        "_can_compile": make_function(),
-        "_cache": make_function(),
-        "_defn": intrinsic(lambda context: (types.void(), lambda *args: None)),
-        **dict.fromkeys(("_final_module", "_reload_init"), codegen.JITCPUCodegen("private").create_library("made")),
-        "_definitions": compiler.run_frontend(make_function().py_func),
-        "_numba_type_": jitclass([("x", float64)])(type("Held", (), {"__init__": lambda self: None}))(),
-    }
-    assert all(hasattr(owner, name) for name, owner in instances.items())
-    modules = {
-        "private.py",
-        "target.py",
-        "methods.py",
-        "raw_target.py",
-        "code_libraries.py",
-        "replaced.py",  # test_profile
-        "numba_cuda.py",  # tests/cuda/front
-    }
-    known = {name for _, name in PRIVATE_METHODS} | {
-        "_getvalue",
-        "_getpointer",
-        "_fields",
-        "_linking_libraries",
-        *instances,
-    }
-    folders = [folder.parent / name for name in ("frontend", "backend", "debug", "raw")]
-    unknown = []
-    for path in (path for each in folders for path in each.rglob("*.py") if path.name not in modules):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr) and node.attr not in known:
-                unknown += [f"{path.name}:{node.lineno} uses {ast.unparse(node)}"]
-    assert [use for use in unknown if not re.search(r" uses (self|cls)\.\w+$", use)] == []
+    here, imported = defined_in(tree), imported_from_numba(tree)
+    for node, name, is_own in uses(tree):
+        if not PRIVATE_NAME.fullmatch(name) or name in NOT_NUMBAS or name in here:
+            continue
+        if name not in owned or (name in numbas and not is_own):
+            yield f"{node.lineno} touches {ast.unparse(node)}"  # type: ignore[attr-defined]
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str() as module, names=names) if is_numba(module):
+                private = [name for name in (*module.split("."), *(a.name for a in names)) if name.startswith("_")]
+                yield from (f"{node.lineno} imports {name} of {module}" for name in private)
+            case ast.Attribute(attr="__class__", ctx=ast.Store()):
+                yield f"{node.lineno} changes a class: {ast.unparse(node)}"
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) if root_of(node) in imported:
+                if not ast.unparse(node).startswith(SETTINGS):
+                    yield f"{node.lineno} changes {ast.unparse(node)}"
+            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, *_]) if root_of(owner) in imported:
+                yield f"{node.lineno} changes {ast.unparse(node)}"
+            case ast.ClassDef(bases=bases, body=body) if any(root_of(base) in imported for base in bases):
+                methods = [each.name for each in body if isinstance(each, ast.FunctionDef)]
+                hooks = [name for name in methods if PRIVATE_NAME.fullmatch(name) and name in numbas]
+                yield from (f"{node.lineno} overrides {name} in {node.name}" for name in hooks)
+
+
+def test_only_one_package_touches_what_is_private_to_numba() -> None:
+    """All else goes through `internals` and `patches`, where each has a reason and what should replace it."""
+    trees = sources()
+    owned, numbas = set().union(*map(defined_in, trees.values())), names_of_numba()
+    assert len(trees) > 100
+    assert {"_compiler", "_can_compile", "_final_module", "_get_excinfo_argument", "_targetctx"} <= numbas
+    found = {str(path.relative_to(ROOT)): list(complaints(tree, owned, numbas)) for path, tree in trees.items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "dispatcher._compiler",
+        "getattr(template, '_overload_func', None)",
+        "vars(f)['_cache'] = None",
+        "from numba.core.caching import _Cache",
+        "from numba.experimental.jitclass import _box",
+        "from numba.core import dispatcher\ndispatcher.Dispatcher.compile = None",
+        "from numba.core import cgutils\nsetattr(cgutils, 'do_boundscheck', None)",
+        "dispatcher.__class__ = Own",
+        "from numba.core.registry import CPUDispatcher\nclass D(CPUDispatcher):\n    def _compile_for_args(self): ...",
+        "class D(Base):\n    def f(self):\n        return self._compiler",
+        "from numba import D\nclass E(D):\n    def f(self):\n        return self._cache",
+        "numba_object._made_up_by_a_later_release",
+    ],
+)
+def test_what_is_private_to_numba_is_seen(source: str) -> None:
+    assert list(
+        complaints(
+            ast.parse(source), {"_tape", "_cache"}, {"_compiler", "_cache", "_overload_func", "_compile_for_args"}
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["tape._tape", "proxy._getvalue()", "from numba.core import config\nconfig.OPT = 0", "class A:\n    _x = 1\nA._x"],
+)
+def test_what_is_irads_own_or_public_is_not(source: str) -> None:
+    assert not list(complaints(ast.parse(source), {"_tape"}, {"_compiler"}))
+
+
+# ------------------------------------------------------------------------------------------------ samplers
 
 
 @pytest.mark.parametrize("name", sorted({name for _, name in numba_random.SAMPLERS}))

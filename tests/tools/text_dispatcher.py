@@ -13,8 +13,7 @@ from numba.core.environment import Environment
 from numba.core.registry import CPUDispatcher, cpu_target
 
 from irad.errors import BackendError
-from irad.frontend.numba.code_libraries import new_library
-from irad.frontend.numba.library import finish, parse
+from irad.frontend.numba.library import finish, new_library, parse
 
 _serial = itertools.count(1)
 

@@ -18,6 +18,7 @@ from numba.cpython.randomimpl import get_state_ptr, rnd_state_t
 from numba.extending import intrinsic, overload
 
 from irad.errors import SourceLocation, UnsupportedError
+from irad.frontend.numba import internals
 from irad.frontend.numba.target import typing_context
 
 _DRAWING: Final = frozenset({"numba_get_np_random_state", "numba_get_py_random_state"})
@@ -82,7 +83,7 @@ def _draws(dispatcher: Any, argument_types: tuple[Type, ...]) -> bool:
     """
     signature = typing_context().resolve_function_type(types.Dispatcher(dispatcher), argument_types, {})
     library = dispatcher.overloads[signature.args].library
-    called = {function.name for function in library._get_module_for_linking().functions if function.is_declaration}
+    called = {function.name for function in internals.module_for_linking(library).functions if function.is_declaration}
     if called.isdisjoint(_DRAWING):
         return False
     if _PARALLEL in called:

@@ -16,6 +16,7 @@ from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.pure import cotangent_functions, tangent_functions
+from irad.frontend.numba import internals
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -227,7 +228,7 @@ def _ruled(f: Any, kind: str, argnums: int | Sequence[int], argnames: str | Sequ
     dispatcher: Any = f if isinstance(f, CPUDispatcher) else jit(f)
     wanted = chosen(dispatcher, argnums, argnames, ())
     constants = check_positions(dispatcher, wanted) if wanted != () else ()
-    dispatcher.__class__ = RuledDispatcher
+    internals.become(dispatcher, RuledDispatcher)
     dispatcher.constants = constants
     with catalogue.edited(dispatcher) as rule:
         rule.is_total = True

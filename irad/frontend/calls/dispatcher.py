@@ -41,8 +41,8 @@ from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.memory.given_arrays import own_tangent
 from irad.frontend.numba.boxing import compiler_boxing
-from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.library import forget_overloads
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import compiler_lock, shadow
 from irad.frontend.numba.target import typing_context

@@ -14,6 +14,7 @@ from numba.core.callconv import RETCODE_EXC
 
 from irad.frontend.calls.kept import raise_python_exception
 from irad.frontend.memory.shadows import NO_MEMORY
+from irad.frontend.numba import internals
 from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
 
 _STATUS = ir.IntType(32)
@@ -47,7 +48,7 @@ class Failure:
     @classmethod
     def of(cls, context: BaseContext, builder: IRBuilder, arena: Value) -> Failure:
         """Reads it; what is pending is taken out."""
-        exception = context.call_conv._get_excinfo_argument(builder.function).type.pointee
+        exception = internals.exception_argument(context, builder).type.pointee
         place = arena_field(builder, arena, "pending", exception)
         pending = builder.load(place)
         builder.store(cgutils.get_null_value(exception), place)
@@ -74,8 +75,8 @@ class Failure:
                 raise_python_exception(context, builder)
             with builder.if_then(cgutils.is_null(builder, self.pending)):
                 call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
-            builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))
-            call_conv._return_errcode_raw(builder, self.code)
+            builder.store(self.pending, internals.exception_argument(context, builder))
+            internals.return_status(context, builder, self.code)
         if when_full is not None:
             with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(TAPE_FULL))):
                 when_full()

@@ -10,9 +10,9 @@ from numba.core import types
 
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.numba import internals
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.private import is_eager
 from irad.frontend.packing.classes import have_parts_alike, structure_of, way_through
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
@@ -150,7 +150,7 @@ def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
     remedy, reason = _LEAVE_OUT, _NO_CHANGE
     if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
         reason = "its type was declared inactive with irad.rules.inactive_type"
-    elif isinstance(kind, types.Boolean | types.Integer) and is_eager(dispatcher):
+    elif isinstance(kind, types.Boolean | types.Integer) and not internals.takes_new_types(dispatcher):
         remedy = f"(a) make it float64 in the signature that {name_of(dispatcher)} is declared with or (b) {remedy}"
     elif isinstance(kind, types.Boolean | types.Integer):
         remedy = f"(a) pass a float, for example {_float_example(kind)}, or (b) {remedy}"

@@ -26,6 +26,7 @@ from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.memory.given_arrays import filled_record
 from irad.frontend.memory.references import References
+from irad.frontend.numba import internals
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
@@ -149,7 +150,7 @@ class Sweeps:
         packer = context.get_arg_packer(derivation.parameter_types)
         return_type = abi.return_llvm_type(derivation.return_type)
         self.return_pointer, self.return_shadow = extras.places or (self.zeroed(return_type), self.zeroed(return_type))
-        self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
+        self.exception_pointer = internals.exception_argument(context, builder)
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
         self.references = References(context, builder, derivation.compiled.clear, extras.held)
         self._keeps_tape = keeps_tape
@@ -220,7 +221,7 @@ class Sweeps:
         callee = self.declare(library.symbols[derivative.first], _STATUS, [value.type for value in values])
         code = self.builder.call(callee, values)
         excinfo = self.builder.load(self.exception_pointer)
-        self._status = self.context.call_conv._get_return_status(self.builder, code, excinfo)
+        self._status = internals.status_of(self.context.call_conv, self.builder, code, excinfo)
         return self._status
 
     def _shadow_of(self, lane: Lane, index: int) -> Any:

@@ -5,11 +5,10 @@ Output  `Lowered`: LLVM modules as Numba lowers them, and the symbol of the kern
 Method  Numba's own compiler runs in *private contexts*: its tables are not those of the user's kernels, so what is
         compiled here is never launched by Numba, and what Numba compiled for a device is not found here. Calls of
         device functions go to *twins*, dispatchers for the same Python functions. For the time of one compilation, and
-        under Numba's compiler lock, five things are replaced: the contexts that `numba.cuda` compiles in, the current
-        device, of which it asks the compute capability, the NVVM library, of which it asks the version of its IR
-        and the data layout, the addition to an address, which loses sight of the array in some versions, and the
-        numbers of exceptions.
-Limit   the only module that touches private parts of Numba's CUDA target.
+        under Numba's compiler lock, some of Numba is replaced (`patches.KERNELS`): the contexts that `numba.cuda`
+        compiles in, the current device, of which it asks the compute capability, the NVVM library, of which it asks the
+        version of its IR and the data layout, the addition to an address, which loses sight of the array in some
+        versions, and the numbers of exceptions.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
-from numba.cuda import compiler, cudaimpl, descriptor, dispatcher, models, target
-from numba.cuda.cudadrv import nvvm
+from numba.cuda import compiler, cudaimpl, descriptor, models, target
 from numba.cuda.dispatcher import CUDADispatcher
 
 from irad.backend import compat
@@ -34,7 +32,8 @@ from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
 from irad.frontend.cuda.signatures import signatures_of
-from irad.frontend.numba import shortcuts
+from irad.frontend.numba import internals, shortcuts
+from irad.frontend.numba.patches import replaced_for_kernels
 from irad.frontend.offered import (
     OFFERED_TYPES,
     compiled_by_irad,
@@ -110,7 +109,7 @@ class _TypingContext(target.CUDATypingContext):
     def resolve_value_type(self, val: Any) -> Any:
         self._replace_offered(val)
         _, val = self._replaced.get(id(val), (None, val))
-        found = type_of_constant(val) if self._lookup_global(val) is None else None
+        found = type_of_constant(val) if internals.global_of_target(self, val) is None else None
         return self.numba_type(val) if found is None else found
 
     def _replace_offered(self, val: Any) -> None:
@@ -183,13 +182,13 @@ class _TargetContext(target.CUDATargetContext):
         return shortcuts.kernels(ufunc_key, super().get_ufunc_info(ufunc_key))
 
 
-_REAL_DIVMOD: Final = compat.cuda_numbers().real_divmod
+_REAL_DIVMOD: Final = compat.numba_module("numba.cuda.cpython.numbers").real_divmod
 
 
 def _divmod_of_reals(context: Any, builder: Any, x: Any, y: Any) -> Any:
     """Quotient and remainder of floats; for halves there is no rule."""
     if x.type in (ir.FloatType(), ir.DoubleType()):
-        return shortcuts.divmod_of_reals(_REAL_DIVMOD, context, builder, x, y)
+        return shortcuts.divmod_of_reals(None, _REAL_DIVMOD, context, builder, x, y)
     return _REAL_DIVMOD(context, builder, x, y)
 
 
@@ -209,20 +208,21 @@ class _Contexts:
             # Of functions without a file, whose lines nobody could show anyway.
             warnings.filterwarnings("ignore", ".*Could not find source for function")
             stack.enter_context(compiled_by_irad())
-            stack.enter_context(_replaced(nvvm, "NVVM", _Nvvm))
-            stack.enter_context(_replaced(compat.cuda_code_helpers(), "pointer_add", _pointer_add))
-            stack.enter_context(_replaced(compat.cuda_numbers(), "real_divmod", _divmod_of_reals))
-            stack.enter_context(_replaced(dispatcher, "get_current_device", lambda: device))
-            stack.enter_context(_replaced(compat.cuda_call_helper(), "_add_exception", _number_of))
+            stack.enter_context(replaced_for_kernels("NVVM", _Nvvm))
+            stack.enter_context(replaced_for_kernels("pointer_add", _pointer_add))
+            stack.enter_context(replaced_for_kernels("real_divmod", _divmod_of_reals))
+            stack.enter_context(replaced_for_kernels("get_current_device", lambda: device))
+            stack.enter_context(replaced_for_kernels("_MinimalCallHelper._add_exception", _number_of))
             self._take_types()
             if self._made is None:
                 typing_context = _TypingContext()
                 self._made = typing_context, _TargetContext(typing_context)
                 mark_for_derivatives(self._made[1])
-                _take_externals(descriptor.cuda_target._targetctx, self._made[1])
+                numbas = internals.cuda_context(descriptor.cuda_target)
+                internals.take_externals(numbas, self._made[1], compiler.ExternFunction)
             typing_context, target_context = self._made
-            stack.enter_context(_replaced(descriptor.cuda_target, "_typingctx", typing_context))
-            stack.enter_context(_replaced(descriptor.cuda_target, "_targetctx", target_context))
+            stack.enter_context(replaced_for_kernels("cuda_target._typingctx", typing_context))
+            stack.enter_context(replaced_for_kernels("cuda_target._targetctx", target_context))
             yield target_context
 
     def _take_types(self) -> None:
@@ -250,23 +250,6 @@ def _pointer_add(builder: Any, ptr: Any, offset: Any, return_type: Any = None) -
 def _number_of(_: Any, kind: Any, arguments: Any, place: Any) -> int:
     """The number of an exception, in place of the method with which each function counts its own."""
     return exceptions.number_of(kind, arguments, place)
-
-
-def _take_externals(numbas: Any, own: Any) -> None:
-    """Gives a context the external functions that Numba has declared in its own: it does so once, when first used."""
-    for key, implementations in () if numbas is None else list(numbas._defns.items()):
-        if isinstance(key, compiler.ExternFunction):
-            own._defns.setdefault(key, implementations)
-
-
-@contextmanager
-def _replaced(owner: object, name: str, value: object) -> Iterator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def options_of(function: object) -> KernelOptions:

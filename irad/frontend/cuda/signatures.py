@@ -12,6 +12,7 @@ from typing import Any, Final
 from numba.core import sigutils, types
 
 from irad.errors import SignatureError, SourceLocation
+from irad.frontend.numba import internals
 
 _GIVEN: Final = "_irad_signatures"
 Signature = tuple[tuple[Any, ...], Any]
@@ -26,7 +27,7 @@ def note_signatures(dispatcher: Any, given: Sequence[Any]) -> None:
 def signatures_of(dispatcher: Any) -> list[Signature]:
     """The signatures of a dispatcher that takes nothing else; empty for all others."""
     noted: list[Signature] = getattr(dispatcher, _GIVEN, [])
-    if noted or getattr(dispatcher, "_can_compile", True):
+    if noted or internals.takes_new_types(dispatcher):
         return noted
     return [
         (tuple(key), getattr(getattr(compiled, "signature", None), "return_type", None))

@@ -42,6 +42,7 @@ from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots
 from irad.frontend.generated import function_from
+from irad.frontend.numba import internals
 from irad.frontend.numba.messages import REFUSALS, explanation
 from irad.frontend.numba.target import target_context, typing_context
 from irad.frontend.values import tree
@@ -155,7 +156,7 @@ def compile_part(
 ) -> CompileResult:
     """Numba's compile result; the dispatcher remembers none, for there is no entry point."""
     try:
-        return dispatcher._compiler.compile(argument_types, None)
+        return internals.compile_only(dispatcher, argument_types, None)
     except REFUSALS as error:
         raise _refused(rule, kind, error) from error
 
@@ -397,7 +398,7 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tu
         RuleError: it takes another number of arguments.
     """
     try:
-        _, taken = dispatcher._compiler.fold_argument_types(passed, {})
+        _, taken = dispatcher.fold_argument_types(passed, {})
     except (TypeError, numba_errors.TypingError) as error:
         taken = inspect.signature(rule.parts[kind])
         raise RuleError(

@@ -34,8 +34,7 @@ from irad.frontend.custom.signature import (
     result_of,
 )
 from irad.frontend.custom.workspace.stateful import built
-from irad.frontend.numba.code_libraries import LinkedLibrary
-from irad.frontend.numba.library import CPU
+from irad.frontend.numba.library import CPU, LinkedLibrary
 from irad.frontend.numba.private import to_differentiate
 from irad.frontend.values import abi, layouts, tree
 from irad.options import Options

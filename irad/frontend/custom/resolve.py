@@ -17,9 +17,8 @@ from irad.driver import Derivative, MemoryType, Request
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
-from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.library import parse
+from irad.frontend.numba.library import LinkedLibrary, parse
 from irad.frontend.values import abi, layouts
 from irad.options import Options
 from irad.passes.mode import Mode

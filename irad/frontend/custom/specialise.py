@@ -26,7 +26,8 @@ from numba.core.untyped_passes import RewriteSemanticConstants, WithLifting
 from irad.frontend.custom.annotated import PREDICATES, AnnotatedType, ConfigType, RuleConfig, annotation_of
 from irad.frontend.custom.lanes import in_lanes
 from irad.frontend.custom.symbols import jitable
-from irad.frontend.numba.code_libraries import only_link
+from irad.frontend.numba import internals
+from irad.frontend.numba.library import only_link
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of code that derivatives link: it is called neither from Python nor through a pointer."""
@@ -156,8 +157,7 @@ class _PutConstants(_Rewrite):
         if not isinstance(found, bool | int | tuple):
             return False
         constant = ir.Const(found, statement.loc)
-        definitions = state.func_ir._definitions[statement.target.name]
-        definitions[definitions.index(statement.value)] = constant
+        internals.redefine(state.func_ir, statement.target.name, statement.value, constant)
         statement.value = constant
         return True
 
@@ -189,8 +189,7 @@ class _WriteOutLanes(_Rewrite):
             one = ir.Expr.call(function, given, (), statement.loc)
             found.append(_insert(state.func_ir, block, statement, "$irad.in_lane", one))
         packed = ir.Expr.build_tuple(found, statement.loc)
-        definitions = state.func_ir._definitions[statement.target.name]
-        definitions[definitions.index(call)] = packed
+        internals.redefine(state.func_ir, statement.target.name, call, packed)
         statement.value = packed
         return True
 
@@ -278,7 +277,7 @@ def _insert(func_ir: ir.FunctionIR, block: ir.Block, before: ir.Assign, name: st
     variable = block.scope.redefine(name, before.loc)
     place = next(i for i, each in enumerate(block.body) if each is before)
     block.body.insert(place, ir.Assign(value, variable, before.loc))
-    func_ir._definitions[variable.name] = [value]
+    internals.define(func_ir, variable.name, value)
     return variable
 
 

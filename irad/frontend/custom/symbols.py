@@ -19,6 +19,7 @@ from irad.errors import RuleError
 from irad.frontend import external
 from irad.frontend.custom.catalogue import is_known, name_of
 from irad.frontend.custom.patterns import ANY, Pattern, pattern_of
+from irad.frontend.numba import internals
 from irad.frontend.numba.target import typing_context
 
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
@@ -72,7 +73,7 @@ def jitable(f: FunctionType) -> CPUDispatcher | None:
     if not is_known(f):
         return None
     for template in getattr(typing_context().resolve_value_type(f), "templates", ()):
-        typed = getattr(template, "_overload_func", None)
+        typed = internals.overload_function(template)
         if typed is not None and typed.__qualname__.startswith("register_jitable."):
             return _dispatchers.setdefault(f, CPUDispatcher(f, targetoptions={"nopython": True}))
     return None

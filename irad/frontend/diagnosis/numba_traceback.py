@@ -7,18 +7,20 @@ irad, some fifty; here they end there, too.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
-
-from numba.core import dispatcher
 
 from irad.errors import IradError, without_source
 from irad.frontend.calls.raising import leaving
+from irad.frontend.numba.patches import replace_for_good
 
 
 def shorten() -> None:
     """Puts the end in the method by which a call of any compiled function starts the compiler."""
-    original = dispatcher.Dispatcher._compile_for_args
+    replace_for_good("Dispatcher._compile_for_args", _shortened)
 
+
+def _shortened(original: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(original)
     def compile_for_args(self: Any, *args: object, **kwargs: object) -> object:
         try:
@@ -27,5 +29,4 @@ def shorten() -> None:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
 
-    shortened = without_source(compile_for_args, "compile")
-    dispatcher.Dispatcher._compile_for_args = shortened  # type: ignore[method-assign]
+    return without_source(compile_for_args, "compile")

@@ -12,21 +12,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from numba.core import sigutils
-from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.disk import files, stored
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, fingerprint_of
 from irad.frontend.disk.frozen_values import check_frozen, note_loaded
-from irad.frontend.frozen.numba_watch import watch
-from irad.frontend.numba import private
+from irad.frontend.numba import internals, private
+from irad.frontend.numba.patches import watch
 
 _LOG: Final = logging.getLogger("irad.cache")
 _loaded: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
-class DiskCache(_Cache):
+class DiskCache(internals.CacheOfDispatcher):
     """Specialisations of one dispatcher.
 
     Attributes:
@@ -153,9 +152,9 @@ def innermost(dispatcher: Any) -> Any:
 def _note_specialisation(dispatcher: Any, compiled: CompileResult) -> None:
     """Forgets derivatives from the disk, if Numba now compiles one of their functions with other values."""
     for derivative in list(_loaded):
-        if derivative is not dispatcher and derivative._cache.is_outdated(dispatcher):
+        if derivative is not dispatcher and internals.cache_of(derivative).is_outdated(dispatcher):
             _loaded.discard(derivative)
-            derivative._cache.in_use.clear()
+            internals.cache_of(derivative).in_use.clear()
             derivative.forget()
 
 

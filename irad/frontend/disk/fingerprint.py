@@ -28,7 +28,6 @@ import numpy as np
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
-from numba.extending import _Intrinsic
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
@@ -38,6 +37,7 @@ from irad.frontend.disk.names import BUILTIN, Read, names_in, reads_of
 from irad.frontend.disk.surroundings import surroundings
 from irad.frontend.frozen.numba_flags import DEFAULT
 from irad.frontend.frozen.numba_names import is_of_library, token
+from irad.frontend.numba import internals
 from irad.options import Options
 
 _SIMPLE_TYPES: Final = (
@@ -152,8 +152,8 @@ class _Walk:
                 self.add(getattr(value, each.name))
         elif (place := _place_in_library(value)) is not None:
             self.note("library", place)
-        elif isinstance(value, _Intrinsic) and is_of_library(value._defn.__module__):
-            self.note("intrinsic", value._defn.__module__, value._defn.__qualname__)
+        elif (defined := internals.intrinsic_function(value)) is not None and is_of_library(defined.__module__):
+            self.note("intrinsic", defined.__module__, defined.__qualname__)
         else:
             raise CannotStore(f"it uses {value!r}, and what that stands for in another process is not known")
 
@@ -289,10 +289,11 @@ class _Walk:
             self._current = caller
             return
         self.dispatchers.append(value)
-        self.note("dispatcher", value._can_compile)
-        if not value._can_compile:  # it has signatures in its declaration, of which the first that fits is called
+        takes_new_types = internals.takes_new_types(value)
+        self.note("dispatcher", takes_new_types)
+        if not takes_new_types:  # it has signatures in its declaration, of which the first that fits is called
             self.note(*(each.signature for each in value.overloads.values()))
-        self.add(value._compiler.pipeline_class)
+        self.add(internals.compiler_of(value).pipeline_class)
         self._add_options(value.py_func, value.targetoptions)
         self.add(tuple(sorted(value.locals.items())))
         self.add(value.py_func)

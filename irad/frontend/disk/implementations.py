@@ -18,6 +18,7 @@ from numba.core.typing.templates import builtin_registry
 
 from irad.frontend.frozen.numba_names import is_of_library
 from irad.frontend.generated import is_generated
+from irad.frontend.numba import internals
 
 _WITHOUT_NAME: Final = frozenset(dir(operator))
 """Called by operators. What is not put in line Numba gives a symbol, by which `stored` finds it."""
@@ -40,16 +41,16 @@ class _Table:
                 if not isinstance(value, FunctionType) or is_of_library(value.__module__):
                     self._named(getattr(value, "__name__", ""), found.templates)
         for template in attributes[self._seen[1] :]:
-            self._named(getattr(template, "_attr", ""), [template])
+            self._named(internals.overloaded_attribute(template), [template])
         self._seen = [len(functions), len(attributes)]
 
     def _named(self, name: str, templates: Iterable[Any]) -> None:
         for template in templates:
-            found = _implementation(template)
+            found = internals.overload_function(template)
             if found is None or is_of_library(found.__module__) or is_generated(found):
                 continue
             self._by_name.setdefault(name, []).append(template)
-            if name in _WITHOUT_NAME and not _is_called(template):
+            if name in _WITHOUT_NAME and internals.may_be_inlined(template):
                 self._by_name.setdefault("", []).append(template)
 
     def of_function(self, value: object) -> list[Any]:
@@ -63,19 +64,12 @@ class _Table:
 _TABLE: Final = _Table()
 
 
-def _implementation(template: Any) -> Any:
-    return getattr(template, "_overload_func", None)
-
-
-def _is_called(template: Any) -> bool:
-    inline = getattr(template, "_inline", None)
-    return inline is None or bool(inline.is_never_inline)
-
-
 def of_function(function: object) -> list[tuple[Any, dict[str, Any]]]:
     """The implementations of a user's function, each with its options."""
     _TABLE.refresh()
-    return [_with_options(each) for each in _TABLE.of_function(function) if _implementation(each) is not None]
+    return [
+        _with_options(each) for each in _TABLE.of_function(function) if internals.overload_function(each) is not None
+    ]
 
 
 def of_names(names: Iterable[str]) -> list[tuple[Any, dict[str, Any]]]:
@@ -87,8 +81,8 @@ def of_names(names: Iterable[str]) -> list[tuple[Any, dict[str, Any]]]:
 def is_low_level(function: object) -> bool:
     """Whether code other than Python stands for a user's function."""
     _TABLE.refresh()
-    return any(_implementation(each) is None for each in _TABLE.of_function(function))
+    return any(internals.overload_function(each) is None for each in _TABLE.of_function(function))
 
 
 def _with_options(template: Any) -> tuple[Any, dict[str, Any]]:
-    return _implementation(template), dict(getattr(template, "_jit_options", None) or {})
+    return internals.overload_function(template), internals.overload_options(template)

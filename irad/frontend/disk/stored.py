@@ -23,7 +23,6 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 from numba.core import serialize
-from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompileResult
 from numba.core.itanium_mangler import mangle_identifier
 from numba.core.runtime import rtsys
@@ -37,6 +36,7 @@ from irad.frontend.frozen import history
 from irad.frontend.frozen.numba_names import is_of_library
 from irad.frontend.generated import HOME, is_generated
 from irad.frontend.linkable import MARKER, Linkable
+from irad.frontend.numba import internals
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.target import target_context
 
@@ -58,7 +58,6 @@ _FREE_OF_PROCESS: Final = ("irad.frontend.calls.kept", "irad.frontend.pointers")
 """Modules of irad of which stored code may call functions. Others take numbers that code was given when compiled; those
 of failures behind pointers are given when it runs, by tables that it knows by symbols.
 """
-_RESULT: Final[Any] = CompileResult
 _apart: Final[list[bool]] = []
 
 
@@ -72,7 +71,7 @@ def number_apart() -> None:
 
 
 def _start_anew() -> None:
-    FunctionIdentity._unique_ids = itertools.count(_LEAST + secrets.randbelow(_SPAN))
+    internals.number_functions(itertools.count(_LEAST + secrets.randbelow(_SPAN)))
 
 
 def dumped(compiled: Any, found: Fingerprint) -> bytes:
@@ -82,8 +81,8 @@ def dumped(compiled: Any, found: Fingerprint) -> bytes:
         CannotStore: it is bound to this process.
     """
     library: Any = compiled.library
-    module = library._final_module
-    if compiled.lifted or compiled.objectmode or compiled.reload_init or library._reload_init:
+    module = internals.compiled_module(library)
+    if compiled.lifted or compiled.objectmode or compiled.reload_init or internals.runs_when_loaded(library):
         raise CannotStore("it runs Python code, or loops in parallel")
     _check_overloads(library, found)
     _check_names(module)
@@ -93,7 +92,7 @@ def dumped(compiled: Any, found: Fingerprint) -> bytes:
     descriptor: Any = compiled.fndesc
     kept = descriptor.typemap, descriptor.calltypes
     try:
-        reduced = compiled._reduce()
+        reduced = internals.reduced(compiled)
         return bytes(pickle.dumps((sorted(support), _outside(module), serialize.dumps(reduced))))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotStore(f"a part of it cannot be written: {error}") from error
@@ -116,7 +115,7 @@ def loaded(content: bytes, context: Any, folder: Path) -> Any:
         return None
     if not all(name in support or _is_known(name) for name in outside):
         return None
-    compiled = _RESULT._rebuild(context, *pickle.loads(reduced))
+    compiled = internals.rebuilt(context, pickle.loads(reduced))
     compiled.library.irad_is_stored = True
     return compiled
 
@@ -188,7 +187,7 @@ def _check_outside(module: Any, support: Iterable[str]) -> None:
 
 def _check_overloads(library: Any, found: Fingerprint) -> None:
     """Refuses functions of users that were compiled and that the fingerprint does not cover."""
-    linked = _linked(library)
+    linked = internals.with_all_linked(library)
     wrappers = (function for function, _ in history.compilations() if is_generated(function))
     known = {_symbol_of(each) for each in (*found.functions, *wrappers)}
     symbols = {symbol for each in linked if isinstance(each, Linkable) for symbol in each.program_symbols}
@@ -218,11 +217,3 @@ def _function_of(symbol: str) -> tuple[str | None, str]:
         parts.append(symbol[size.end() : end])
     is_wrapper = parts[:1] in (["cpython"], ["numba_cfunc"]) or symbol.startswith("_ZN08NumbaEnv")
     return (None, "") if is_wrapper or not parts else (symbol[:end], parts[0])
-
-
-def _linked(library: Any) -> list[Any]:
-    """A code library, and all that it links."""
-    found = [library]
-    for each in found:
-        found += [more for more in getattr(each, "_linking_libraries", ()) if more not in found]
-    return found

@@ -22,6 +22,7 @@ from irad.frontend.frozen import history, numba_compare
 from irad.frontend.frozen.numba_flags import inherited
 from irad.frontend.frozen.numba_follow import Reads
 from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_library
+from irad.frontend.numba.internals import library_of_callback, with_all_linked
 
 Recompile = Callable[[object, CompileResult | None], Any]
 """Has Numba compile a specialisation of a dispatcher once more: `irad.frontend.numba.private.compiled_by_numba`."""
@@ -130,12 +131,12 @@ class Lowered:
         return found
 
     def _check_callback(self, recompile: Recompile) -> None:
-        library = numba_compare.library_of(self.callback)
+        library = library_of_callback(self.callback)
         names = sorted({*self.snapshot.loose, *(f"{kind} {name}" for kind, name, _ in self._reads)})
         if not names or self._verified() is library:
             return
         anew = recompile(self.callback, None)
-        if not numba_compare.is_same_code(library, numba_compare.library_of(anew)):
+        if not numba_compare.is_same_code(library, library_of_callback(anew)):
             raise self._error(names, "make it again, by numba.cfunc")
         self._verified = weakref.ref(library)
 
@@ -199,7 +200,7 @@ def check_links(caller: Any) -> None:
         ChangedProgramError: a callee was compiled again since.
     """
     mine = caller.lowered.compiled()
-    linked = [] if mine is None else _linked(mine.library)
+    linked = [] if mine is None else with_all_linked(mine.library)
     for callee in lowered_of(caller.callees):
         its = callee.compiled()
         if its is None or its.library in linked or its.library.name not in {each.name for each in linked}:
@@ -213,14 +214,6 @@ def check_links(caller: Any) -> None:
             "that of another program",
             SourceLocation.of(function),
         )
-
-
-def _linked(root: object) -> list[Any]:
-    """A code library of Numba and all that it links."""
-    found = [root]
-    for library in found:
-        found += [each for each in getattr(library, "_linking_libraries", ()) if each not in found]
-    return found
 
 
 def lowered_of(libraries: Iterable[object]) -> list[Lowered]:

@@ -16,7 +16,7 @@ from numba.core.compiler import CompileResult
 
 from irad.frontend.frozen.numba_flags import inherited
 from irad.frontend.frozen.numba_names import Place, Snapshot, has_names, is_of_library
-from irad.frontend.frozen.numba_watch import watch
+from irad.frontend.numba.patches import watch
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 
 from irad.frontend.frozen.numba_flags import DEFAULT, inherited, stated, under
 from irad.frontend.frozen.numba_names import has_names
+from irad.frontend.numba import internals
 
 _NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
 _HEAD = re.compile(r'^(define|declare) [^@]*(@"[^"]*"|@[\w.$-]+)', re.MULTILINE)
@@ -89,8 +90,9 @@ def at_other_levels(compiled: CompileResult) -> Iterator[None]:
 
 def _compiled_anew(owner: object, compiled: CompileResult | None) -> object:
     if isinstance(owner, CFunc):
-        signature, options = owner._sig, owner._compiler.targetoptions
-        callback = CFunc(owner._pyfunc, (signature.args, signature.return_type), owner._compiler.locals, options)
+        signature = internals.signature_of_callback(owner)
+        options, variables = internals.options_of_callback(owner)
+        callback = CFunc(owner.__wrapped__, (signature.args, signature.return_type), variables, options)
         callback.compile()
         return callback
     assert compiled is not None
@@ -99,25 +101,20 @@ def _compiled_anew(owner: object, compiled: CompileResult | None) -> object:
         anew = UFuncDispatcher(owner.py_func, owner.locals, owner.targetoptions)
         return anew.compile(signature)
     assert isinstance(owner, CPUDispatcher)
-    result = None if owner._can_compile else signature.return_type
-    compiler = owner._compiler
+    result = None if internals.takes_new_types(owner) else signature.return_type
+    compiler = internals.compiler_of(owner)
     if not has_names(compiled.type_annotation):
         compiler = copy(compiler)
         compiler.targetoptions = {**compiler.targetoptions, **stated(compiled)}
-    with owner._compiling_counter:
+    with internals.while_compiling(owner):
         found = compiler.compile(tuple(signature.args), result)
     owner.targetctx.remove_user_function(found.entry_point)
     return found
 
 
-def library_of(callback: Any) -> object:
-    """The code library of a ``numba.cfunc`` function."""
-    return callback._library
-
-
 def is_same_code(left: Any, right: Any) -> bool:
     """Whether two libraries of Numba hold the same functions, whatever Numba calls these."""
-    mine, its = (str(library._get_module_for_linking()) for library in (left, right))
+    mine, its = (str(internals.module_for_linking(library)) for library in (left, right))
     copied = _copied(mine) | _copied(its)
     if _bodies(mine, copied) == _bodies(its, copied):
         return True
@@ -129,7 +126,7 @@ def may_be_same_program(left: Any, right: Any) -> bool:
 
     That is all that can be compared where LLVM has optimised them in different ways.
     """
-    mine, its = (str(library._get_module_for_linking()) for library in (left, right))
+    mine, its = (str(internals.module_for_linking(library)) for library in (left, right))
     return _constants(mine) == _constants(its) and _called(mine) == _called(its)
 
 

@@ -9,7 +9,6 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from numba.core.compiler import CompileResult
-from numba.core.interpreter import Interpreter
 
 from irad.frontend.frozen.numba_names import FREE, GLOBAL, Frozen, has_names, is_data, is_of_library
 
@@ -62,27 +61,24 @@ def following(compiled: CompileResult | None, code: CodeType | None = None) -> I
         _here.reading = earlier
 
 
-def replacements() -> Iterator[tuple[type, str, Callable[..., object]]]:
-    """Methods of Numba's interpreter of byte code that ask what is followed first."""
-    yield Interpreter, "get_global_value", _reading(GLOBAL, Interpreter.get_global_value, lambda _, name: name)
-    yield (
-        Interpreter,
-        "get_closure_value",
-        _reading(FREE, Interpreter.get_closure_value, lambda code, index: code.co_freevars[index]),
-    )
+def global_value(original: Callable[..., Any], interpreter: Any, name: str) -> Any:
+    """The value of a global, for Numba's interpreter of byte code."""
+    return _read(GLOBAL, name, interpreter, lambda: original(interpreter, name))
 
 
-def _reading(kind: str, original: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., object]:
-    def read(self: Any, key: object) -> Any:
-        reading: _Reading | None = getattr(_here, "reading", None)
-        if reading is None:
-            return original(self, key)
-        code = self.func_id.code
-        name = name_of(code, key)
-        found = None if reading.frozen is None else reading.frozen.find(kind, name, code)
-        value = original(self, key) if found is None else found[0]
-        if not is_of_library(self.func_id.modname):
-            reading.note(kind, name, code, value)
-        return value
+def closure_value(original: Callable[..., Any], interpreter: Any, index: int) -> Any:
+    """The value of a variable of an enclosing function, for Numba's interpreter of byte code."""
+    name = interpreter.func_id.code.co_freevars[index]
+    return _read(FREE, name, interpreter, lambda: original(interpreter, index))
 
-    return read
+
+def _read(kind: str, name: str, interpreter: Any, now: Callable[[], Any]) -> Any:
+    reading: _Reading | None = getattr(_here, "reading", None)
+    if reading is None:
+        return now()
+    code = interpreter.func_id.code
+    found = None if reading.frozen is None else reading.frozen.find(kind, name, code)
+    value = now() if found is None else found[0]
+    if not is_of_library(interpreter.func_id.modname):
+        reading.note(kind, name, code, value)
+    return value

@@ -12,10 +12,11 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.experimental.jitclass.base import imp_dtor
-from numba.typed.dictobject import _dict_lookup, new_dict
+from numba.typed.dictobject import new_dict
 from numba.typed.listobject import new_list
 
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+from irad.frontend.numba.internals import look_up_key
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, size_of_element
 from irad.runtime_layouts import DICT_ITERATOR
@@ -104,7 +105,7 @@ class Reader:
 
 def _position(values: Any, key: Any) -> int:
     """Compiled by Numba: which entry has a key; negative if none has."""
-    found, _ = _dict_lookup(values, key, hash(key))
+    found, _ = look_up_key(values, key, hash(key))
     return found
 
 

@@ -27,6 +27,7 @@ from numba.typed.listobject import new_list
 from irad.frontend.memory.given_values import TANGENT, item_of, length_of, refuse_length
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import array_at
+from irad.frontend.numba import internals
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.values.tree import Content
 from irad.runtime_layouts import LIST
@@ -67,7 +68,7 @@ def head_size(list_type: Any) -> int:
 def items_size(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
     """Bytes of the payload or the items of a list."""
     if isinstance(leaf.type, types.List):
-        room = _reflected(context, builder, leaf, flat)._payload.allocated
+        room = internals.allocated_items(_reflected(context, builder, leaf, flat))
     else:
         room = _count(context, builder, leaf, flat)
     items = builder.mul(room, _INTP(size_of_element(leaf.type.dtype)))
@@ -160,7 +161,7 @@ def list_of_block(
     with cgutils.if_unlikely(builder, builder.not_(good)):
         references.fail()
     made.size = count
-    target = builder.bitcast(made._gep(_INTP(0)), _VOID_POINTER)
+    target = builder.bitcast(internals.address_of_item(made, _INTP(0)), _VOID_POINTER)
     cgutils.raw_memcpy(builder, target, items, count, size_of_element(list_type.dtype))
     return references.keep(list_type, made.value)
 

@@ -29,7 +29,7 @@ from numba.extending import box, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
-from irad.frontend.numba.code_libraries import vectorise_lanes
+from irad.frontend.numba.library import vectorise_lanes
 from irad.frontend.values.layouts import mapped
 
 _PYTHON_TYPE = "irad_python_type"

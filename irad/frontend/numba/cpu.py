@@ -35,12 +35,12 @@ from irad.frontend.diagnosis.readonly import about_argument
 from irad.frontend.diagnosis.unexpected import as_cause, unexpected
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
-from irad.frontend.frozen.numba_watch import watch
-from irad.frontend.numba import kernels, private, samplers, shortcuts
+from irad.frontend.numba import internals, marks, private, samplers, shortcuts
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
+from irad.frontend.numba.patches import watch
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, Form, RawLibrary
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
@@ -282,7 +282,7 @@ def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool, pro
 
 def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
     references = NUMBA.references if promotes else None
-    noinline = (kernels.RAISE, *keep[1:])
+    noinline = (marks.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels, references=references)
     if has_vectors(text):  # what rules call was finished by Numba, for programs that are not differentiated
@@ -380,7 +380,7 @@ def _reachable(root: CodeLibrary, *, into_ruled: bool = True) -> list[CodeLibrar
         outlined = getattr(library, "outlined", None)
         if not into_ruled and outlined is not None and outlined.rule.replaces_body:
             return []
-        return [callee for callee in reversed(private.callees_of(library)) if callee is not runtime]
+        return [callee for callee in reversed(internals.linked_libraries(library)) if callee is not runtime]
 
     return list(reachable([root], callees))
 

@@ -11,13 +11,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+from numba.core import cgutils, codegen, config
 from numba.core.codegen import CodeLibrary
+from numba.core.compiler import StateDict
+from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
+from irad.backend import equality
 from irad.backend.link import check_symbols
-from irad.backend.toolchain import Toolchain
-from irad.errors import BackendError
-from irad.frontend.numba import code_libraries, private, target
+from irad.backend.toolchain import Toolchain, vectors_of_derivatives
+from irad.errors import HERE, BackendError
+from irad.frontend.numba import fixups, internals, private, target
+from irad.frontend.numba.patches import replace_for_good
+from irad.frontend.numba.raw_target import RawContext, RawLibrary
+from irad.frontend.numba.target import engine, target_context, without_gathers
 from irad.options import errors_show_llvm
+
+# ------------------------------------------------------------------------------------------------ text to code
 
 
 def build_library(name: str, text: str, environments: tuple[object, ...]) -> object:
@@ -35,7 +45,7 @@ def build_library(name: str, text: str, environments: tuple[object, ...]) -> obj
         BackendError: LLVM refuses the text, or a symbol has no definition.
     """
     with private.compiler_lock(), private.shadow().suspended():
-        return finish(code_libraries.new_library(name), name, parse(text), environments)
+        return finish(new_library(name), name, parse(text), environments)
 
 
 def parse(text: str) -> Any:
@@ -61,21 +71,194 @@ def parse(text: str) -> Any:
 def finish(library: CodeLibrary, name: str, module: Any, environments: tuple[object, ...]) -> Any:
     """Checks a module, and loads it as the code of a library, which is returned."""
     module.name = name
-    check_symbols(module, code_libraries.is_loaded_symbol)
+    check_symbols(module, is_loaded_symbol)
     shared = module.clone()
     for function in shared.functions:
         if not function.is_declaration and function.linkage == llvm.Linkage.external:
             function.linkage = "linkonce_odr"
-    code_libraries.finish_library(library, module, shared)
-    code_libraries.set_environments(library, environments)
+    finish_library(library, module, shared)
+    set_environments(library, environments)
     return library
+
+
+# ------------------------------------------------------------------------------------------------ Numba's records
+
+
+class LinkedLibrary(codegen.JITCodeLibrary):
+    """Code that is only linked into other libraries: they optimise it, and only their code becomes machine code.
+
+    Attributes:
+        environments: objects behind its environment globals; whoever has linked it sets them.
+    """
+
+    environments: tuple[Any, ...] = ()
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Numba's hook after lowering: a derivative that calls this code may be differentiated itself."""
+        module = llvm.parse_assembly(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        module.name = ir_module.name
+        module.verify()
+        self.add_llvm_module(module)
+
+    def symbols(self) -> list[str]:
+        """The functions that it defines."""
+        return [function.name for function in self.get_defined_functions()]
+
+    def finalize(self) -> None:
+        """Links what it calls, but for large functions of Numba's that are loaded: nobody would inline those."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            called = self._called_in(library)
+            if called and all(map(_stays_call, called)):
+                self._call_loaded(library, [function.name for function in called])
+            else:
+                self._final_module.link_in(internals.module_for_linking(library), preserve=True)
+        self._finalized = True
+
+    def _called_in(self, library: CodeLibrary) -> list[llvm.ValueRef]:
+        """The compiled functions of a library that this declares; none where the library has no machine code."""
+        if not isinstance(library, codegen.JITCodeLibrary) or isinstance(library, LinkedLibrary):
+            return []
+        functions = (function for function in self._final_module.functions if function.name.startswith("_ZN"))
+        declared = {function.name for function in functions if function.is_declaration}
+        return [function for function in library.get_defined_functions() if function.name in declared]
+
+    def _call_loaded(self, library: CodeLibrary, names: list[str]) -> None:
+        """Calls functions by symbols of their own: Numba expects to find the text of those that it named."""
+        for name in names:
+            symbol = f"irad.loaded.{name}"
+            llvm.add_symbol(symbol, library.get_pointer_to_function(name))
+            self._final_module.get_function(name).name = symbol
+
+
+class DerivativeLibrary(codegen.JITCodeLibrary):
+    """Code with derivatives: LLVM makes vectors of more of their loops, and sums keep their order."""
+
+    def _optimize_final_module(self) -> None:
+        with vectors_of_derivatives(), without_gathers(self.codegen):
+            super()._optimize_final_module()
+
+
+class LaneLibrary(DerivativeLibrary):
+    """Code that does the same to several numbers side by side: LLVM makes vectors of it, which Numba prevents."""
+
+    def _optimize_final_module(self) -> None:
+        before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+        try:
+            super()._optimize_final_module()
+        finally:
+            config.SLP_VECTORIZE = before
+
+
+def vectorise_lanes(state: StateDict) -> None:
+    """Has a compilation, before its lowering, make a `LaneLibrary`; not where its code is read, not run."""
+    made_by = state.targetctx.codegen()
+    if made_by._library_class is codegen.JITCodeLibrary:
+        state.library = LaneLibrary(made_by, state.func_id.func_qualname)
+        state.library.enable_object_caching()
+
+
+def will_link_derivatives(library: CodeLibrary) -> None:
+    """Makes a code library, before it is finished, a `DerivativeLibrary`; not where its code is read, not run."""
+    if type(library) is codegen.JITCodeLibrary:
+        library.__class__ = DerivativeLibrary
+
+
+def refuse_extension_modules(marker: str) -> None:
+    """Has `numba.pycc` refuse code that defines a global variable, whoever of its callees has linked that.
+
+    The hook that Numba leaves empty runs once all is linked. What should replace it: a way to mark code as bound to the
+    process, which Numba asks for here as it does before it caches code.
+    """
+
+    def refuse(library: Any) -> None:
+        if any(variable.name == marker for variable in internals.compiled_module(library).global_variables):
+            raise BackendError(
+                f"the extension module {library.name} cannot be made: a function in it calls a derivative",
+                "(a) export functions that call none, and take derivatives with irad where they are used or "
+                "(b) compile the function when the program runs, by @irad.jit(cache=True), which keeps it on the disk",
+                "the code of a derivative refers to objects and functions of the process that compiled it",
+                HERE,
+            )
+
+    replace_for_good("AOTCodeLibrary._finalize_specific", lambda _: refuse)
+
+
+def _stays_call(function: llvm.ValueRef) -> bool:
+    """Whether a function is one of Numba's library, which lives as long as the process, and too large to be inlined."""
+    if not function.name.startswith("_ZN5numba") or any(b"alwaysinline" in each for each in function.attributes):
+        return False
+    size = sum(1 for block in function.blocks for _ in block.instructions)
+    return size > _MOST_INLINED
+
+
+_MOST_INLINED: Final = 200
+"""Instructions: LLVM's own limit is a quarter of that, unless arguments are constant."""
+
+
+def only_link(state: StateDict) -> None:
+    """Has a compilation, before its lowering, make a `LinkedLibrary` with no entry point, unless it makes a raw one."""
+    if isinstance(state.targetctx, RawContext):
+        return
+    state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+    state.flags.no_compile = True
+
+
+def new_library(name: str) -> CodeLibrary:
+    """An empty code library of the context in force: a raw one inside a shadow compile."""
+    context = target_context()
+    rtsys.initialize(context)  # done already, unless Numba has compiled nothing so far
+    library = context.codegen().create_library(name)
+    will_link_derivatives(library)
+    library.enable_object_caching()
+    return library
+
+
+def finish_library(library: CodeLibrary, module: llvm.ModuleRef, shared: llvm.ModuleRef) -> None:
+    """Puts a module into a library and generates its code.
+
+    Args:
+        library: from `new_library`, wrappers already added.
+        module: the llvmlite module; given away.
+        shared: what callers link and inline; given away.
+    """
+    if isinstance(library, RawLibrary):
+        library.add_llvm_module(llvm.parse_assembly(equality.hide(str(module))))
+        return
+    library.add_llvm_module(module)
+    library.add_linking_library(rtsys.library)
+    library._shared_module = shared
+    library.finalize()
+
+
+def set_environments(library: Any, environments: tuple[Any, ...]) -> None:
+    """Fills the environment globals of a library's code and keeps the environments alive with it."""
+    library.environments = environments
+    if isinstance(library, RawLibrary):
+        return
+    present = {variable.name for variable in internals.compiled_module(library).global_variables}
+    for environment in environments:
+        if environment.env_name in present:
+            library.codegen.set_env(environment.env_name, environment)
+
+
+def is_loaded_symbol(name: str) -> bool:
+    """Whether code of Numba that is already loaded, or its runtime, defines a symbol."""
+    if engine().is_symbol_defined(name):
+        return True
+    return any(function.name == name for function in rtsys.library.get_defined_functions())
+
+
+def forget_overloads(derivative: Dispatcher) -> None:
+    """Drops what a dispatcher has compiled."""
+    derivative._reset_overloads()
 
 
 CPU: Final = Toolchain(
     machine=target.machine,
     features=target.features,
     foreign_spaces=frozenset({256, 257, 258, 270, 271, 272}),  # x86: behind gs, fs and ss; pointers of other sizes
-    is_loaded=code_libraries.is_loaded_symbol,
+    is_loaded=is_loaded_symbol,
     build=build_library,
 )
 """The processor that Python runs on, as Numba compiles for it."""

@@ -28,6 +28,7 @@ from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import Reads, following
+from irad.frontend.numba import internals, marks
 from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.stand_ins.overloads import stand_in
 from irad.frontend.numba.target import real_context, typing_context
@@ -39,13 +40,18 @@ Original: TypeAlias = Callable[..., Any]
 """Numba's own method."""
 
 
+def target_context(shadow: Shadow, _: object, __: object) -> RawContext:
+    """The private target context, in place of `CPUTarget.target_context`."""
+    return shadow.context
+
+
 def compile(shadow: Shadow, _: object, self: Dispatcher, sig: Signature) -> object:
     """`Dispatcher.compile` without caches, events, statistics."""
     arguments, result = sigutils.normalize_signature(sig)
     existing = self.overloads.get(tuple(arguments))
     if existing is not None:
         return existing.entry_point
-    if not self._can_compile:
+    if not internals.takes_new_types(self):
         raise RuntimeError("compilation disabled")
     return _lower(shadow, self, arguments, result)
 
@@ -53,14 +59,19 @@ def compile(shadow: Shadow, _: object, self: Dispatcher, sig: Signature) -> obje
 def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: Type | None) -> object:
     """Lowers one signature into the private table."""
     rule = shadow.form.rule(catalogue.find(self, tuple(arguments)))
-    with self._compiling_counter, shadow.lowering(rule):
+    statements, customised = shadow.marks.statements, shadow.marks.customised
+    with internals.while_compiling(self), shadow.lowering(rule):
         try:
             code = inspect.unwrap(self.py_func).__code__
             with _as_compiled(_specialisation(self, tuple(arguments)), code) as reads:
-                compiled = self._compiler.compile(tuple(arguments), result)
+                compiled = internals.compile_only(self, tuple(arguments), result)
         except errors.ForceLiteralArg as request:
-            fold = self._compiler.fold_argument_types
+            fold = self.fold_argument_types
             raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
+        if shadow.marks.statements == statements or shadow.marks.customised == customised:
+            raise marks.unmarked(self.py_func, "the flags and statements that irad sees", "indices are checked there")
+        if not compiled.library.has_lines:
+            raise marks.unmarked(self.py_func, "a line table", "derivatives and messages tell lines by it")
         compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled, reads)
         compiled.library.lowered.is_implementation = self in shadow.implementations
         compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
@@ -111,7 +122,7 @@ def get_compile_result(shadow: Shadow, original: Original, self: Dispatcher, sig
     called = caller_of(self)
     if called is not self:
         return called.get_compile_result(sig)
-    if not self._can_compile:
+    if not internals.takes_new_types(self):
         _lower_declared(shadow, self, tuple(sig.args))
     return original(self, sig)
 
@@ -124,7 +135,7 @@ def get_function_type(shadow: Shadow, original: Original, self: object) -> objec
 
 def get_call_template(shadow: Shadow, original: Original, self: Dispatcher, args: object, kws: object) -> object:
     """A dispatcher with explicit signatures is resolved among those, and only the chosen one is lowered."""
-    if self._can_compile or isinstance(self, dispatcher.LiftedCode):
+    if internals.takes_new_types(self) or isinstance(self, dispatcher.LiftedCode):
         return original(self, args, kws)
     with shadow.suspended():
         template, pysig, args, kws = original(self, args, kws)
@@ -137,6 +148,7 @@ def get_call_template(shadow: Shadow, original: Original, self: Dispatcher, args
 def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags) -> Flags:
     """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
     flags = original(self, flags)
+    shadow.marks.customised += 1
     shadow.note_flags(flags)
     if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
         flags.boundscheck = False
@@ -151,12 +163,12 @@ def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags)
     return flags
 
 
-def definition_location(_: object, self: Lower) -> ir.Loc:
+def definition_location(_: Shadow, __: object, self: Lower) -> ir.Loc:
     """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
     return self.func_ir.loc
 
 
-def function_pointer(_: object, self: Lower, ftype: Type, fname: str, sig: Signature) -> Value:
+def function_pointer(_: Shadow, __: object, self: Lower, ftype: Type, fname: str, sig: Signature) -> Value:
     """The address in a first-class function.
 
     If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
@@ -167,7 +179,9 @@ def function_pointer(_: object, self: Lower, ftype: Type, fname: str, sig: Signa
     return self.builder.bitcast(address, self.context.get_value_type(ftype))
 
 
-def recursive_call(original: Original, self: Lower, callee: Any, expr: ir.Expr, signature: Signature) -> object:
+def recursive_call(
+    _: Shadow, original: Original, self: Lower, callee: Any, expr: ir.Expr, signature: Signature
+) -> object:
     """A recursive call of a function with a rule is a call of a function with a rule."""
     rule = rule_of(callee, signature.args)
     if rule is None:
@@ -188,6 +202,7 @@ def _unless(has_rule: Callable[[StateDict, ir.Expr], bool]) -> Callable[..., obj
     """A call is inlined, unless its callee has a rule."""
 
     def method(
+        _: Shadow,
         original: Original,
         self: object,
         state: StateDict,

@@ -12,50 +12,35 @@ Limit   functions are lowered again even if the user has compiled them: globals 
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
-from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, compiler, dispatcher, errors, lowering, types, typing
-from numba.core.base import BaseContext
+from numba.core import compiler, errors, typing
 from numba.core.caching import NullCache
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.environment import lookup_environment
-from numba.core.registry import CPUTarget
 from numba.core.runtime import rtsys
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
-from numba.core.typed_passes import InlineOverloads
 from numba.core.types import Type
-from numba.core.typing.templates import (
-    _IntrinsicTemplate as IntrinsicTemplate,
-    _OverloadFunctionTemplate as OverloadTemplate,
-)
-from numba.core.untyped_passes import InlineInlinables
-from numba.cpython import numbers
-from numba.np import arrayobj
-from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
-from numba.np.ufunc.gufunc import GUFunc
-from numba.stencils.stencil import StencilFunc
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
-from irad.frontend.frozen.numba_follow import following, replacements
-from irad.frontend.numba import kernels, methods, shortcuts
-from irad.frontend.numba.bounds import Statements
-from irad.frontend.numba.elements import Elements
+from irad.frontend.frozen.numba_follow import following
+from irad.frontend.numba import internals, patches
+from irad.frontend.numba.marks import Marks
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
 from irad.frontend.numba.target import real_context, typing_context
 
@@ -112,6 +97,7 @@ class Shadow:
 
     Attributes:
         form: that of what is compiled now.
+        marks: what has been marked in lowered code.
         implementations: dispatchers that Numba made for overloads.
         own_implementations: in place of Numba's tables for overloads of irad, in functions that are differentiated.
         typed_intrinsics: the same for Numba's intrinsics.
@@ -126,18 +112,9 @@ class Shadow:
         self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
         self.own_implementations: dict[type, dict[Any, Any]] = {}
         self.typed_intrinsics: defaultdict[tuple[Form, type], dict[Any, Any]] = defaultdict(dict)
-        self._statements, self._elements = Statements(), Elements()
+        self.marks = Marks()
         self._contexts: dict[Form, RawContext] = {}
-        self._redirects = (
-            (dispatcher._DispatcherBase, _Redirect("overloads", dict)),
-            (dispatcher._FunctionCompiler, _Redirect("_failed_cache", dict)),
-            (types.functions.BaseFunction, _Redirect("_impl_keys", dict)),
-            (ufuncbuilder.UFuncDispatcher, _Redirect("overloads", dict)),
-            (ufuncbuilder.UFuncDispatcher, _Redirect("cache", NullCache)),
-            (ufunc_base.UfuncLowererBase, _Redirect("libs", list)),
-            (StencilFunc, _Redirect("_type_cache", dict)),
-            (StencilFunc, _Redirect("_targetctx", lambda: _SHADOW.context)),
-        )
+        self._redirects = {patch.name: _Redirect(patch.attribute, _EMPTY[patch.by]) for patch in patches.TABLES}
 
     @property
     def context(self) -> RawContext:
@@ -152,18 +129,22 @@ class Shadow:
         for context in self._contexts.values():
             context.outlined.clear()
         self.typed_intrinsics.clear()
-        for _, redirect in self._redirects:
+        for redirect in self._redirects.values():
             redirect.clear()
+
+    def tables(self, name: str) -> Mapping[Any, Any]:
+        """The private tables of objects, by the name of the attribute in `patches.TABLES`."""
+        return self._redirects[name].tables
 
     def lowered(self, owner: object, key: object) -> list[Lowered]:
         """What a specialisation of a dispatcher was lowered from."""
-        _, redirect = self._redirects[0]
-        return [found.library.lowered for table in redirect.all_of(owner) if (found := table.get(key)) is not None]
+        tables = self._redirects["_DispatcherBase.overloads"].all_of(owner)
+        return [found.library.lowered for table in tables if (found := table.get(key)) is not None]
 
     def all_lowered(self, owner: object) -> list[Lowered]:
         """What the specialisations of a dispatcher were lowered from."""
-        _, redirect = self._redirects[0]
-        return [found.library.lowered for table in redirect.all_of(owner) for found in table.values()]
+        tables = self._redirects["_DispatcherBase.overloads"].all_of(owner)
+        return [found.library.lowered for table in tables for found in table.values()]
 
     @contextmanager
     def lowering(self, rule: CustomRule | None) -> Iterator[None]:
@@ -265,66 +246,47 @@ class Shadow:
                     delattr(owner, name)
 
     def _replacements(self) -> Iterator[tuple[Any, str, Any]]:
-        for owner, redirect in self._redirects:
-            yield owner, redirect.name, redirect
-        real = vars(CPUTarget)["target_context"]
-        context = property(lambda target: self.context if self.is_here() else real.fget(target))
-        yield CPUTarget, "target_context", context
-        yield from replacements()
-        for owner, name, replacement in (
-            (dispatcher.Dispatcher, "compile", partial(methods.compile, self)),
-            (dispatcher.Dispatcher, "__init__", partial(methods.outside, self)),
-            (dispatcher.LiftedWith, "compile", partial(methods.compile_lifted, self)),
-            (dispatcher.Dispatcher, "get_compile_result", partial(methods.get_compile_result, self)),
-            (dispatcher.Dispatcher, "get_function_type", partial(methods.get_function_type, self)),
-            (dispatcher._DispatcherBase, "get_call_template", partial(methods.get_call_template, self)),
-            (dispatcher._FunctionCompiler, "_customize_flags", partial(methods.customize_flags, self)),
-            (lowering.Lower, "lower_inst", self._statements.lower),
-            (cgutils, "do_boundscheck", self._check_bounds),
-            (arrayobj, "basic_indexing", self._elements.index),
-            (arrayobj, "_getitem_array_single_int", self._elements.row),
-            (cgutils, "get_item_pointer2", self._elements.address),
-            (numbers, "real_divmod", shortcuts.divmod_of_reals),
-            (lowering.BaseLower, "_compute_def_location", methods.definition_location),
-            (lowering.Lower, "_lower_call_RecursiveCall", methods.recursive_call),
-            (lowering.Lower, "_Lower__get_first_class_function_pointer", methods.function_pointer),
-            (InlineInlinables, "_do_work", methods.inline),
-            (InlineOverloads, "_do_work_expr", methods.inline_overload),
-            (OverloadTemplate, "_get_impl", partial(methods.implementation, self)),
-            (IntrinsicTemplate, "generic", partial(methods.type_intrinsic, self)),
-            (dufunc.DUFunc, "find_ewise_function", partial(methods.find_elementwise, self)),
-            (dufunc.DUFunc, "_compile_for_argtys", partial(methods.compile_elementwise, self)),
-            (ufunc_base.UfuncBase, "find_ewise_function", partial(methods.find_elementwise, self)),
-            (GUFunc, "_compile_for_argtys", partial(methods.compile_generalized, self)),
-            (wrappers._GufuncWrapper, "_build_wrapper", kernels.build_wrapper),
-            (wrappers._GufuncWrapper, "gen_loop_body", kernels.build_loop_body),
-        ):
-            yield owner, name, self._bind(replacement, getattr(owner, name))
+        """What is put in the place of what of Numba, by the table of `patches`."""
+        for patch in patches.TABLES:
+            yield patch.owner(), patch.attribute, self._redirects[patch.name]
+        for patch in patches.METHODS:
+            owner, replacement = patch.owner(), patch.replacement()
+            numbas = inspect.getattr_static(owner, patch.attribute)
+            if isinstance(numbas, property):
+                yield owner, patch.attribute, property(self._bound(replacement, numbas.fget))
+            else:
+                yield owner, patch.attribute, self._bound(replacement, numbas)
+        for patch in patches.NAMES:
+            owner = patch.owner()
+            yield owner, patch.attribute, _asking(patch.replacement(), getattr(owner, patch.attribute))
 
-    def _check_bounds(
-        self,
-        original: Callable[..., Any],
-        context: BaseContext,
-        builder: IRBuilder,
-        index: Value,
-        size: Value,
-        axis: object = None,
-    ) -> None:
-        """The check of an index; that of Numba where the user asked for it, and not of irad."""
-        if self.form.checks:
-            self._statements.check(context, builder, index, size, axis)
-        else:
-            original(context, builder, index, size, axis)
+    def _bound(self, replacement: Callable[..., Any], original: Any) -> Callable[..., Any]:
+        """A function that is ``replacement`` in the shadow's thread and ``original`` elsewhere."""
 
-    def _bind(self, replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
-        """A method that is ``replacement`` in the shadow's thread and ``original`` elsewhere."""
-
-        def method(instance: object, *args: object, **kwargs: object) -> Any:
+        def method(*args: object, **kwargs: object) -> Any:
             if not self.is_here():
-                return original(instance, *args, **kwargs)
-            return replacement(original, instance, *args, **kwargs)
+                return original(*args, **kwargs)
+            return replacement(self, original, *args, **kwargs)
 
         return method
+
+
+def _asking(replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is ``replacement`` in all threads: it is Numba's where none follows anything."""
+
+    def method(*args: object, **kwargs: object) -> Any:
+        return replacement(original, *args, **kwargs)
+
+    return method
+
+
+_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {
+    "dict": dict,
+    "list": list,
+    "no cache": NullCache,
+    "target": lambda: _SHADOW.context,
+}
+"""What a private table is at first."""
 
 
 @contextmanager
@@ -358,7 +320,7 @@ def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Type, ...]) -> Com
     """
     overloads = user_dispatcher.overloads
     if arguments not in overloads:
-        if user_dispatcher._can_compile:
+        if internals.takes_new_types(user_dispatcher):
             epoch = None
             while epoch != catalogue.epoch():  # a module that registers rules may be imported while it is compiled
                 epoch = catalogue.epoch()
@@ -404,12 +366,10 @@ def compiled_again(owner: Any) -> None:
 
 def overload_functions() -> Iterator[tuple[str, Any]]:
     """(symbol, library function) of every implementation of a library function lowered so far."""
-    for owner, redirect in _SHADOW._redirects:
-        if owner is types.functions.BaseFunction:
-            for function_type, implementations in list(redirect.tables.items()):
-                for key in implementations.values():
-                    if isinstance(key, Entry):
-                        yield key.symbol, function_type.typing_key
+    for function_type, implementations in list(_SHADOW.tables("BaseFunction._impl_keys").items()):
+        for key in implementations.values():
+            if isinstance(key, Entry):
+                yield key.symbol, function_type.typing_key
 
 
 def runtime_library() -> Any:
@@ -425,12 +385,7 @@ def find_environment(name: str) -> Any:
 def raw_module_of(library: CodeLibrary) -> llvm.ModuleRef:
     """A copy of a compiled library's module, for the few callees that have no raw one, and of a derivative's."""
     make = getattr(library, "for_differentiation", None)
-    return library._get_module_for_linking().clone() if make is None else make()
-
-
-def callees_of(library: CodeLibrary) -> list[CodeLibrary]:
-    """The libraries that a library links; placeholders for irad's own libraries link none."""
-    return list(getattr(library, "_linking_libraries", ()))
+    return internals.module_for_linking(library).clone() if make is None else make()
 
 
 def inline_runtime() -> str:
@@ -445,11 +400,6 @@ define linkonce_odr ptr @NRT_MemInfo_data_fast(ptr %info) alwaysinline {
   ret ptr %data
 }
 """
-
-
-def is_eager(user_dispatcher: Dispatcher) -> bool:
-    """Whether a dispatcher has explicit signatures only."""
-    return not user_dispatcher._can_compile
 
 
 def compiler_lock() -> Any:

@@ -1,7 +1,7 @@
 """Numba's CPU target cut off after lowering: what the shadow compile (`numba.private`) compiles for.
 
 A raw library keeps the module that Numba's lowering printed: LLVM neither optimises it nor links callees nor makes
-machine code. With `numba.private` and `numba.code_libraries` this is all that touches Numba's private parts.
+machine code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import DEFAULT, under
-from irad.frontend.numba import elements, fixups, shortcuts, transforms
+from irad.frontend.numba import fixups, internals, marks, shortcuts, transforms
+from irad.frontend.numba.patches import missing
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
 from irad.ruleset.symbols import external_text
@@ -76,6 +77,7 @@ class RawLibrary(codegen.JITCodeLibrary):
     environment: Any = None
     function: tuple[Callable[..., Any], Signature] | None = None
     kernel: tuple[str, tuple[LoopArray, ...]] | None = None
+    has_lines = False
     outlined: Outlined | None = None
     lowered: Lowered | None = None
     environments: tuple[Any, ...] = ()
@@ -85,7 +87,8 @@ class RawLibrary(codegen.JITCodeLibrary):
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""
-        text = elements.promise(equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module)))))
+        text = marks.promise(equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module)))))
+        self.has_lines = self.has_lines or "!DILocation(" in text
         module = llvm.parse_assembly(text)
         module.name = ir_module.name
         self.add_llvm_module(module)
@@ -177,6 +180,11 @@ class RawContext(cpu.CPUContext):
             if signature and signature[0] in SIGNED_RANGES and not hasattr(implementation, "no_signed_wrap"):
                 selector.versions[index] = signature, _no_signed_wrap(implementation)
                 selector._cache.clear()
+        marked = {signature[0] for signature, lower in selector.versions if hasattr(lower, "no_signed_wrap")}
+        if not marked.issuperset(SIGNED_RANGES):
+            raise missing(
+                "has no lowering for the steps of a range", "without a mark there LLVM cannot bound a counter"
+            )
 
     def get_function(self, fn: Any, sig: Signature, _firstcall: bool = True) -> Any:
         """The lowering of a call; ufuncs registered theirs only with Numba's own context.
@@ -252,13 +260,14 @@ class RawContext(cpu.CPUContext):
 
     def compile_cfunc(self, val: Any) -> Any:
         """Numba's compile result of a `@cfunc` function, which has no dispatcher of its own."""
-        own = self._cfuncs.get(val)
+        signature, own = internals.signature_of_callback(val), self._cfuncs.get(val)
         if own is None:
-            own = self._cfuncs[val] = CPUDispatcher(val._pyfunc, targetoptions=val._compiler.targetoptions)
+            options, _ = internals.options_of_callback(val)
+            own = self._cfuncs[val] = CPUDispatcher(val.__wrapped__, targetoptions=options)
         own = caller_of(own)
         with under(DEFAULT):
-            own.compile(val._sig)
-        compiled = own.overloads[tuple(val._sig.args)]
+            own.compile(signature)
+        compiled = own.overloads[tuple(signature.args)]
         compiled.library.lowered.callback = val
         return compiled
 
@@ -344,7 +353,8 @@ def _among(objects: list[Any], address: int) -> AddressedFunction | None:
         kind = type(found)
         if issubclass(kind, CFunc):
             if found._wrapper_address == address:
-                return AddressedFunction(found, found._sig, True, found._library)
+                signature, library = internals.signature_of_callback(found), internals.library_of_callback(found)
+                return AddressedFunction(found, signature, True, library)
         elif issubclass(kind, dispatcher.Dispatcher):
             for compiled in list(vars(found).get("overloads", {}).values()):
                 if not isinstance(compiled.library, codegen.JITCodeLibrary):

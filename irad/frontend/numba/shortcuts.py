@@ -173,7 +173,7 @@ def _is_constant(builder: IRBuilder, number: Value) -> Value:
 
 
 def divmod_of_reals(
-    original: Callable[..., Any], context: object, builder: IRBuilder, x: Value, y: Value
+    _: object, original: Callable[..., Any], context: object, builder: IRBuilder, x: Value, y: Value
 ) -> tuple[Value, Value]:
     """Lowers Python's quotient and remainder of floats; for a remainder of zero the code of Numba has a constant."""
     quotient, remainder = original(context, builder, x, y)

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from numba.core import types
 from numba.core.errors import TypingError
-from numba.core.typing.templates import infer_getattr, make_overload_method_template
+from numba.core.typing.templates import infer_getattr
 from numba.extending import overload
 
 from irad.frontend.diagnosis.hints import refused
 from irad.frontend.generated import function_from
+from irad.frontend.numba import internals
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import structure_of
 
@@ -139,13 +140,7 @@ def _tuple_of(item: str, keys: tuple[str, ...] | None, result: str = "({items})"
 
 def _add_method(tuple_type: type, name: str, function: Callable[..., Any]) -> None:
     """Gives packed dictionaries a method; `overload_method` would hide the fields of that name of all named tuples."""
-    template: Any = make_overload_method_template(tuple_type, name, function, inline="never", strict=False)
-
-    class OfDictionaries(template):
-        def _resolve(self, typ: Any, attr: str) -> Any:
-            return None if _keys(typ) is None else super()._resolve(typ, attr)
-
-    infer_getattr(OfDictionaries)
+    infer_getattr(internals.method_of_some(tuple_type, name, function, lambda typ: _keys(typ) is not None))
 
 
 _METHODS: Final[tuple[tuple[str, Callable[..., Any]], ...]] = (

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from numba.core import types
 from numba.core.dispatcher import OmittedArg
-from numba.core.registry import CPUDispatcher
 
+from irad.frontend.numba.internals import OpenDispatcher
 from irad.frontend.packing import compiled as compiled  # says what a packed structure is in compiled code
 from irad.frontend.packing.classes import Structure
 from irad.frontend.packing.packed import is_packed_type, is_structure, packed, type_key
 
 
-class StructureDispatcher(CPUDispatcher):
+class StructureDispatcher(OpenDispatcher):
     """Packs the structures in its arguments.
 
     Numba's C code looks for a specialisation first, and finds none for a structure; then it asks for one here. So calls
@@ -37,11 +37,11 @@ class StructureDispatcher(CPUDispatcher):
             known[key] = super().typeof_pyval(val)
         return known[key]
 
-    def _compile_for_args(self, *args: Any, **kws: Any) -> Callable[..., Any]:
+    def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
+        """What Numba's C code calls where it finds no specialisation."""
         if any(is_structure(_given(arg)) for arg in args):
             return self.call_packed
-        found: Callable[..., Any] = super()._compile_for_args(*args, **kws)
-        return found
+        return super().specialisation_for(*args, **kws)
 
     def call_packed(self, *args: Any) -> Any:
         """Calls it with what Numba's C code has bound: defaults are in it, and star arguments are one tuple."""

@@ -13,29 +13,29 @@ from llvmlite import ir
 from numba import njit, typed
 from numba.core import types
 from numba.core.base import BaseContext
-from numba.experimental.jitclass._box import Box, box_get_dataptr
 from numba.experimental.jitclass.base import imp_dtor
 from numba.extending import intrinsic
 
 from irad.data.recursive.containers import OTHER_DICTIONARY, OTHER_LIST, with_fields
 from irad.data.recursive.kinds import Container, add_family, set_kind
+from irad.frontend.numba import internals
 
 
 def _of_jitclass(cls: type) -> Container | None:
-    if not issubclass(cls, Box):
+    if not internals.is_jitclass(cls):
         return None
     of_fields = with_fields(lambda value: tuple(value._numba_type_.struct), _copied, mutable=True)
     return dataclasses.replace(of_fields, built=None, identity=_address_of_instance, makes_members=True)
 
 
 def _address_of_instance(value: Any) -> Any:
-    return (box_get_dataptr(value),)
+    return (internals.address_of_instance(value),)
 
 
 def _address(value: Any) -> Any:
     """Where a typed list or dictionary is; it has no memory before it has a type."""
-    opaque = getattr(value, "_opaque", None)
-    return id(value) if opaque is None else (opaque.data,)
+    address = internals.address_of_container(value)
+    return id(value) if address is None else (address,)
 
 
 @intrinsic

@@ -138,7 +138,7 @@ def test_without_debug_threads_end():
 @pytest.mark.parametrize("given", [("no", 3), ("no",), (), None])
 def test_the_text_is_that_of_numba(monkeypatch, place, given):
     """Numba's own launch, with a stand-in for the driver: the same record, the same exception."""
-    helper = compat.cuda_call_helper()()
+    helper = compat.numba_module("numba.cuda.core.callconv")._MinimalCallHelper()
     code = helper._add_exception(KeyError, given, place)
     memory = {"errcode": code, "tidx": 1, "tidy": 2, "tidz": 3, "ctaidx": 4, "ctaidy": 5, "ctaidz": 6}
     symbols = SimpleNamespace(get_global_symbol=lambda name: (_Word(memory[name.removeprefix("k").strip("_")]), 4))

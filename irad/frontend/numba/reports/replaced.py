@@ -16,8 +16,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
 from irad.backend.link import check_symbols, declared_symbols
-from irad.frontend.numba import code_libraries
-from irad.frontend.numba.library import parse
+from irad.frontend.numba.library import is_loaded_symbol, parse
 from irad.frontend.numba.target import engine, new_machine, target_context
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
@@ -68,7 +67,7 @@ class _Loaded:
     def __init__(self, text: str) -> None:
         numba_engine = engine()
         module = parse(text)
-        check_symbols(module, code_libraries.is_loaded_symbol)
+        check_symbols(module, is_loaded_symbol)
         environments = [v.name for v in module.global_variables if v.name.startswith(_ENVIRONMENT)]
         elsewhere = [name for name in declared_symbols(module) if not llvm.address_of_symbol(name)]
         self._engine = llvm.create_mcjit_compiler(module, new_machine())

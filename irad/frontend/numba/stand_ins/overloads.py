@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 
 from numba import njit
 
+from irad.frontend.numba import internals
+
 Overload: TypeAlias = Callable[..., Any]
 """From argument types to an implementation, as `numba.extending.overload` takes it."""
 
@@ -28,14 +30,14 @@ def stand_in(template: Any) -> Overload | None:
     make = _makers().get(name_of(template))
     if make is None:
         return None
-    original = template._overload_func
+    original = internals.overload_function(template)
 
     @functools.wraps(original)  # Numba compares the signatures
     def choose(*args: Any, **kwargs: Any) -> Any:
         implementation = original(*args, **kwargs)
         if implementation is None:
             return None
-        options = {name: value for name, value in template._jit_options.items() if name != "nopython"}
+        options = {name: value for name, value in internals.overload_options(template).items() if name != "nopython"}
         made = make(njit(**options)(implementation), *args, **kwargs)
         return implementation if made is None else made
 
@@ -44,7 +46,7 @@ def stand_in(template: Any) -> Overload | None:
 
 def name_of(template: Any) -> tuple[str, str]:
     """Module and name of the function that is registered: of the implementation, if it is the same for all types."""
-    function = template._overload_func
+    function: Any = internals.overload_function(template)
     if function.__qualname__.startswith("register_jitable."):
         function = template.key
     return function.__module__, function.__qualname__
