@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irad.frontend.numba import private
+from irad.frontend.numba import internals
 from irad.frontend.numba.cpu import load_program
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
@@ -39,7 +39,7 @@ def identity(dispatcher: Any, transform: Callable[[str], str] = round_trip) -> T
         )
 
     copy = TextDispatcher(dispatcher.py_func, generate, dict(dispatcher.targetoptions))
-    if private.is_eager(dispatcher):
+    if not internals.takes_new_types(dispatcher):
         for arguments in dispatcher.overloads:
             copy.compile(arguments)
         copy.disable_compile()
