@@ -400,9 +400,9 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tu
     try:
         _, taken = dispatcher.fold_argument_types(passed, {})
     except (TypeError, numba_errors.TypingError) as error:
-        taken = inspect.signature(rule.parts[kind])
+        parameters = inspect.signature(rule.parts[kind])
         raise RuleError(
-            f"the {kind} of the rule of {rule.name} takes {taken}, but is called with {len(passed)} arguments",
+            f"the {kind} of the rule of {rule.name} takes {parameters}, but is called with {len(passed)} arguments",
             f"let it take {_PARAMETERS[kind]}",
             "the parameters common to all rules come first, followed by the arguments of the function",
             place_of(rule.parts[kind]),

@@ -253,7 +253,8 @@ def reduced(compiled: CompileResult) -> Any:
 
     Replace by: pickling of compile results.
     """
-    return compiled._reduce()
+    numbas: Any = compiled
+    return numbas._reduce()
 
 
 def rebuilt(context: BaseContext, parts: Any) -> CompileResult:
@@ -261,7 +262,8 @@ def rebuilt(context: BaseContext, parts: Any) -> CompileResult:
 
     Replace by: pickling of compile results.
     """
-    found: CompileResult = CompileResult._rebuild(context, *parts)
+    kind: Any = CompileResult
+    found: CompileResult = kind._rebuild(context, *parts)
     return found
 
 
@@ -336,7 +338,7 @@ def global_of_target(typing_context: Any, value: object) -> Any:
 # ------------------------------------------------------------------------------------------------ Numba's IR
 
 
-def define(func_ir: ir.FunctionIR, name: str, value: object) -> None:
+def define(func_ir: ir.FunctionIR, name: str, value: ir.Inst) -> None:
     """Tells the IR of a function what a new variable is defined by.
 
     Replace by: `FunctionIR` that follows changes of its blocks.
@@ -344,7 +346,7 @@ def define(func_ir: ir.FunctionIR, name: str, value: object) -> None:
     func_ir._definitions[name] = [value]
 
 
-def redefine(func_ir: ir.FunctionIR, name: str, before: object, value: object) -> None:
+def redefine(func_ir: ir.FunctionIR, name: str, before: ir.Inst, value: ir.Inst) -> None:
     """Tells the IR of a function that a variable is defined by something else, in place of what it was.
 
     Replace by: `FunctionIR` that follows changes of its blocks.

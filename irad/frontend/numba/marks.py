@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from llvmlite import ir
@@ -38,33 +37,10 @@ from irad.frontend.values import layouts
 from irad.passes.subscripts.dimensions import DIMENSION
 
 if TYPE_CHECKING:
-    from irad.frontend.numba.private import Shadow
+    from irad.frontend.numba.private import Marks, Shadow
 
 Original = Callable[..., Any]
 """Numba's own function."""
-
-
-@dataclass(slots=True)
-class Marks:
-    """What has been marked in the shadow so far.
-
-    Attributes:
-        statements: number of statements lowered.
-        customised: number of functions whose flags irad has set.
-        checks: number of bounds checks emitted.
-        elements: number of addresses of elements, of several axes of contiguous arrays, that were marked.
-        rows: number of steps along the first axis of an array in a loop over it.
-        stack: the statements that are being lowered, each with its lowering, the one that others wait for first.
-        is_element: whether the index that is being lowered is that of an element of several axes.
-    """
-
-    statements: int = 0
-    customised: int = 0
-    checks: int = 0
-    elements: int = 0
-    rows: int = 0
-    stack: list[tuple[Any, Any]] = field(default_factory=list)
-    is_element: bool = False
 
 
 def lower_statement(shadow: Shadow, original: Original, lowering: Any, statement: Any) -> Any:

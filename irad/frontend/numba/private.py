@@ -19,6 +19,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -40,7 +41,6 @@ from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_follow import following
 from irad.frontend.numba import internals, patches
-from irad.frontend.numba.marks import Marks
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
 from irad.frontend.numba.target import real_context, typing_context
 
@@ -90,6 +90,29 @@ class _Redirect:
 
     def __set__(self, instance: object, value: object) -> None:
         vars(instance)[self.name] = value
+
+
+@dataclass(slots=True)
+class Marks:
+    """What has been marked in the shadow so far.
+
+    Attributes:
+        statements: number of statements lowered.
+        customised: number of functions whose flags irad has set.
+        checks: number of bounds checks emitted.
+        elements: number of addresses of elements, of several axes of contiguous arrays, that were marked.
+        rows: number of steps along the first axis of an array in a loop over it.
+        stack: the statements that are being lowered, each with its lowering, the one that others wait for first.
+        is_element: whether the index that is being lowered is that of an element of several axes.
+    """
+
+    statements: int = 0
+    customised: int = 0
+    checks: int = 0
+    elements: int = 0
+    rows: int = 0
+    stack: list[tuple[Any, Any]] = field(default_factory=list)
+    is_element: bool = False
 
 
 class Shadow:
@@ -280,12 +303,11 @@ def _asking(replacement: Callable[..., Any], original: Callable[..., Any]) -> Ca
     return method
 
 
-_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {
-    "dict": dict,
-    "list": list,
-    "no cache": NullCache,
-    "target": lambda: _SHADOW.context,
-}
+def _target() -> RawContext:
+    return _SHADOW.context
+
+
+_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"dict": dict, "list": list, "no cache": NullCache, "target": _target}
 """What a private table is at first."""
 
 
@@ -304,7 +326,7 @@ def _fresh_compilation() -> Iterator[None]:
         context.callstack = callstack
 
 
-_SHADOW = Shadow()
+_SHADOW: Final[Shadow] = Shadow()
 
 
 def shadow() -> Shadow:

@@ -30,7 +30,7 @@ def stand_in(template: Any) -> Overload | None:
     make = _makers().get(name_of(template))
     if make is None:
         return None
-    original = internals.overload_function(template)
+    original: Any = internals.overload_function(template)
 
     @functools.wraps(original)  # Numba compares the signatures
     def choose(*args: Any, **kwargs: Any) -> Any:
