@@ -6,6 +6,7 @@
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
     nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
     nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
+    nox -s next                                     # a release of Numba to come, where the index has one
 
 Arguments behind `--` go to pytest. A Python that is not installed is reported, and fails the run with
 `--error-on-missing-interpreters`.
@@ -28,6 +29,7 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/frontend/test_contiguous_views.py",
     "tests/frontend/test_fixups.py",
     "tests/frontend/test_numba_cpu.py",
+    "tests/frontend/test_numba_patches.py",
     "tests/frontend/test_numba_private.py",
     "tests/frontend/test_vectors.py",
     "tests/backend/test_compat.py",
@@ -75,6 +77,26 @@ def mutants(session: nox.Session) -> None:
     """Small changes of passes/ that its tests do not notice: a sample, behind `--` its size and seed."""
     session.install("--editable", ".[test]")
     session.run("python", "scripts/mutants.py", *session.posargs)
+
+
+@nox.session(name="next")
+def next_release(session: nox.Session) -> None:
+    """The tests with a release of Numba that irad was not tested with, where the index has one; docs/new_numba.md."""
+    numba, llvmlite = (_newest(session, package) for package in ("numba", "llvmlite"))
+    if TABLE["numbers_of"](numba)[:2] in TABLE["NUMBA"]:
+        session.skip(
+            f"the index has no release of Numba to come: the newest, pre-releases included, is {numba}, "
+            f"that of llvmlite {llvmlite}; irad was tested with Numba {TABLE['span_of'](TABLE['NUMBA'])}"
+        )
+    session.log(f"Numba {numba}; the newest llvmlite is {llvmlite}")
+    _run(session, [f"numba=={numba}"], session.posargs)  # it names its llvmlite, a pre-release if need be
+
+
+def _newest(session: nox.Session, package: str) -> str:
+    """The newest version of a package in the index, pre-releases included."""
+    listed = str(session.run("python", "-m", "pip", "index", "versions", "--pre", package, silent=True))
+    versions = next(line for line in listed.splitlines() if line.startswith("Available versions:"))
+    return versions.partition(":")[2].split(",")[0].strip()
 
 
 def _run(session: nox.Session, versions: list[str], arguments: list[str] | tuple[str, ...]) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
+import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -62,6 +66,58 @@ def test_what_nox_runs_exists():
     paths = re.findall(r'"(tests/[\w/.]+)"', text)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+class _Skipped(Exception):
+    """What nox raises where a session is skipped."""
+
+
+class _Session:
+    """Of nox: pip lists versions, and what is installed and run is noted."""
+
+    def __init__(self, numba: str) -> None:
+        self.numba, self.posargs = numba, ["tests/frontend"]
+        self.notes: list[tuple[str, ...]] = []
+
+    def run(self, *command: str, **_: object) -> str:
+        self.notes.append(command)
+        newest = self.numba if command[-1] == "numba" else "0.99.0rc1"
+        return f"{command[-1]} ({newest})\nAvailable versions: {newest}, 0.68.1, 0.68.0\n  INSTALLED: 0.68.1\n"
+
+    def install(self, *packages: str) -> None:
+        self.notes.append(packages)
+
+    def log(self, text: str) -> None:
+        pass
+
+    def skip(self, text: str) -> None:
+        raise _Skipped(text)
+
+
+def _sessions(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The functions of noxfile.py, also where nox is not installed."""
+
+    def unchanged(*given: Any, **_: Any) -> Any:
+        return given[0] if given and callable(given[0]) else lambda function: function
+
+    nox = SimpleNamespace(session=unchanged, parametrize=unchanged, Session=_Session, options=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "nox", nox)
+    return runpy.run_path(str(ROOT / "noxfile.py"))
+
+
+@pytest.mark.parametrize("newest", ["0.99.0rc1", "0.99.0"])
+def test_a_release_to_come_is_tested(monkeypatch: pytest.MonkeyPatch, newest: str):
+    session = _Session(newest)
+    _sessions(monkeypatch)["next_release"](session)
+    assert session.notes[0][-2:] == ("--pre", "numba")
+    assert ("--editable", ".[test]", f"numba=={newest}") in session.notes
+    assert session.notes[-1][-1] == "tests/frontend"
+
+
+@pytest.mark.parametrize("newest", ["0.68.2rc1", "0.68.1"])
+def test_that_there_is_no_release_to_come_is_said(monkeypatch: pytest.MonkeyPatch, newest: str):
+    with pytest.raises(_Skipped, match=f"no release of Numba to come.* is {newest}, that of llvmlite 0.99.0rc1"):
+        _sessions(monkeypatch)["next_release"](_Session(newest))
 
 
 @pytest.mark.parametrize("extra", versions.EXTRAS)

@@ -22,6 +22,7 @@ import numba
 from irad.errors import UntestedVersionWarning
 from irad.versions import numbers_of, tested, untested
 
+RUNNING: Final = f"Numba {numba.__version__}"
 _MARKS_FUNCTIONS: Final = numbers_of(llvmlite.__version__) >= (0, 48)
 _HEAD: Final = re.compile(r'^define [^@\n]*@(?:"(?P<quoted>[^"\n]+)"|(?P<plain>[^\s("]+))(?=\()', re.MULTILINE)
 _COROUTINE_END: Final = """

@@ -28,6 +28,8 @@ from __future__ import annotations
 
 import re
 
+from irad.passes.prepare.dimensions import DIMENSION
+
 _NAME = r'%(?:"[^"]+"|[\w.$-]+)'
 _POINTER = r"(?:ptr|\[\d+ x i8\]\s*\*)"
 _ADDRESS_SUM = re.compile(
@@ -37,6 +39,8 @@ _ADDRESS_SUM = re.compile(
     re.MULTILINE,
 )
 _NAMED_FUNCTIONS = re.compile(r"^!numba_args_may_always_need_nrt = [^\n]*\n?", re.MULTILINE)
+_MARK_OF_DIMENSION = re.compile(rf'^declare [^\n]*@"?{re.escape(DIMENSION)}"?\([^\n]*$', re.MULTILINE)
+_DECLARED_MARK = f"declare i64 @{DIMENSION}(i64, ptr nocapture readnone) nounwind willreturn speculatable memory(none)"
 _BYTES_LOAD = re.compile(
     rf"^(?P<indent>\s+)(?P<value>{_NAME}) = load \[(?P<size>\d+) x i8\], "
     rf"{_POINTER} (?P<source>{_NAME})(?P<rest>[^\n]*)$",
@@ -50,10 +54,13 @@ _MEMCPY_DECLARATION = f"declare void @{_MEMCPY}(ptr, ptr, i64, i1)\n"
 def repair(text: str) -> str:
     """The module text with moved pointers for sums of addresses and memory copies for copies of records.
 
+    LLVM may move and join the calls that mark dimensions (`marks`).
+
     Args:
         text: one module as printed by llvmlite's IR layer.
     """
     text = _NAMED_FUNCTIONS.sub("", _ADDRESS_SUM.sub(_moved_pointer, text))
+    text = _MARK_OF_DIMENSION.sub(_DECLARED_MARK, text)
     if not _BYTES_LOAD.search(text):
         return text
     repaired = _FUNCTION.sub(lambda found: _repair_function(found.group(0)), text)

@@ -16,7 +16,6 @@ Limit   dimensions neither of views of views nor of arrays with strides: their e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -160,16 +159,6 @@ def _array_name(statement: object) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ dimensions
-
-_DECLARATION: Final = re.compile(rf'^declare [^\n]*@"?{re.escape(DIMENSION)}"?\([^\n]*$', re.MULTILINE)
-_PROMISED: Final = (
-    f"declare i64 @{DIMENSION}(i64, ptr nocapture readnone) nounwind willreturn speculatable memory(none)"
-)
-
-
-def promise(text: str) -> str:
-    """A module's text in which LLVM may move and join the calls that mark dimensions."""
-    return _DECLARATION.sub(_PROMISED, text)
 
 
 def index_array(

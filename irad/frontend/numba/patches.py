@@ -17,8 +17,6 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any, Final
 
-import numba
-
 from irad.backend import compat
 from irad.errors import BackendError, SourceLocation
 from irad.versions import tested
@@ -94,7 +92,7 @@ class Patch:
 def missing(what: str, why: str, place: SourceLocation | None = None) -> BackendError:
     """The refusal of a version of Numba that lacks something, or does not do it."""
     return BackendError(
-        f"Numba {numba.__version__} {what}",
+        f"{compat.RUNNING} {what}",
         f"(a) install a version that irad was tested with, {tested()}, or (b) report this with the version of Numba",
         f"irad relies on it: {why}",
         place,

@@ -33,7 +33,7 @@ from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import DEFAULT, under
-from irad.frontend.numba import fixups, internals, marks, shortcuts, transforms
+from irad.frontend.numba import fixups, internals, shortcuts, transforms
 from irad.frontend.numba.patches import missing
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
@@ -87,7 +87,7 @@ class RawLibrary(codegen.JITCodeLibrary):
 
     def add_ir_module(self, ir_module: ir.Module) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""
-        text = marks.promise(equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module)))))
+        text = equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
         self.has_lines = self.has_lines or "!DILocation(" in text
         module = llvm.parse_assembly(text)
         module.name = ir_module.name
