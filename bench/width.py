@@ -18,7 +18,7 @@ from bench.forward import CASES, directions, with_mean
 from irad.api.autodiff import autodiff_of
 from irad.api.forward import batched_pushforward, with_direction
 from irad.benchmark.clock import Run, Timing, time_interleaved
-from irad.frontend.calls.annotations import Seed
+from irad.frontend.calls.task import Seed
 
 
 def forward_runs(case: Case, arguments: tuple[Any, ...], width: int) -> dict[str, Run]:

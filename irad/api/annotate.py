@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.calls.annotations import AutodiffAnnotation, Role
+from irad.frontend.calls.task import AutodiffAnnotation, Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)

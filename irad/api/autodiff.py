@@ -28,11 +28,11 @@ from irad.api.inspectable import InspectableDerivative
 from irad.api.modes import AutodiffMode
 from irad.api.selection import callee_of
 from irad.errors import SignatureError
-from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.lanes import no_directions
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.packing.packed import is_structure
 from irad.frontend.packing.shadows import Shadows, argument_names

@@ -18,12 +18,12 @@ from irad.api.nopython import function_behind, literal, offer_maker
 from irad.api.positions import chosen
 from irad.api.selection import Selection, callee_of, selected
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.calls.retry import part_at, speculating
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of

@@ -18,10 +18,10 @@ from irad.api.inspectable import InspectableDerivative
 from irad.api.nopython import offer_maker
 from irad.api.selection import selected
 from irad.api.typed import A, CompiledFunction, P, R
-from irad.frontend.calls.annotations import Returns, Role, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
+from irad.frontend.calls.task import Returns, Role, Task
 from irad.options import Options, ZeroTimesInfinity
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from irad.frontend.calls.annotations import Task
+from irad.frontend.calls.task import Task
 from irad.frontend.derivation import generated
 from irad.frontend.numba.cpu import NumbaProgram
 from irad.frontend.values.abi import Argument

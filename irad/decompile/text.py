@@ -21,9 +21,9 @@ from irad.decompile.pair_text import PairText, pair_text
 from irad.decompile.refusal import refused
 from irad.driver import locate
 from irad.errors import IradError, SignatureError, UnsupportedError
-from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.numba.convention import NUMBA
-from irad.frontend.values import build, tree
+from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
@@ -178,7 +178,7 @@ def _gradient(argument: Argument, numba_type: Any, path: tuple[int, ...]) -> ast
     if isinstance(numba_type, types.BaseTuple):
         parts = [_gradient(argument, item, (*path, i)) for i, item in enumerate(numba_type.types)]
         return ast.Tuple(parts, ast.Load())
-    if build.kind_of(numba_type) is tree.LeafKind.INERT:
+    if tree.kind_of(numba_type) is tree.LeafKind.INERT:
         return ast.Constant(None)
     return trees.name(f"{argument.name}{''.join(f'_{i}' for i in path)}_bar")
 

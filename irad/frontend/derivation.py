@@ -8,10 +8,10 @@ Method  load the program, check that the task makes sense for its types, derive,
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
@@ -21,20 +21,18 @@ from irad.compiling import step
 from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import ActivityError, IradError, UnsupportedProgram
-from irad.frontend.calls.annotations import Returns, Role, Seed, Task
-from irad.frontend.calls.checkable import is_checkable, is_generator
 from irad.frontend.calls.signature import check_arguments, check_representable, check_return
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.custom.workspace.pools import Pool
-from irad.frontend.forward_words import word_for_forward_mode
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.cpu import NumbaProgram, load_program, location_of
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.pointers import install
-from irad.frontend.values import abi, build, layouts
+from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.module import Module
@@ -42,6 +40,48 @@ from irad.passes.analysis.speculation import is_pure, writes_elsewhere, written_
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
 from irad.ruleset.registry import Registry
+
+# --- remedies in the words of forward mode ----------------------------------------------------------------------------
+# Analyses, which both modes share, word them for reverse mode.
+
+_WORDS: Final = (
+    ("irad.grad or irad.vjp, which create", "irad.jvp or irad.pushforward, which create"),
+    ("pass it as irad.Active", "pass it as irad.Duplicated, with its tangent"),
+    ("irad.rules.easy_rule, or irad.rules.augmented_primal and reverse", "irad.rules.easy_rule or irad.rules.forward"),
+    (
+        "whose reverse sets the shadow of what it overwrites to zero (irad.rules.augmented_primal and reverse)",
+        "which sets the tangent of what it overwrites (irad.rules.forward)",
+    ),
+)
+
+
+def word_for_forward_mode(errors: Iterable[IradError]) -> None:
+    """Has remedies name what forward mode has."""
+    for error in errors:
+        for reverse, forward in _WORDS:
+            error.remedy = error.remedy.replace(reverse, forward)
+
+
+# --- results that can be scanned for NaN: numbers and contiguous arrays -----------------------------------------------
+
+
+def is_checkable(arguments: Sequence[Argument], task: Task) -> bool:
+    """Whether all that a derivative goes to can be looked through, where a caller is going to."""
+    if not task.speculates or any(is_generator(leaf) for argument in arguments for leaf in argument.leaves):
+        return False
+    active = (leaf for a in arguments if task.role_of(a.position) is not Role.CONST for leaf in a.leaves)
+    return all(map(_is_checkable_leaf, active))
+
+
+def is_generator(leaf: Content) -> bool:
+    """Whether a part of an argument draws random numbers, others in each run."""
+    return isinstance(leaf.type, types.NumPyRandomGeneratorType)
+
+
+def _is_checkable_leaf(leaf: Content) -> bool:
+    if leaf.kind is LeafKind.ARRAY:
+        return leaf.type.layout in ("C", "F") and leaf.element in (*layouts.FLOATS, *layouts.COMPLEX)
+    return leaf.kind in (LeafKind.NUMBER, LeafKind.INERT)
 
 
 @dataclass(frozen=True)
@@ -387,7 +427,7 @@ def _differentiated(return_type: Type, task: Task) -> Type:
 def _returns_derivative(program: NumbaProgram, task: Task) -> bool:
     """Whether the memory that the value is returned through has a shadow."""
     if task.is_forward:
-        return any(leaf.kind is not LeafKind.INERT for leaf in build.returned_leaves(program.signature.return_type))
+        return any(leaf.kind is not LeafKind.INERT for leaf in tree.returned_leaves(program.signature.return_type))
     return task.seed is not Seed.NONE
 
 

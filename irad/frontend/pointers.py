@@ -26,7 +26,7 @@ from irad.debug import events
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import InternalError, NoRuleError, UnsupportedError
 from irad.frontend import external
-from irad.frontend.calls.kept import keeping
+from irad.frontend.calls.exceptions import keeping
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.linkable import compile_pair

@@ -10,8 +10,8 @@ import numpy as np
 from irad.api.separate.vjp import vjp
 from irad.data.copies import copied
 from irad.data.floats import floats_only
-from irad.frontend.calls.annotations import Role, Seed
-from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher
+from irad.frontend.calls.task import Role, Seed
 from irad.report.subject import Subject
 
 Run: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]

@@ -17,14 +17,14 @@ from irad.api.modes import Reverse
 from irad.api.positions import check_positions
 from irad.api.separate.vjp import augmented_of
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.problems import default_positions
-from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, task_for
-from irad.frontend.calls.separate.state import STATE_TYPE
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, task_for
+from irad.frontend.calls.separate_state import STATE_TYPE
 from irad.frontend.calls.signature import without_derivative
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.numba.reports.inspection import program_of
-from irad.frontend.values import abi, build, gradients, layouts
+from irad.frontend.values import abi, gradients, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options
@@ -171,7 +171,7 @@ def _seed_type(returned: Any) -> Any:
 def _seed_of_part(returned: Any) -> Any:
     if isinstance(returned, types.Optional):
         return _seed_type(returned.type)
-    has_seed = build.kind_of(returned) in (LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.RECORD)
+    has_seed = tree.kind_of(returned) in (LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.RECORD)
     return gradients.owned_type(returned) if has_seed else types.none
 
 

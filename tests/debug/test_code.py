@@ -11,7 +11,7 @@ from numba import float64, njit, prange
 import irad
 from irad.data.copies import copied
 from irad.data.floats import read_floats
-from irad.frontend.calls.annotations import Role, Task
+from irad.frontend.calls.task import Role, Task
 from irad.frontend.derivation import derivation_of
 from irad.testing.check_gradient import random_like
 from tests.programs import test_arrays, test_complex, test_containers, test_control_flow, test_guards, test_recursion

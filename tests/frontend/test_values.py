@@ -17,16 +17,18 @@ from numba.extending import intrinsic
 from numba.typed import Dict, List
 
 from irad.frontend.memory.containers import _ITERATOR_NEXT
-from irad.frontend.memory.object_walk import _DICT_KEYS, _ENTRY_COUNT
+from irad.frontend.memory.walks import _DICT_KEYS, _ENTRY_COUNT
 from irad.frontend.values.abi import memory_behind
-from irad.frontend.values.build import content_of, kind_of, passed
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.tree import (
     InstanceContent,
     LeafKind,
     ListContent,
     NumberContent,
+    content_of,
     has_derivative,
+    kind_of,
+    passed,
     unknown_part,
 )
 from irad.runtime_layouts import DICT_ITERATOR

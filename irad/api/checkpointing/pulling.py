@@ -21,7 +21,7 @@ from irad.api.autodiff import autodiff_of
 from irad.api.checkpointing.values import FILE, Leaf, leaves_of, structured
 from irad.api.functions import remembered
 from irad.api.modes import Reverse
-from irad.frontend.calls.annotations import Seed
+from irad.frontend.calls.task import Seed
 from irad.frontend.generated import function_from
 from irad.options import Options
 

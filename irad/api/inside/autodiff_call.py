@@ -13,7 +13,7 @@ from irad.api.functions import primal_of
 from irad.api.inside.annotated import Described, ModeType, annotation_of
 from irad.api.nopython import function_behind
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.calls.annotations import Seed
+from irad.frontend.calls.task import Seed
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.offered import offer

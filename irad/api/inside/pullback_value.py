@@ -9,8 +9,8 @@ from numba.core import cgutils, types, typing
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model
 
-from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher
-from irad.frontend.calls.separate.state import STATE_TYPE
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher
+from irad.frontend.calls.separate_state import STATE_TYPE
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.target import typing_context
 

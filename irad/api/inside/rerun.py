@@ -25,7 +25,6 @@ from irad.api.jacobians.specialised import share_memory
 from irad.api.jit import jit
 from irad.api.selection import Selection
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.dispatcher import (
     INTERNAL,
     DerivativeDispatcher,
@@ -34,9 +33,10 @@ from irad.frontend.calls.dispatcher import (
     make_wrapper,
     parameter_names,
 )
-from irad.frontend.calls.separate.dispatcher import task_for
-from irad.frontend.calls.separate.final_arrays import check_final
+from irad.frontend.calls.separate_dispatcher import task_for
+from irad.frontend.calls.separate_sweeps import check_final
 from irad.frontend.calls.signature import without_aux
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.custom.contract import kept_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.generated import function_from

@@ -33,7 +33,7 @@ from irad.api.separate.split import (
 from irad.api.separate.tape import Tape
 from irad.errors import SignatureError
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.separate.state import STATE_TYPE
+from irad.frontend.calls.separate_state import STATE_TYPE
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import location_of, refuse_pullback

@@ -33,7 +33,7 @@ from irad.frontend.structures import functions
 from irad.frontend.structures.functions import COPY, Call, arithmetic
 from irad.frontend.structures.kinds import vectors
 from irad.frontend.structures.walk import Operation
-from irad.frontend.values.build import content_of
+from irad.frontend.values.tree import content_of
 
 _NAME: Final = "irad.data.VectorSpace"
 

@@ -17,8 +17,8 @@ from irad.api.nopython import function_behind, literal
 from irad.api.positions import chosen
 from irad.api.selection import selected
 from irad.api.separate.vjp import augmented_of, vjp
-from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.signature import may_have_derivative, without_aux, without_derivative
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.generated import function_from
 from irad.frontend.numba import private
 from irad.frontend.offered import offer

@@ -25,13 +25,13 @@ from irad.api.jacobians.writing import indented
 from irad.api.positions import check_positions
 from irad.api.separate.vjp import augmented_of
 from irad.errors import NoRuleError, SignatureError, UnsupportedError, UnsupportedProgram
-from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
-from irad.frontend.calls.separate.dispatcher import returned_type
+from irad.frontend.calls.separate_dispatcher import returned_type
 from irad.frontend.calls.signature import without_aux
+from irad.frontend.calls.task import Returns
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
-from irad.frontend.memory.given_arrays import shadow_like
+from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of

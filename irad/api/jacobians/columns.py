@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from irad.api.jacobians import writing
 from irad.api.jacobians.structure import Block, Part, Structure
 from irad.api.jacobians.writing import Places, indented, is_in, when
-from irad.frontend.calls.annotations import Returns
+from irad.frontend.calls.task import Returns
 
 _DIFFERS = 'raise RuntimeError("the number of results differs between two runs of the function")'
 

@@ -13,9 +13,9 @@ from typing import Any
 from irad.api.forward import batched_pushforward
 from irad.api.jacobians.structure import Part, Structure
 from irad.errors import UnsupportedError
-from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.definition import Returned
 from irad.frontend.calls.signature import without_aux
+from irad.frontend.calls.task import Returns
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.values.abi import arguments_of

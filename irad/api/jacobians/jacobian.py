@@ -21,10 +21,10 @@ from irad.api.nopython import function_behind, literal
 from irad.api.positions import chosen
 from irad.api.selection import selected
 from irad.errors import SignatureError
-from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.retry import part_at, speculating
+from irad.frontend.calls.task import Returns
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.offered import offer
 from irad.options import Options

@@ -20,7 +20,7 @@ from functools import partial
 from irad.api.jacobians import writing
 from irad.api.jacobians.structure import Block, Part, Structure
 from irad.api.jacobians.writing import Places, indented, is_in, when
-from irad.frontend.calls.annotations import Returns
+from irad.frontend.calls.task import Returns
 
 
 class Rows:

@@ -20,7 +20,7 @@ from numba.np.numpy_support import as_dtype
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.values import build, layouts
+from irad.frontend.values import layouts, tree
 from irad.frontend.values.tree import LeafKind
 
 
@@ -151,7 +151,7 @@ class Structure:
 
     def _parts(self, numba_type: Any, position: int, first: int, what: str) -> list[Part]:
         found: list[Part] = []
-        for leaf in build.returned_leaves(numba_type):
+        for leaf in tree.returned_leaves(numba_type):
             if leaf.kind is LeafKind.INERT:
                 continue
             dtype = leaf.type.dtype if leaf.kind is LeafKind.ARRAY else leaf.type
@@ -237,7 +237,7 @@ class Structure:
             name = f"irad_class_{id(made)}"
             self.scope[name] = made
             return f"{name}({', '.join(items)})"
-        return "None" if build.kind_of(numba_type) is LeafKind.INERT else leaf(next(parts))
+        return "None" if tree.kind_of(numba_type) is LeafKind.INERT else leaf(next(parts))
 
 
 def _steps(numba_type: Any, path: tuple[int, ...]) -> Iterator[tuple[int, Any]]:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from irad.api.jacobians.destination import Place
 from irad.api.jacobians.structure import Block, Part, Structure
-from irad.frontend.calls.annotations import Returns
+from irad.frontend.calls.task import Returns
 
 Places: TypeAlias = Mapping[str, Place]
 

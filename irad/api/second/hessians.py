@@ -13,8 +13,8 @@ from irad.api.grad import grad
 from irad.api.jacobians.jacobian import derivative_matrix
 from irad.api.nopython import function_behind, literal, offer_maker
 from irad.api.selection import Selection, selected
-from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.raising import public
+from irad.frontend.calls.task import Returns
 from irad.frontend.offered import offer
 from irad.options import Options
 

@@ -27,11 +27,11 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.retry import speculating
 from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
-from irad.frontend.memory.given_arrays import shadow_like
+from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import tree
-from irad.frontend.values.build import content_of
+from irad.frontend.values.tree import content_of
 from irad.options import Options
 
 

@@ -18,12 +18,12 @@ from irad.api.selection import callee_of
 from irad.api.separate.tape import Tape
 from irad.debug.seal import Seal
 from irad.errors import SignatureError
-from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.raising import public
-from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, Separate, Specialisation, returned_type
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, Specialisation, returned_type
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.values import build
+from irad.frontend.values import tree
 from irad.frontend.values.tree import may_hold_floats
 from irad.options import Options
 
@@ -243,7 +243,7 @@ def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options:
 
 def _task_for(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Task:
     """The task for arguments of some types: whether the value has a cotangent depends on what the function returns."""
-    returned = build.returned_leaves(returned_type(primal, argument_types, task.options))
+    returned = tree.returned_leaves(returned_type(primal, argument_types, task.options))
     seed = Seed.GIVEN if any(map(may_hold_floats, returned)) else Seed.NONE
     return replace(task, seed=seed)
 

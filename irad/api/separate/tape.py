@@ -8,8 +8,8 @@ from typing import Any
 
 from irad.debug.events import close_call
 from irad.debug.seal import Seal
-from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, Specialisation
-from irad.frontend.calls.separate.state import call_of, used_tape
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Specialisation
+from irad.frontend.calls.separate_state import call_of, used_tape
 
 
 class Tape:

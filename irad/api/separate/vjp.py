@@ -17,7 +17,7 @@ from irad.api.typed import A, R
 from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
 from irad.frontend.calls.raising import leaving, public
-from irad.frontend.calls.separate.dispatcher import AugmentedDispatcher, Separate, task_for
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, task_for
 from irad.frontend.calls.signature import without_aux
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options

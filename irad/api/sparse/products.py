@@ -19,9 +19,9 @@ from irad.api.jacobians.specialised import Written, specialised
 from irad.api.jacobians.structure import Part
 from irad.api.jacobians.writing import indented, when
 from irad.errors import SignatureError
-from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
-from irad.frontend.memory.given_arrays import shadow_like
+from irad.frontend.calls.task import Returns
+from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 

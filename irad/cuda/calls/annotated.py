@@ -23,7 +23,7 @@ from irad.api.annotate import (
 from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, part_of
 from irad.cuda.devices.device import ArrayView, Device
 from irad.errors import SignatureError
-from irad.frontend.calls.annotations import AutodiffAnnotation
+from irad.frontend.calls.task import AutodiffAnnotation
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.message import with_article

@@ -22,16 +22,15 @@ from irad.compiling import collection_paused, step
 from irad.debug.verdict import warn_of_zero
 from irad.errors import BackendError, IradError, NonFiniteError, SignatureError, without_source
 from irad.frontend.calls import seeding
-from irad.frontend.calls.annotations import Role, Task
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.forward_call import check_forward, emit_forward_call
 from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
-from irad.frontend.calls.lowering import emit_call
+from irad.frontend.calls.lowering import check_forward, emit_call, emit_forward_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
 from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
+from irad.frontend.calls.task import Role, Task
 from irad.frontend.calls.untypable import is_of_another_library, untypable, untypable_besides
 from irad.frontend.calls.watch_hooks import last_repeats
 from irad.frontend.custom import catalogue
@@ -39,7 +38,7 @@ from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
 from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
-from irad.frontend.memory.given_arrays import own_tangent
+from irad.frontend.memory.arrays import own_tangent
 from irad.frontend.numba.boxing import compiler_boxing
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import forget_overloads
@@ -437,7 +436,10 @@ def intrinsic_call(
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
                 if not exchanged:
-                    from irad.frontend.calls.exchange import Exchanged, check_exchange  # few functions are recursive
+                    from irad.frontend.calls.recursive_gradients import (  # few functions are recursive
+                        Exchanged,
+                        check_exchange,
+                    )
 
                     check_exchange(primal, derive())
                     exchanged.append(Exchanged(primal, derive(), intrinsic_call))

@@ -12,7 +12,7 @@ from llvmlite.ir import IRBuilder
 from numba.core import types
 
 from irad.errors import SignatureError
-from irad.frontend.calls.annotations import Task
+from irad.frontend.calls.task import Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values.abi import Argument

@@ -1,8 +1,13 @@
-"""Emits the call of a derivative into the function that Numba is lowering.
+"""Emits the call of a derivative into the function that Numba is lowering, in reverse or in forward mode.
 
-The order of one call: arguments are flattened; memory of the caller is checked; shadows are allocated; the augmented
-primal runs; the return value's cotangent is put into its shadow; the reverse sweep runs; gradients are built. When
-the primal raises, all that was allocated is released and Numba's own protocol carries the exception on.
+The order of one call in reverse mode: arguments are flattened; memory of the caller is checked; shadows are allocated;
+the augmented primal runs; the return value's cotangent is put into its shadow; the reverse sweep runs; gradients are
+built.
+
+In forward mode: the tangents of arrays become their shadows; the primal runs beside its tangents; the tangent of the
+value is read from the shadow of the memory that it was returned through.
+
+When the primal raises, all that was allocated is released and Numba's own protocol carries the exception on.
 """
 
 from __future__ import annotations
@@ -13,25 +18,41 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Constant, IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
-from irad.errors import SignatureError
+from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls import seeding
-from irad.frontend.calls.annotations import Returns, Role, Seed
-from irad.frontend.calls.failure import Failure
+from irad.frontend.calls.exceptions import Failure
 from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
 from irad.frontend.calls.retry import check_for_nan
+from irad.frontend.calls.seeding import part_of, place_of, places_of
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
+from irad.frontend.calls.task import Returns, Role, Seed
 from irad.frontend.calls.watched import output_names
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.given_arrays import memory_at
-from irad.frontend.memory.kept_notes import KeptNotes
-from irad.frontend.memory.returned_walk import kept_notes
+from irad.frontend.memory.arrays import memory_at
+from irad.frontend.memory.object_gradients import ObjectGradients
+from irad.frontend.memory.regions import SsaNotes
+from irad.frontend.memory.shadows import ALIGNMENT
+from irad.frontend.memory.walks import notes_in_ssa
+from irad.frontend.numba.boxing import owned_record
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.values import gradients, tree
 from irad.frontend.values.abi import Argument
-from irad.frontend.values.tree import Content, LeafKind
+from irad.frontend.values.tree import (
+    FLAG_OF_OPTIONAL,
+    Content,
+    LeafKind,
+    OptionalContent,
+    RecordContent,
+    TupleContent,
+    may_hold_floats,
+    unknown_part,
+)
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
@@ -85,7 +106,7 @@ def emit_call(
             lane.memory.copy_out()
         _store_scalars(sweeps, extras)
         value = sweeps.held_value()
-        builder.store(_result(sweeps, extras), result)
+        builder.store(_reverse_result(sweeps, extras), result)
         sweeps.references.release_transient()
         sweeps.finish_watched(extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
@@ -130,7 +151,7 @@ def _seed(sweeps: Sweeps, extras: Extras, arena: Value) -> list[seeding.Misfit]:
     return []
 
 
-def _notes(sweeps: Sweeps, arena: Value, shadow: Value, content: Content) -> KeptNotes:
+def _notes(sweeps: Sweeps, arena: Value, shadow: Value, content: Content) -> SsaNotes:
     """Notes of where the derivative of a part of the value lies."""
 
     def fail() -> None:
@@ -139,7 +160,7 @@ def _notes(sweeps: Sweeps, arena: Value, shadow: Value, content: Content) -> Kep
         sweeps.references.fail()
 
     places = seeding.places_of(sweeps.builder, (sweeps.return_pointer, shadow), content)
-    return kept_notes(sweeps.context, sweeps.builder, content, places, arena, fail)
+    return notes_in_ssa(sweeps.context, sweeps.builder, content, places, arena, fail)
 
 
 def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> None:
@@ -156,7 +177,7 @@ def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:
         sweeps.builder.store(sweeps.cotangents.value(leaf, array_type.dtype), array.data)
 
 
-def _result(sweeps: Sweeps, extras: Extras) -> Any:
+def _reverse_result(sweeps: Sweeps, extras: Extras) -> Any:
     """Builds what the task returns; the value is dropped where it is not part of that."""
     context, builder, task = sweeps.context, sweeps.builder, sweeps.derivation.task
     if task.returns is Returns.VALUE:
@@ -211,3 +232,193 @@ def _packed(context: BaseContext, builder: IRBuilder, items: Sequence[tuple[Any,
     """Values with their types as a tuple, with its type."""
     kind = types.BaseTuple.from_types(tuple(kind for _, kind in items))
     return context.make_tuple(builder, kind, [value for value, _ in items]), kind
+
+
+# --- forward mode -----------------------------------------------------------------------------------------------------
+
+_POINTER = cgutils.voidptr_t
+
+
+def check_forward(derivation: Derivation) -> None:
+    """Checks that the tangent of what a function returns can be represented.
+
+    Raises:
+        UnsupportedError: it cannot.
+    """
+    function = derivation.function
+    for leaf in tree.returned_leaves(derivation.differentiated_type):
+        if leaf.kind is LeafKind.INERT and may_hold_floats(leaf):
+            part = unknown_part(leaf)
+            raise UnsupportedError(
+                f"{function.__qualname__} returns {described(leaf.type)}, whose tangent irad cannot represent"
+                + (f": it holds {part}" if part else ""),
+                "return the numbers in it as arrays or in a tuple",
+                "a tangent has an entry for each float, and irad cannot tell where the floats are here",
+                location_of(function),
+            )
+
+
+def emit_forward_call(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    arguments: Sequence[Any],
+    result_type: Any,
+    extras: Extras,
+) -> Any:
+    """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
+    returns = derivation.task.returns
+    first, *others = targets_of_lanes(builder, extras.targets, derivation.task)
+    in_lane = replace(extras, targets=first)
+    sweeps = Sweeps(context, builder, derivation, arguments, in_lane, returns is not Returns.GRADIENT)
+    for targets in others:
+        sweeps.add_lane(targets)
+    arena = sweeps.open_arena()
+    sweeps.watch(arena, arguments, extras, output_names(derivation, extras.targets))
+    no_frame = Constant(_POINTER, None)
+    tangents = [number for targets in (first, *others) for number in _tangents_of_numbers(sweeps, targets)]
+    status = sweeps.run_augmented(no_frame, arena, tangents)
+    result = sweeps.zeroed(context.get_value_type(result_type))
+    with sweeps.succeeded(status, arena):
+        failure = Failure.of(context, builder, arena)
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
+            sweeps.close_arena(arena)
+            sweeps.drop_value()
+            sweeps.references.release()
+            failure.raise_it(context, builder)
+        tangent = _tangent_of_value(sweeps, arena, status)
+        sweeps.close_arena(arena)
+        value = sweeps.held_value()
+        items = _forward_result(sweeps, tangent)
+        made = items[0] if len(items) == 1 else context.make_tuple(builder, result_type, items)
+        builder.store(made, result)
+        sweeps.references.release_transient()
+        sweeps.finish_watched(extras, arguments, value, (builder.load(result), result_type))
+    return builder.load(result)
+
+
+def _forward_result(sweeps: Sweeps, tangent: Any) -> list[Any]:
+    """What the call returns, part by part; the value is dropped if it is not among them."""
+    task = sweeps.derivation.task
+    if task.returns is Returns.GRADIENT and not task.has_aux:
+        sweeps.drop_value()
+        return [tangent]
+    parts = [sweeps.kept_value()]
+    value, *aux = cgutils.unpack_tuple(sweeps.builder, parts[0]) if task.has_aux else parts
+    match task.returns:
+        case Returns.VALUE_AND_GRADIENT:
+            return [value, tangent, *aux]
+        case Returns.GRADIENT_AND_VALUE:
+            return [tangent, value, *aux]
+        case _:
+            sweeps.context.nrt.decref(sweeps.builder, sweeps.derivation.differentiated_type, value)
+            return [tangent, *aux]
+
+
+def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:
+    """The tangent of what was returned; of several lanes a tuple."""
+    found = [_TangentOfValue(sweeps, arena, lane.return_shadow).build(status) for lane in sweeps.lanes]
+    if not sweeps.derivation.task.is_batched:
+        return found[0]
+    tangent_type = gradients.tangent_type(sweeps.derivation.differentiated_type)
+    return sweeps.context.make_tuple(sweeps.builder, types.UniTuple(tangent_type, len(found)), found)
+
+
+def _tangents_of_numbers(sweeps: Sweeps, targets: Mapping[int, tuple[Any, Any]]) -> Iterator[Any]:
+    """The tangents of all floats passed by value, in the order of the LLVM parameters."""
+    context, builder = sweeps.context, sweeps.builder
+    for argument, leaf in sweeps.derivation.active_numbers():
+        value, given = targets[argument.position]
+        for step in leaf.path:
+            if given == types.none:
+                break
+            value, given = part_of(builder, value, (step,)), given.types[step]
+        yield from _floats_of(context, builder, leaf, value, given)
+
+
+def _floats_of(context: BaseContext, builder: IRBuilder, leaf: Content, value: Any, given: Any) -> Iterator[Any]:
+    zero: Any = cgutils.get_null_value(context.get_value_type(leaf.number))
+    number = zero if given == types.none else context.cast(builder, value, given, leaf.number)
+    if leaf.float_count == 1:
+        yield number
+    else:
+        for part in range(leaf.float_count):
+            yield builder.extract_value(number, part)
+
+
+class _TangentOfValue:
+    """Builds the tangent of what the primal returned.
+
+    Args:
+        sweeps: of the call.
+        arena: holds shadows until it is closed.
+        shadow: of the memory that the value was returned through.
+    """
+
+    def __init__(self, sweeps: Sweeps, arena: Any, shadow: Any) -> None:
+        self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
+        self.shadow = shadow
+
+    def build(self, status: Any) -> Any:
+        """A value of the type `tangent_type`, a new reference; the status tells whether the primal returned None."""
+        return_type = self.sweeps.derivation.return_type
+        if isinstance(return_type, types.Optional):
+            return self._optional(return_type, self.builder.not_(status.is_none), tree.content_of(return_type.type))
+        content = tree.content_of(return_type)
+        if self.sweeps.derivation.task.has_aux:
+            assert isinstance(content, TupleContent)
+            content = content.parts[0]
+        return self._part(content)
+
+    def _part(self, content: Content) -> Any:
+        """Of a part of the value."""
+        wanted = gradients.tangent_type(content.type)
+        if wanted == types.none:
+            return self.context.get_dummy_value()
+        if isinstance(content, TupleContent):
+            return self.context.make_tuple(self.builder, wanted, [self._part(part) for part in content.parts])
+        if isinstance(content, OptionalContent):
+            flag = place_of(self.builder, self.sweeps.return_pointer, (*content.path, FLAG_OF_OPTIONAL))
+            is_there = cgutils.as_bool_bit(self.builder, self.builder.load(flag))
+            return self._optional(content.type, is_there, content.inside)
+        places = places_of(self.builder, (self.sweeps.return_pointer, self.shadow), content)
+        if isinstance(content, RecordContent):
+            return self.sweeps.references.keep(wanted, self._record(content, places[1]))
+        noted = notes_in_ssa(self.context, self.builder, content, places, self.arena, self.fail)
+        tangent = ObjectGradients(self.context, self.builder, noted, None, self.fail).gradient(content, places[1])
+        return self.sweeps.references.keep(wanted, tangent)
+
+    def _record(self, content: RecordContent, shadow: Any) -> Any:
+        """A copy of what a shadow leads to; zeros where it leads nowhere."""
+        build, nrt, size = self.builder, self.context.nrt, cgutils.intp_t(content.type.size)
+        data = build.load(build.bitcast(shadow, _POINTER.as_pointer()))
+        meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
+        with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
+            self.fail()
+        start = nrt.meminfo_data(build, meminfo)
+        with build.if_else(cgutils.is_null(build, data), likely=False) as (without, with_shadow):
+            with without:
+                cgutils.memset(build, start, size, 0)
+            with with_shadow:
+                cgutils.raw_memcpy(build, start, data, size, 1)
+        return owned_record(self.context, build, content.type, meminfo, start)
+
+    def _optional(self, return_type: Any, is_there: Any, inside: Content) -> Any:
+        """Of what may be None, which is what is ``inside`` where ``is_there``."""
+        wanted, builder, results = gradients.tangent_type(return_type), self.builder, self.sweeps.references.results
+        if wanted == types.none:
+            return self.context.get_dummy_value()
+        place, before, held = self.sweeps.zeroed(self.context.get_value_type(wanted)), builder.block, len(results)
+        with builder.if_then(is_there):
+            found = self.context.make_optional_value(builder, wanted.type, self._part(inside))
+            builder.store(found, place)
+        with builder.goto_block(before):
+            for slot in results[held:]:  # of an earlier call, where this is a loop
+                builder.store(cgutils.get_null_value(slot.type.pointee), slot)
+        return builder.load(place)
+
+    def fail(self) -> None:
+        """Ends the call when there is no memory."""
+        self.sweeps.close_arena(self.arena)
+        self.sweeps.drop_value()
+        self.sweeps.references.fail()

@@ -14,8 +14,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
 from irad.errors import InternalError, IradError, UnsupportedProgram
-from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.signature import check_arguments, may_have_derivative, without_derivative
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.custom import packs
 from irad.frontend.derivation import derivation_of
 from irad.frontend.numba.cpu import load_program

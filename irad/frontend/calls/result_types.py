@@ -13,10 +13,10 @@ from llvmlite.ir import IRBuilder
 from numba.core import types
 from numba.core.base import BaseContext
 
-from irad.frontend.calls.annotations import Returns, Task
+from irad.frontend.calls.task import Returns, Task
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.boxing import with_numpy_numbers
-from irad.frontend.values import build, gradients, layouts
+from irad.frontend.values import gradients, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 
 
@@ -73,7 +73,7 @@ def gradient_type_of(numba_type: Any, target: Any) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         pairs = zip(numba_type.types, target.types, strict=True)
         return layouts.tuple_type(numba_type, tuple(gradient_type_of(item, t) for item, t in pairs))
-    kind = build.kind_of(numba_type)
+    kind = tree.kind_of(numba_type)
     return target if kind is LeafKind.ARRAY or kind.is_reference else gradients.gradient_type(numba_type)
 
 

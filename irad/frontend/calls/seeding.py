@@ -13,13 +13,13 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
-from irad.frontend.calls.kept import raise_misfit
-from irad.frontend.memory import returned_cotangents
-from irad.frontend.memory.returned_cotangents import NotesOf
+from irad.frontend.calls.exceptions import raise_misfit
+from irad.frontend.memory import caller_values
+from irad.frontend.memory.caller_values import NotesOf
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of, ways_of
-from irad.frontend.values import build, layouts, tree
+from irad.frontend.values import layouts, tree
 from irad.frontend.values.gradients import may_be_cotangent
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -102,7 +102,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
     if isinstance(return_type, types.Optional):
         _check(name, return_type.type, seed_type, at)
         return
-    match build.kind_of(return_type):
+    match tree.kind_of(return_type):
         case LeafKind.NUMBER:
             is_complex = return_type in layouts.COMPLEX
             good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
@@ -116,7 +116,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         case LeafKind.RECORD:
             good, wanted = seed_type == return_type, "a record of the same dtype, or None for no weight"
         case LeafKind.LIST | LeafKind.OBJECT:
-            good = may_be_cotangent(build.content_of(return_type), seed_type)
+            good = may_be_cotangent(tree.content_of(return_type), seed_type)
             wanted = "a value of the same type and structure (irad.data.make_zero makes one), or None for no weight"
         case LeafKind.INERT | LeafKind.OPTIONAL:
             good, wanted = False, "None: the value has no derivative"
@@ -147,7 +147,7 @@ def store_zero(builder: IRBuilder, shadow: Any, path: tuple[int, ...]) -> None:
 
 def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
     """What in the return value gets a cotangent, in order; None stands for that of a whole tuple, too."""
-    return list(_seeded(build.content_of(return_type), seed_type, (), (), ""))
+    return list(_seeded(tree.content_of(return_type), seed_type, (), (), ""))
 
 
 def _seeded(
@@ -192,7 +192,7 @@ def misfits(
         if part.leaf.kind.is_reference:
             assert notes_of is not None
             given = part_of(builder, seed, part.path), part.type
-            differs = returned_cotangents.misfit(context, builder, part.leaf, given, notes_of, is_there)
+            differs = caller_values.cotangent_misfit(context, builder, part.leaf, given, notes_of, is_there)
             found.append(Misfit(differs, _another_structure(part.way)))
         if part.leaf.is_array:
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
@@ -284,7 +284,7 @@ def add_seed(
     leaf, seed_type, (shadow, notes_of) = seeded.leaf, seeded.type, lane
     part = part_of(builder, seed, seeded.path)
     if leaf.kind.is_reference:
-        returned_cotangents.add_cotangent(context, builder, leaf, (part, seed_type), notes_of)
+        caller_values.add_cotangent(context, builder, leaf, (part, seed_type), notes_of)
         return
     place = place_of(builder, shadow, leaf.path)
     if leaf.kind is LeafKind.NUMBER:

@@ -9,12 +9,12 @@ from typing import Any
 from numba.core import types
 
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.numba import internals
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import have_parts_alike, structure_of, way_through
-from irad.frontend.values import abi, build, layouts
+from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.gradients import gradient_of_content, is_copied_list, may_be_shadow, may_be_tangent
 from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part
@@ -182,7 +182,7 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
-    leaves = build.returned_leaves(return_type)
+    leaves = tree.returned_leaves(return_type)
     if task.seed is Seed.GIVEN and all(leaf.kind is LeafKind.INERT for leaf in leaves):
         raise _not_a_float(dispatcher, return_type)
 
@@ -199,7 +199,7 @@ def without_aux(dispatcher: Any, return_type: Any) -> SignatureError:
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     name = dispatcher.py_func.__name__
-    leaves = list(build.returned_leaves(return_type))
+    leaves = list(tree.returned_leaves(return_type))
     seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
     what, reason = (
         "which is not a single float",
@@ -267,7 +267,7 @@ def check_destination(
             argument,
             role,
             leaf,
-            build.content_of(target),
+            tree.content_of(target),
             role is Role.TANGENT and leaf.path not in written,
         )
 

@@ -18,13 +18,12 @@ from numba.core.pythonapi import PythonAPI
 
 from irad.errors import HERE, SignatureError
 from irad.frontend import resident
-from irad.frontend.calls.annotations import Role
-from irad.frontend.calls.failure import Failure
-from irad.frontend.calls.kept import KEEP_PENDING, call_python, in_python, raise_kept, raise_status
+from irad.frontend.calls.exceptions import KEEP_PENDING, Failure, call_python, in_python, raise_kept, raise_status
+from irad.frontend.calls.task import Role
 from irad.frontend.calls.watched import WatchedCall, input_names, looked_at, memory_word
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory
-from irad.frontend.memory.given_arrays import filled_record
+from irad.frontend.memory.arrays import filled_record
 from irad.frontend.memory.references import References
 from irad.frontend.numba import internals
 from irad.frontend.numba.convention import NUMBA

@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 
 from irad.data.structure import pieces
 from irad.errors import BackendError, IradError, SignatureError
-from irad.frontend.calls.annotations import AutodiffAnnotation
+from irad.frontend.calls.task import AutodiffAnnotation
 from irad.frontend.diagnosis.spelling import spelled
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.packing.classes import Structure, shown_structure

@@ -1,6 +1,6 @@
 """What generated code calls by name, with Python's lock: at the start and at the end of a watched or metered call.
 
-What these functions raise, compiled code raises: see `irad.frontend.calls.kept`.
+What these functions raise, compiled code raises: see `irad.frontend.calls.exceptions`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from irad.debug.tape import Measurement, limit_error
 from irad.debug.verdict import check_result, warn_of_ties
 from irad.driver import MarkKind, TapePlace
 from irad.errors import SourceLocation
-from irad.frontend.calls.kept import keeping
+from irad.frontend.calls.exceptions import keeping
 from irad.runtime_layouts import METER
 
 

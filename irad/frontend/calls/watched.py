@@ -17,9 +17,8 @@ from numba.core.pythonapi import EnvironmentManager, PythonAPI
 from numba.core.types import Type
 
 from irad.debug.events import watched_by
-from irad.frontend.calls.annotations import Returns, Task
-from irad.frontend.calls.failure import arena_field
-from irad.frontend.calls.kept import RAISED, call_python, raise_kept
+from irad.frontend.calls.exceptions import RAISED, arena_field, call_python, raise_kept
+from irad.frontend.calls.task import Returns, Task
 from irad.frontend.calls.watch_hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.cpu import location_of
@@ -27,7 +26,7 @@ from irad.passes.mode import Algebra
 from irad.runtime_layouts import METER
 
 _HOOKS = "irad.frontend.calls.watch_hooks"
-_KEPT = "irad.frontend.calls.kept"
+_KEPT = "irad.frontend.calls.exceptions"
 _I64 = ir.IntType(64)
 _POINTER = cgutils.voidptr_t
 _SIMPLE = types.Number | types.Boolean | types.NoneType | types.UnicodeType

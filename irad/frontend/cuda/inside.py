@@ -24,7 +24,6 @@ from numba.cuda.extending import intrinsic
 
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls import seeding
-from irad.frontend.calls.annotations import Returns, Role, Seed
 from irad.frontend.calls.dispatcher import (
     DerivativeCall,
     DerivativeDispatcher,
@@ -36,12 +35,13 @@ from irad.frontend.calls.lanes import seed_types_of_lanes, seeds_of_lanes, targe
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
 from irad.frontend.calls.signature import check_arguments, check_return
 from irad.frontend.calls.sweeps import Cotangents
+from irad.frontend.calls.task import Returns, Role, Seed
 from irad.frontend.derivation import Derivation, kind_of_parameter
 from irad.frontend.generated import function_from
-from irad.frontend.memory.given_arrays import memory_at
+from irad.frontend.memory.arrays import memory_at
 from irad.frontend.numba.messages import described
 from irad.frontend.offered import typing_of
-from irad.frontend.values import abi, build, gradients, layouts
+from irad.frontend.values import abi, gradients, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.kernel.inside import WantedInside
@@ -247,7 +247,7 @@ class _Call:
         for argument in derivation.arguments:
             for leaf in argument.leaves:
                 self._check_leaf(argument, leaf)
-        for leaf in build.returned_leaves(derivation.return_type):
+        for leaf in tree.returned_leaves(derivation.return_type):
             if leaf.kind not in (LeafKind.NUMBER, LeafKind.INERT) or isinstance(leaf.type, types.Buffer):
                 raise self._refused(
                     f"returns {described(leaf.type)}",

@@ -24,7 +24,7 @@ from numba.core.typing import Signature
 from irad.driver import ParameterKind
 from irad.errors import RuleError, SourceLocation
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.kept import raise_status
+from irad.frontend.calls.exceptions import raise_status
 from irad.frontend.custom import emit
 from irad.frontend.custom.annotated import ConfigType, RuleConfig
 from irad.frontend.custom.catalogue import CustomRule, place_of

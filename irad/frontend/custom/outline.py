@@ -34,7 +34,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.numba.messages import described
-from irad.frontend.values import build, layouts, tree
+from irad.frontend.values import layouts, tree
 
 PREFIX: Final = "irad.ruled."
 _STOP_MEMORY: Final = "irad.stop.memory"
@@ -163,7 +163,7 @@ def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: 
             item = _stopped(context, builder, item_type, builder.extract_value(value, i), name)
             value = builder.insert_value(value, item, i)
         return value
-    match build.kind_of(numba_type):
+    match tree.kind_of(numba_type):
         case tree.LeafKind.INERT:
             return value
         case tree.LeafKind.ARRAY:

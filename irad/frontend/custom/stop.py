@@ -25,7 +25,7 @@ from irad.frontend.numba.messages import described
 from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.target import refresh_if_compiling
 from irad.frontend.offered import for_derivatives
-from irad.frontend.values import build, layouts, tree
+from irad.frontend.values import layouts, tree
 
 _Value = TypeVar("_Value")
 
@@ -108,7 +108,7 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
         return lambda value: [stop_gradient(item) for item in value]
     if isinstance(value, types.ListType):
         return _of_typed_list
-    if build.kind_of(value) is tree.LeafKind.INERT:
+    if tree.kind_of(value) is tree.LeafKind.INERT:
         return lambda value: value
     raise SignatureError(
         f"stop_gradient is given {described(value)}",

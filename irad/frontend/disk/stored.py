@@ -54,7 +54,7 @@ _WITHIN: Final = mangle_identifier("<locals>")
 _OF_NUMBA: Final = ("numba_", "_numba_hashsecret_", "NRT_", "Py", "_Py", "llvm.")
 _LEAST_ADDRESS: Final = 1 << 12
 _IN_PYTHON: Final = re.compile(r'c"(irad\.[\w.]+)\\00"')
-_FREE_OF_PROCESS: Final = ("irad.frontend.calls.kept", "irad.frontend.pointers")
+_FREE_OF_PROCESS: Final = ("irad.frontend.calls.exceptions", "irad.frontend.pointers")
 """Modules of irad of which stored code may call functions. Others take numbers that code was given when compiled; those
 of failures behind pointers are given when it runs, by tables that it knows by symbols.
 """

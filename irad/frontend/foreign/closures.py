@@ -19,7 +19,7 @@ import numpy as np
 
 from irad.data.structure import mapped
 from irad.errors import RuleError
-from irad.frontend.calls.kept import keep
+from irad.frontend.calls.exceptions import keep
 from irad.frontend.custom.catalogue import name_of, place_of
 
 _numbers = itertools.count(1)

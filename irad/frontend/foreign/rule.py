@@ -25,7 +25,7 @@ from numba.extending import intrinsic, overload, register_model
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import RuleError, SignatureError
-from irad.frontend.calls.kept import raise_kept
+from irad.frontend.calls.exceptions import raise_kept
 from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures

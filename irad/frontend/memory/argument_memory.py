@@ -13,18 +13,30 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import InternalError
-from irad.frontend.calls.annotations import Role
+from irad.frontend.calls.task import Role
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.buffers import buffers_for
-from irad.frontend.memory.given_arrays import lies_alike, memory_at, returned_shadow
-from irad.frontend.memory.given_shadows import GivenObject, GivenShadows, follower
-from irad.frontend.memory.given_values import TANGENT, Differing, GivenValues, put
-from irad.frontend.memory.list_memory import ListBlock, fill_block, head_size, items_size, list_of_block, open_block
-from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
-from irad.frontend.memory.object_memory import ObjectMemory, SeparateObjects
-from irad.frontend.memory.references import References
+from irad.frontend.memory.arrays import (
+    allocate_buffers,
+    has_same_layout,
+    item_at,
+    memory_at,
+    returned_shadow,
+    unalias_elements,
+)
+from irad.frontend.memory.caller_values import (
+    TANGENT,
+    CallerShadows,
+    CallerValues,
+    Differing,
+    GivenObject,
+    copy_in,
+    follower,
+)
+from irad.frontend.memory.list_shadows import ListBlock, fill_block, head_size, items_size, list_of_block, open_block
+from irad.frontend.memory.object_shadows import ObjectShadows, SeparateObjects
+from irad.frontend.memory.references import References, Refusals
 from irad.frontend.memory.regions import Owner, Regions
-from irad.frontend.memory.repeated_elements import item_at, separate
+from irad.frontend.memory.shadow_contract import ShadowContract, Tracked
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
     Extent,
@@ -41,11 +53,11 @@ from irad.frontend.numba import private
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.values import abi
 from irad.frontend.values.abi import Argument
-from irad.frontend.values.build import content_of
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.tree import (
     Content,
     LeafKind,
+    content_of,
 )
 
 _INTP = cgutils.intp_t
@@ -82,8 +94,8 @@ class ArgumentMemory:
         self.references = references
         self._targets, self._other_lanes, self._is_separate = targets, other_lanes, is_separate
         self._scratch: dict[int, Any] = {}
-        self._objects: ObjectMemory | SeparateObjects | None = None
-        self.given_shadows: GivenShadows | None = None
+        self._objects: ObjectShadows | SeparateObjects | None = None
+        self.given_shadows: CallerShadows | None = None
         workspace = derivation.workspace()
         self.tracked = [
             *(
@@ -94,7 +106,7 @@ class ArgumentMemory:
         ]
         refusals = Refusals(context, builder, self.references.release)
         others = [tracked for memory in other_lanes for tracked in memory.tracked]
-        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse, others).run()
+        ShadowContract(builder, derivation, flat, self.tracked, refusals.refuse, others).run()
         refusals.finish()
         self._allocate()
         self._lists = {leaf.data_index: self._list_block(a, leaf) for a, leaf in derivation.active_lists()}
@@ -104,7 +116,7 @@ class ArgumentMemory:
     def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_apart = role in (Role.GRADIENT, Role.INTO, Role.TANGENT)
         if is_apart and not self._other_lanes and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
-            separate(self.context, self.builder, leaf, self.flat, self.references)
+            unalias_elements(self.context, self.builder, leaf, self.flat, self.references)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:
             tracked.target = memory_at(self.context, self.builder, *targets[argument.position], leaf.path)
@@ -190,7 +202,7 @@ class ArgumentMemory:
         for tracked in automatic:
             self._allocate_alone(tracked)
 
-    def _refuse_targets(self, objects: ObjectMemory) -> None:
+    def _refuse_targets(self, objects: ObjectShadows) -> None:
         for tracked in self.tracked:
             if tracked.target_extent is not None:
                 self.references.refuse(
@@ -211,10 +223,10 @@ class ArgumentMemory:
         return found if any(each.value is not None for each in found) else []
 
     def _take_given(
-        self, objects: ObjectMemory | SeparateObjects, regions: Regions, given: Sequence[GivenObject]
+        self, objects: ObjectShadows | SeparateObjects, regions: Regions, given: Sequence[GivenObject]
     ) -> None:
         follow = follower(objects.given, self.references)
-        shadows = self.given_shadows = GivenShadows(self.context, self.builder, self.references, given, follow)
+        shadows = self.given_shadows = CallerShadows(self.context, self.builder, self.references, given, follow)
         others = [each for lane in self._other_lanes if (each := lane.given_shadows) is not None]
         arrays = [t.target_extent for lane in (self, *self._other_lanes) for t in lane.tracked]
         shadows.check(regions, [each for each in arrays if each is not None], others)
@@ -224,11 +236,11 @@ class ArgumentMemory:
     def _role_of(self, found: tuple[Argument, Content]) -> Role:
         return self.derivation.task.role_of(found[0].position)
 
-    def _put_tangents(self, objects: ObjectMemory | SeparateObjects, *, joined: bool) -> None:
+    def _put_tangents(self, objects: ObjectShadows | SeparateObjects, *, joined: bool) -> None:
         """Puts the given tangents into shadows, if any; what is reached in several ways must have one tangent."""
         if all(role is not Role.TANGENT for role in map(self._role_of, self.derivation.active_objects())):
             return
-        self._put_each(objects.given(self.references, TANGENT, put))
+        self._put_each(objects.given(self.references, TANGENT, copy_in))
         if joined:
             differing = Differing(self.builder)
             self._put_each(objects.given(self.references, TANGENT, differing.compare))
@@ -239,7 +251,7 @@ class ArgumentMemory:
                 "the function may write to it, and an element that is reached in two ways has only one tangent",
             )
 
-    def _put_each(self, tangents: GivenValues) -> None:
+    def _put_each(self, tangents: CallerValues) -> None:
         for argument, leaf in self.derivation.active_objects():
             given: tuple[Any, Any] = (None, types.none)  # a workspace
             if self._role_of((argument, leaf)) is Role.TANGENT:
@@ -263,7 +275,7 @@ class ArgumentMemory:
 
     def _object_memory(
         self, objects: Sequence[Content], automatic: Sequence[Tracked], *, keeps_apart: bool = False
-    ) -> ObjectMemory:
+    ) -> ObjectShadows:
         others: list[tuple[Owner, Content | Extent]] = [(Owner.NOBODY, leaf) for leaf in self._constant_objects()]
         others += [(Owner.CALLER, t.extent) for t in self.tracked if t not in automatic]
         others += [(Owner.CALLER, leaf) for _, leaf in self.derivation.active_lists()]
@@ -272,7 +284,7 @@ class ArgumentMemory:
             for leaf in self._constant_leaves()
             if leaf.has_memory
         ]
-        return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others, keeps_apart=keeps_apart)
+        return ObjectShadows(self.context, self.builder, objects, self.flat, automatic, others, keeps_apart=keeps_apart)
 
     def _constant_leaves(self) -> list[Content]:
         return [leaf for _, leaf in self.derivation.constant_leaves()]
@@ -301,7 +313,7 @@ class ArgumentMemory:
         return self.builder.bitcast(target.data if tracked.leaf.is_array else target, _VOID_POINTER)
 
     def _allocate_alone(self, tracked: Tracked) -> None:
-        if tracked.target is not None and lies_alike(tracked.leaf.type, tracked.target[1]):
+        if tracked.target is not None and has_same_layout(tracked.leaf.type, tracked.target[1]):
             assert tracked.target_extent is not None
             tracked.shadow = self._data_of(tracked)
             size = tracked.target_extent.size(self.builder)
@@ -317,7 +329,7 @@ class ArgumentMemory:
         return (
             tracked.role is Role.TANGENT
             and self.derivation.writes_nothing
-            and not lies_alike(tracked.leaf.type, tracked.target[1])
+            and not has_same_layout(tracked.leaf.type, tracked.target[1])
         )
 
     def _copied_tangent(self, tracked: Tracked) -> Any:
@@ -343,7 +355,7 @@ class ArgumentMemory:
         """Shadows of arrays that may overlap."""
         slots = [self.references.slot(self._group_of(member)) for member in members]
         extents = [member.extent for member in members]
-        found = buffers_for(self.context, self.builder, extents, slots, self.references.allocated)
+        found = allocate_buffers(self.context, self.builder, extents, slots, self.references.allocated)
         for member, slot, shadow in zip(members, slots, found, strict=True):
             member.meminfo, member.shadow = slot, shadow
 

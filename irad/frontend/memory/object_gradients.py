@@ -15,15 +15,14 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.containers import Maker, Reader
-from irad.frontend.memory.kept_notes import KeptNotes
-from irad.frontend.memory.regions import INTP, VOID_POINTER, words_of
+from irad.frontend.memory.regions import INTP, VOID_POINTER, SsaNotes, words_of
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, array_at
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content, is_mirrored, noted_fields
 from irad.frontend.values.layouts import size_of_element
 
 
-class NotedWords:
+class TableNotes:
     """Reads the words of a table, one after the other.
 
     Args:
@@ -68,7 +67,7 @@ class NotedWords:
         return lambda _: nullcontext()
 
 
-class Notes(Reader):
+class ObjectGradients(Reader):
     """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
 
     Args:
@@ -83,7 +82,7 @@ class Notes(Reader):
         self,
         context: BaseContext,
         builder: IRBuilder,
-        noted: NotedWords | KeptNotes,
+        noted: TableNotes | SsaNotes,
         meminfo: Value | None = None,
         fail: Callable[[], None] = lambda: None,
     ) -> None:

@@ -3,16 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
-from irad.frontend.memory.memory_checks import Refusals
+from irad.errors import HERE, SignatureError
+from irad.frontend.calls.exceptions import emit_misfit, raise_kept
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, clear
 
 _VOID_POINTER = cgutils.voidptr_t
+_NUMBER = ir.IntType(32)
+
+
+@dataclass
+class Refusals:
+    """Ends a call with a SignatureError where a condition holds.
+
+    There may be hundreds of conditions, for each two arrays one. So the references that the call holds are dropped in
+    one block for all of them, from which each goes on to its own exception.
+
+    Attributes:
+        context: Numba's target context.
+        builder: of llvmlite.
+        release: emits what drops the references; they are the same from the first condition to `finish`.
+    """
+
+    context: BaseContext
+    builder: IRBuilder
+    release: Callable[[], None]
+    _raised_in: list[tuple[Any, Callable[[], None]]] = field(default_factory=list, init=False)
+
+    @cached_property
+    def _common(self) -> Any:
+        return self.builder.append_basic_block("refused")
+
+    def refuse(
+        self,
+        condition: Any,
+        problem: str,
+        remedy: str,
+        reason: str,
+        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> None:
+        """Ends the call when a condition holds.
+
+        Args:
+            condition: a bit.
+            problem, remedy, reason: of the error.
+            misfit: the shape or the strides of an array, and those it should have; they end the problem.
+        """
+        texts = (problem, remedy, reason)
+
+        def end() -> None:
+            if misfit is None:
+                self.context.call_conv.return_user_exc(self.builder, SignatureError, (*texts, HERE))
+            else:
+                raise_kept(self.context, self.builder)
+
+        with self.builder.if_then(condition, likely=False):
+            if misfit is not None:
+                emit_misfit(self.context, self.builder, SignatureError, texts, *misfit)
+            self._raised_in.append((self.builder.block, end))
+            self.builder.branch(self._common)
+
+    def finish(self) -> None:
+        """Emits what the conditions lead to."""
+        if not self._raised_in:
+            return
+        with self.builder.goto_block(self._common):
+            which = self.builder.phi(_NUMBER)
+            self.release()
+            switch = self.builder.switch(which, self.builder.append_basic_block("refused.otherwise"))
+            with self.builder.goto_block(switch.default):
+                self.builder.unreachable()
+            for number, (block, end) in enumerate(self._raised_in):
+                which.add_incoming(_NUMBER(number), block)
+                case = self.builder.append_basic_block("refused.by")
+                switch.add_case(_NUMBER(number), case)
+                with self.builder.goto_block(case):
+                    end()
 
 
 class References:

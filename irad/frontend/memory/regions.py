@@ -1,25 +1,33 @@
-"""The table of what a walk through the arguments found: regions of memory, and how their shadows are connected.
+"""What a walk through objects records: regions of memory, links between their shadows, and notes for gradients.
 
-The table is one block of words: noted words, regions, their order, links, references. Two walks meet the same things in
-the same order: the first counts, the second writes. Afterwards the regions are placed, which gives the bytes of all
-shadows; when these are allocated, the links are followed: each stores a word in a shadow or among the noted words.
+`Regions` is the table of this: one block of words, in which are noted words, regions, their order, links, references.
+Two walks meet the same things in the same order: the first counts, the second writes. Afterwards the regions are
+placed, which gives the bytes of all shadows; when these are allocated, the links are followed: each stores a word in a
+shadow or among the noted words.
+
+In code that is differentiated itself `SeparateShadows` takes the place of the table. The addresses that the table
+computes are numbers, through which the next derivative cannot follow a pointer. There each shadow is an allocation of
+its own, made when the walk meets its memory, its address is stored at once where it belongs, and notes are SSA values.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
+from irad.frontend import resident
+from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
+from irad.frontend.numba import private
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t
@@ -288,3 +296,209 @@ def _meets(regions: Any, count: int, low: int, high: int) -> bool:
         if low < regions[i + 1] and regions[i] < high and low < high and regions[i] < regions[i + 1]:
             return True
     return False
+
+
+# --- notes in SSA values ----------------------------------------------------------------------------------------------
+# For code that follows at once. For items and entries, of which there may be any number, structs lie in an arena.
+
+
+@dataclass
+class ItemNotes:
+    """What is kept of the items of a container: a struct for each.
+
+    Attributes:
+        slot: where the address of the first struct is.
+        parts: what is in a struct.
+    """
+
+    slot: Any
+    parts: list[Note] = field(default_factory=list)
+
+    @property
+    def pointer_type(self) -> Any:
+        """Of a pointer to a struct."""
+        kinds = [VOID_POINTER if isinstance(part, ItemNotes) else part.type for part in self.parts]
+        return ir.LiteralStructType(kinds).as_pointer()
+
+
+Note: TypeAlias = Value | ItemNotes
+
+
+def support(builder: IRBuilder, symbol: str, result: Any, *arguments: Any) -> Any:
+    """Calls a function of the run-time support."""
+    callee = resident.declared(builder.module, symbol, result, [each.type for each in arguments])
+    return builder.call(callee, arguments)
+
+
+class SsaRecorder:
+    """What is kept for `KeptNotes`.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        arena: outlives this.
+        fail: emits the end of the function when there is no memory.
+    """
+
+    def __init__(self, context: BaseContext, builder: IRBuilder, arena: Value, fail: Callable[[], None]) -> None:
+        self._context, self._builder, self._arena, self._fail = context, builder, arena, fail
+        self.kept: list[Note] = []
+
+    def allocated(self, size: Any) -> Any:
+        """Memory of the arena."""
+        memory = self._unchecked(size)
+        self._check(memory)
+        return memory
+
+    def _unchecked(self, size: Any) -> Any:
+        name = "irad.arena_alloc" if private.shadow().is_here() else "irad.arena_memory"
+        return support(self._builder, name, VOID_POINTER, self._arena, size)
+
+    def _check(self, memory: Any) -> None:
+        with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, memory)):
+            self._fail()
+
+    def note(self, words: Sequence[Any]) -> None:
+        """Keeps numbers and addresses."""
+        self.kept += words
+
+    def note_value(self, numba_type: Any, size: int, source: Any) -> None:
+        """Keeps the value at an address."""
+        model = self._context.data_model_manager[numba_type]
+        pointer = self._builder.bitcast(source, model.get_data_type().as_pointer())
+        self.kept.append(model.load_from_data_pointer(self._builder, pointer))
+
+    def notes_of_items(self, count: Any) -> Callable[[], AbstractContextManager[None]]:
+        """Makes a block for so many items; what surrounds the notes of each, in a loop that comes next."""
+        build, before = self._builder, self._builder.block
+        block = ItemNotes(cgutils.alloca_once(build, VOID_POINTER))
+        counter = cgutils.alloca_once(build, INTP)
+        build.store(INTP(0), counter)
+        self.kept.append(block)
+
+        @contextmanager
+        def each() -> Iterator[None]:
+            first = build.load(block.slot)
+            self._check(first)
+            outer, self.kept = self.kept, block.parts
+            yield
+            self.kept = outer
+            with build.goto_block(before):  # now it is known what is kept
+                size = self._context.get_abi_sizeof(block.pointer_type.pointee)
+                build.store(self._unchecked(build.mul(count, INTP(size))), block.slot)
+            number = build.load(counter)
+            build.store(build.add(number, INTP(1)), counter)
+            place = build.gep(build.bitcast(first, block.pointer_type), [number])
+            for i, part in enumerate(block.parts):
+                value = build.load(part.slot) if isinstance(part, ItemNotes) else part
+                build.store(value, cgutils.gep_inbounds(build, place, 0, i))
+
+        return each
+
+
+class SsaNotes:
+    """Reads what was kept, in the same order: in place of `object_gradients.NotedWords`.
+
+    Args:
+        builder: of llvmlite.
+        kept: by `SeparateShadows`.
+    """
+
+    def __init__(self, builder: IRBuilder, kept: Sequence[Note]) -> None:
+        self._builder, self._kept = builder, kept
+        self.rewind()
+
+    def rewind(self) -> None:
+        """What comes next is the first."""
+        self._parts: Iterator[Note] = iter(self._kept)
+        self._place: Any = None  # of the item that is read
+        self._number = 0  # how much of it was
+
+    def _next(self) -> tuple[Note, Any]:
+        part = next(self._parts)
+        if self._place is None:
+            return part, self._builder.load(part.slot) if isinstance(part, ItemNotes) else part
+        self._number += 1
+        return part, self._builder.load(cgutils.gep_inbounds(self._builder, self._place, 0, self._number - 1))
+
+    def word(self) -> Any:
+        """A number."""
+        return self._next()[1]
+
+    def shadow(self) -> Any:
+        """An address in a shadow."""
+        return self._next()[1]
+
+    def value(self, size: int, model: Any) -> Any:
+        """A value."""
+        return self._next()[1]
+
+    def items(self) -> Callable[[Any], AbstractContextManager[None]]:
+        """What surrounds the reading of each item of a container, from its number."""
+        block, first = self._next()
+        assert isinstance(block, ItemNotes)
+
+        @contextmanager
+        def each(index: Any) -> Iterator[None]:
+            outer = self._parts, self._place, self._number
+            start = self._builder.bitcast(first, block.pointer_type)
+            self._parts, self._place, self._number = iter(block.parts), self._builder.gep(start, [index]), 0
+            yield
+            self._parts, self._place, self._number = outer
+
+        return each
+
+
+# --- shadows in code that is differentiated itself --------------------------------------------------------------------
+
+_NOTHING: Final = ir.VoidType()
+
+
+class SeparateShadows(SsaRecorder):
+    """Makes them, for a walk: in place of `regions.Regions`.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        references: of the call, which ends when there is no memory.
+    """
+
+    def __init__(self, context: BaseContext, builder: IRBuilder, references: References) -> None:
+        arena = support(builder, "irad.arena_new", VOID_POINTER)
+        SsaRecorder.__init__(self, context, builder, arena, references.fail)
+        self._check(arena)
+        references.loops.append(lambda _: support(builder, "irad.arena_delete", _NOTHING, arena))
+
+    # --- what a walk meets --------------------------------------------------------------------------------------------
+
+    def region(self, low: Value, high: Value, size: Value, owner: Owner) -> Any:
+        """The shadow of a region of memory: its address."""
+        memory = self.allocated(size)
+        cgutils.memset(self._builder, memory, size, 0)
+        return memory
+
+    def extent(self, extent: Extent, owner: Owner) -> ShadowAt:
+        """The shadow of the first element of an array."""
+        memory = self.region(extent.low, extent.high, extent.size(self._builder), owner)
+        return ShadowAt(memory, self._builder.sub(extent.data, extent.low))
+
+    def address(self, at: ShadowAt) -> Any:
+        """An address in a shadow."""
+        return self._builder.gep(at.region, [at.offset])
+
+    def link(self, place: ShadowAt, to: ShadowAt) -> None:
+        """Stores an address in a shadow."""
+        self.number(place, self.address(to))
+
+    def number(self, place: ShadowAt, word: Any) -> None:
+        """Stores a number in a shadow."""
+        self._builder.store(word, self._builder.bitcast(self.address(place), word.type.as_pointer()))
+
+    def hold(self, meminfo: Value) -> None:
+        """Takes a reference, until the call ends."""
+        self._context.nrt.incref(self._builder, MEMINFO_TYPE, meminfo)
+        support(self._builder, "irad.arena_defer", _NOTHING, self._arena, meminfo)
+
+    def note(self, words: Sequence[Any]) -> None:
+        """Keeps numbers and addresses in shadows."""
+        SsaRecorder.note(self, [self.address(word) if isinstance(word, ShadowAt) else word for word in words])

@@ -18,9 +18,9 @@ from numba.core.base import BaseContext
 from numba.np.arrayobj import populate_array
 
 from irad.frontend.values import layouts, tree
-from irad.frontend.values.build import content_of
 from irad.frontend.values.tree import (
     Content,
+    content_of,
 )
 
 ALIGNMENT = 64

@@ -13,8 +13,8 @@ from numba.core.typing import Signature
 from numba.parfors.parfor import Parfor
 
 from irad.frontend.numba import target
-from irad.frontend.values.build import content_of
 from irad.frontend.values.tree import (
+    content_of,
     may_hold_floats,
 )
 

@@ -18,7 +18,7 @@ from irad.frontend.structures.checks import check_length
 from irad.frontend.structures.kinds import check_alike, check_known, check_new, check_storage, vectors
 from irad.frontend.structures.source import Source
 from irad.frontend.structures.walk import SCOPE, Operation, Walk
-from irad.frontend.values.build import content_of
+from irad.frontend.values.tree import content_of
 
 FILE: Final = "irad.data"
 _HELPERS: Final = (

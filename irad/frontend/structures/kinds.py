@@ -14,7 +14,7 @@ from irad.errors import HERE, SignatureError
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.classes import ways_of
 from irad.frontend.values import tree
-from irad.frontend.values.build import content_of
+from irad.frontend.values.tree import content_of
 
 _KNOWN = (types.BaseTuple, types.ClassInstanceType, types.StructRef, types.List, types.ListType, types.DictType)
 

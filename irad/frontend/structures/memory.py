@@ -12,8 +12,7 @@ from numba.np import arrayobj
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.numba.messages import described
-from irad.frontend.values.build import content_of
-from irad.frontend.values.tree import is_headed
+from irad.frontend.values.tree import content_of, is_headed
 
 _WORD = types.intp
 

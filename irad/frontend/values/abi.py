@@ -15,7 +15,6 @@ from numba.core import types
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
 from irad.frontend.values import tree
-from irad.frontend.values.build import passed
 from irad.frontend.values.layouts import (
     ARRAY_DATA,
     HEADER_DATA,
@@ -24,6 +23,7 @@ from irad.frontend.values.layouts import (
     memory_of_element,
     width_of,
 )
+from irad.frontend.values.tree import passed
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception

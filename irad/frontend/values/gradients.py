@@ -11,8 +11,8 @@ from numba.core import types
 from irad.frontend.numba.boxing import OwnedRecord
 from irad.frontend.packing.classes import have_parts_alike, structure_of
 from irad.frontend.values import tree
-from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import COMPLEX, mapped, tuple_type
+from irad.frontend.values.tree import content_of
 
 
 def gradient_type(numba_type: Any) -> Any:

@@ -1,6 +1,9 @@
 """What a value of a Numba type consists of: one tree, down to numbers, arrays and what has no derivative.
 
-Each node knows its first LLVM parameter, the way to it through tuples, and its place in memory; `build` makes it.
+Each node knows its first LLVM parameter, the way to it through tuples, and its place in memory. Numba flattens a tuple
+into its elements, a complex number into its two parts and an array into meminfo, parent, number of items, item size,
+data pointer, shape and strides: so parameters are counted. A type within itself (linked lists, trees) ends in
+`UnknownContent`.
 
 An object is a *reference* to memory: of a jitclass instance to its fields; of a `StructRef` and a reflected list to the
 header of an allocation, which has the address of the fields or items; of a typed list or dictionary to a struct of
@@ -11,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
@@ -19,10 +22,13 @@ from numba.core import cgutils, types
 
 from irad.frontend.values.layouts import (
     COMPLEX,
+    FLOATS,
     INACTIVE_TYPES,
     bytes_before_items,
     holds_floats,
+    part_offsets,
     size_of_element,
+    width_of,
 )
 
 # Offsets of an array's LLVM parameters from its first one.
@@ -360,3 +366,124 @@ def is_headed(reference: Content) -> bool:
 def pointer_at(reference: Reference) -> int:
     """The position of the address in the value of a reference: it comes first, or after that of the header."""
     return 0 if is_headed(reference) else _WORD
+
+
+# --- from a Numba type to its tree ------------------------------------------------------------------------------------
+
+_CONSTANTS: Final = (
+    *(types.Integer, types.Boolean, types.NPDatetime, types.NPTimedelta),
+    *(types.UnicodeType, types.Bytes, types.CharSeq, types.UnicodeCharSeq),
+    *(types.NoneType, types.Dispatcher),
+)
+
+
+def kind_of(numba_type: Any) -> LeafKind:
+    """What a value of a type means for a derivative."""
+    return content_of(numba_type).kind
+
+
+def returned_leaves(return_type: Any) -> Iterator[Content]:
+    """The leaves of a returned value, of what may be None what it may be."""
+    yield from (leaf for leaf, _ in _returned(content_of(return_type), ()))
+
+
+def returned_references(return_type: Any) -> dict[Reference, tuple[tuple[int, ...], ...]]:
+    """The lists, dictionaries and instances with derivatives in a returned value.
+
+    Each has the paths to the flags that tell whether it is there.
+    """
+    found = _returned(content_of(return_type), ())
+    return {
+        leaf: flags
+        for leaf, flags in found
+        if isinstance(leaf, InstanceContent | ListContent | DictionaryContent) and leaf.kind.is_reference
+    }
+
+
+def _returned(
+    content: Content, flags: tuple[tuple[int, ...], ...]
+) -> Iterator[tuple[Content, tuple[tuple[int, ...], ...]]]:
+    match content:
+        case TupleContent():
+            for part in content.parts:
+                yield from _returned(part, flags)
+        case OptionalContent():
+            yield from _returned(content.inside, (*flags, (*content.path, FLAG_OF_OPTIONAL)))
+        case _:
+            yield content, flags
+
+
+def content_of(numba_type: Any) -> Content:
+    """What a value of a type holds."""
+    return _content(numba_type, None, (), ())
+
+
+def passed(numba_type: Any, index: int = 0) -> Content:
+    """What a value of a type holds that is passed from an LLVM parameter on."""
+    return _content(numba_type, index, (), ())
+
+
+def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Content:
+    at: Any = (numba_type, index or 0, path)
+    if numba_type in around:
+        return UnknownContent(*at, described=f"a {numba_type} in a {numba_type}")
+    inside = (*around, numba_type)
+    match numba_type:
+        case types.Array():
+            return ArrayContent(*at)
+        case types.Record():
+            return RecordContent(*at)
+        case types.Optional():
+            return OptionalContent(*at, inside=_content(numba_type.type, index, (*path, DATA_OF_OPTIONAL), inside))
+        case types.BaseTuple():
+            return TupleContent(*at, parts=_laid_out(numba_type, tuple(_items(numba_type, index, path, inside))))
+        case types.ClassInstanceType():
+            return _instance(at, dict(numba_type.struct), inside)
+        case types.StructRef():
+            return _instance(at, dict(numba_type.field_dict), inside)
+        case types.List() | types.ListType():
+            return ListContent(*at, item=_held(numba_type.dtype, inside))
+        case types.DictType():
+            key, value = _held(numba_type.key_type, inside), _held(numba_type.value_type, inside)
+            return DictionaryContent(*at, key=key, value=value)
+        case types.Set():
+            return UnknownContent(*at, described=f"a {numba_type}", parts=(_held(numba_type.dtype, inside),))
+        case _ if numba_type in FLOATS or numba_type in COMPLEX:
+            return NumberContent(*at)
+        case _ if _is_constant(numba_type):
+            return ConstantContent(*at)
+        case _:
+            return UnknownContent(*at, described=f"a {numba_type}")
+
+
+def _held(numba_type: Any, around: tuple[Any, ...]) -> Content:
+    """What lies in memory that a reference leads to."""
+    return _content(numba_type, None, (), around)
+
+
+def _items(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Iterator[Content]:
+    for i, item in enumerate(numba_type.types):
+        yield _content(item, index, (*path, i), around)
+        index = None if index is None else index + width_of(item)
+
+
+def _instance(at: Any, fields: dict[str, Any], around: tuple[Any, ...]) -> InstanceContent:
+    found = tuple(_held(field, around) for field in fields.values())
+    return InstanceContent(*at, names=tuple(fields), parts=_laid_out(at[0].get_data_type(), found))
+
+
+def _laid_out(struct: Any, parts: tuple[Content, ...]) -> tuple[Content, ...]:
+    """Parts with their places, if Numba knows them; where the parts of something unknown are does not matter."""
+    if any(map(_is_unknown, parts)):
+        return parts
+    return tuple(replace(part, offset=offset) for part, offset in zip(parts, part_offsets(struct), strict=True))
+
+
+def _is_unknown(content: Content) -> bool:
+    return isinstance(content, UnknownContent) or any(map(_is_unknown, children(content)))
+
+
+def _is_constant(numba_type: Any) -> bool:
+    if isinstance(numba_type, types.EnumMember):
+        return _is_constant(numba_type.dtype)
+    return isinstance(numba_type, _CONSTANTS)

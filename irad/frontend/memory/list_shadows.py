@@ -24,7 +24,7 @@ from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.listobject import new_list
 
-from irad.frontend.memory.given_values import TANGENT, item_of, length_of, refuse_length
+from irad.frontend.memory.caller_values import TANGENT, item_of, length_of, refuse_length
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import array_at
 from irad.frontend.numba import internals

@@ -1,13 +1,12 @@
-"""What a forward sweep leaves for a reverse sweep that is called separately.
+"""What a forward sweep leaves for a reverse sweep that is called separately, and the types of what both return.
 
 The state is one allocation: its head, the frame, the returned struct, the shadows of that, where the notes of what it
-leads to are. It frees the tape when the
-last reference to it is gone (``backend/runtime/states.ll``).
+points to are. It frees the tape when the last reference to it is gone (``backend/runtime/states.ll``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,17 +14,21 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import HERE, UsedTapeError
 from irad.frontend import resident
-from irad.frontend.calls.failure import field_of
+from irad.frontend.calls.exceptions import field_of
+from irad.frontend.calls.lanes import lanes_of
+from irad.frontend.calls.result_types import gradient_types_of, in_all_lanes
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import WORD
 from irad.frontend.memory.shadows import ALIGNMENT, BYTES, bytes_at
-from irad.frontend.values import abi, build
+from irad.frontend.values import abi, gradients, tree
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content
 from irad.runtime_layouts import STATE, STATE_USED
 
 STATE_TYPE = BYTES
@@ -63,7 +66,7 @@ def layout_of(derivation: Derivation) -> Layout:
     size = _round_up(abi.memory_of_return(derivation.return_type).stride)
     width = derivation.task.mode.width
     *shadows, end = (frame + size * (1 + lane) for lane in range(width + 1))
-    notes = width * len(build.returned_references(derivation.return_type)) * WORD
+    notes = width * len(tree.returned_references(derivation.return_type)) * WORD
     return Layout(value=frame, shadows=tuple(shadows), notes=end, size=end + _round_up(notes))
 
 
@@ -110,7 +113,7 @@ class State:
         self.notes = [
             {
                 part: field_of(builder, self.frame, next(places), _VOID_POINTER)
-                for part in build.returned_references(derivation.return_type)
+                for part in tree.returned_references(derivation.return_type)
             }
             for _ in layout.shadows
         ]
@@ -165,3 +168,61 @@ def new_state(
     head = context.nrt.meminfo_data(builder, meminfo)
     cgutils.memset(builder, head, size, 0)
     return State(builder, derivation, head), meminfo, bytes_at(context, builder, head, size, meminfo)
+
+
+# --- types of what the two sweeps return ------------------------------------------------------------------------------
+
+
+def augmented_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
+    """What the forward sweep returns; ``targets`` are the types of the given shadows, by position.
+
+    The shadows are those of the first direction, then of the second, ….
+    """
+    shadows = types.BaseTuple.from_types(
+        tuple(each for lane in lanes_of(derivation.task, targets) for each in _shadow_types(derivation, lane))
+    )
+    return types.Tuple((types.intp, gradients.owned_type(derivation.return_type), STATE_TYPE, shadows))
+
+
+def _shadow_types(derivation: Derivation, targets: Mapping[int, Any]) -> tuple[Any, ...]:
+    """The types of the shadows in one direction."""
+    return (
+        *(_shadow_type(argument, leaf, targets) for argument, leaf in derivation.active_memory()),
+        *(BYTES for _ in derivation.active_lists()),
+        *((BYTES, BYTES) if derivation.active_objects() else ()),
+        *(part_of_type(targets[a.position], leaf.path) for a, leaf in objects_given(derivation)),
+    )
+
+
+def objects_given(derivation: Derivation) -> list[tuple[Argument, Content]]:
+    """The objects that the caller gives memory for."""
+    role_of = derivation.task.role_of
+    return [(a, leaf) for a, leaf in derivation.active_objects() if role_of(a.position).takes_derivative]
+
+
+def part_of_type(given: Any, path: tuple[int, ...]) -> Any:
+    """The type of a part of nested tuples."""
+    for step in path:
+        given = given.types[step]
+    return given
+
+
+def _shadow_type(argument: Argument, leaf: Content, targets: Mapping[int, Any]) -> Any:
+    """The type of the shadow of an array or record; that of a record is an array of one."""
+    if not leaf.is_array:
+        return types.Array(leaf.type, 0, "C")
+    if argument.position not in targets:
+        return types.Array(leaf.type.dtype, leaf.type.ndim, leaf.type.layout)
+    return part_of_type(targets[argument.position], leaf.path)
+
+
+def gradients_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
+    """What the pullback returns: one entry for each argument."""
+    return types.BaseTuple.from_types(
+        tuple(
+            in_all_lanes(derivation.task, gradient_types_of(derivation, a.position, targets))
+            if derivation.task.role_of(a.position).is_returned
+            else types.none
+            for a in derivation.arguments
+        )
+    )

@@ -10,19 +10,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
-from llvmlite import ir
 from llvmlite.ir import IRBuilder
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
-from irad.errors import HERE, SignatureError
-from irad.frontend.calls.annotations import Role
-from irad.frontend.calls.kept import emit_misfit, raise_kept
+from irad.frontend.calls.task import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import Extent, any_of, differ, extent_of, overlap, shape_of, strides_of
 from irad.frontend.packing.classes import way_through
@@ -31,7 +26,6 @@ from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content
 
 _INTP = cgutils.intp_t
-_NUMBER = ir.IntType(32)
 _NAMES = {Role.INTO: "destination", Role.TANGENT: "tangent"}
 
 
@@ -65,77 +59,8 @@ class Tracked:
         return way_through(self.argument.type, self.leaf.path)
 
 
-@dataclass
-class Refusals:
-    """Ends a call with a SignatureError where a condition holds.
-
-    There may be hundreds of conditions, for each two arrays one. So the references that the call holds are dropped in
-    one block for all of them, from which each goes on to its own exception.
-
-    Attributes:
-        context: Numba's target context.
-        builder: of llvmlite.
-        release: emits what drops the references; they are the same from the first condition to `finish`.
-    """
-
-    context: BaseContext
-    builder: IRBuilder
-    release: Callable[[], None]
-    _raised_in: list[tuple[Any, Callable[[], None]]] = field(default_factory=list, init=False)
-
-    @cached_property
-    def _common(self) -> Any:
-        return self.builder.append_basic_block("refused")
-
-    def refuse(
-        self,
-        condition: Any,
-        problem: str,
-        remedy: str,
-        reason: str,
-        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    ) -> None:
-        """Ends the call when a condition holds.
-
-        Args:
-            condition: a bit.
-            problem, remedy, reason: of the error.
-            misfit: the shape or the strides of an array, and those it should have; they end the problem.
-        """
-        texts = (problem, remedy, reason)
-
-        def end() -> None:
-            if misfit is None:
-                self.context.call_conv.return_user_exc(self.builder, SignatureError, (*texts, HERE))
-            else:
-                raise_kept(self.context, self.builder)
-
-        with self.builder.if_then(condition, likely=False):
-            if misfit is not None:
-                emit_misfit(self.context, self.builder, SignatureError, texts, *misfit)
-            self._raised_in.append((self.builder.block, end))
-            self.builder.branch(self._common)
-
-    def finish(self) -> None:
-        """Emits what the conditions lead to."""
-        if not self._raised_in:
-            return
-        with self.builder.goto_block(self._common):
-            which = self.builder.phi(_NUMBER)
-            self.release()
-            switch = self.builder.switch(which, self.builder.append_basic_block("refused.otherwise"))
-            with self.builder.goto_block(switch.default):
-                self.builder.unreachable()
-            for number, (block, end) in enumerate(self._raised_in):
-                which.add_incoming(_NUMBER(number), block)
-                case = self.builder.append_basic_block("refused.by")
-                switch.add_case(_NUMBER(number), case)
-                with self.builder.goto_block(case):
-                    end()
-
-
 @dataclass(eq=False)
-class MemoryChecks:
+class ShadowContract:
     """Emits the checks of one call.
 
     Attributes:

@@ -1,7 +1,7 @@
 """The forward sweep of `irad.vjp` and `irad.split` as a function of Numba's, with a pullback for each specialisation.
 
 The sweeps are called separately: one fills a state, the other reads it. The state holds the tape
-(`irad.frontend.calls.separate.state`); beside it are the shadows of the arguments, those that irad made and those that
+(`irad.frontend.calls.separate_state`); beside it are the shadows of the arguments, those that irad made and those that
 the caller gave.
 """
 
@@ -18,7 +18,6 @@ from numba.core.base import BaseContext
 
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls import seeding
-from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import (
     INTERNAL,
@@ -30,12 +29,11 @@ from irad.frontend.calls.dispatcher import (
     target_values,
 )
 from irad.frontend.calls.lanes import no_directions, seed_types_of_lanes
-from irad.frontend.calls.separate.augmented import emit_augmented
-from irad.frontend.calls.separate.final_arrays import check_final
-from irad.frontend.calls.separate.pullback import emit_pullback
-from irad.frontend.calls.separate.sweep_types import augmented_type, gradients_type
+from irad.frontend.calls.separate_state import augmented_type, gradients_type
+from irad.frontend.calls.separate_sweeps import check_final, emit_augmented, emit_pullback
 from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
 from irad.frontend.calls.sweeps import Extras
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.custom import entry, packs
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.numba import private

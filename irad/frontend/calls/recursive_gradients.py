@@ -22,8 +22,8 @@ from numba.core.base import BaseContext
 from numba.extending import overload
 
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.contract import kept_value
 from irad.frontend.custom.forward.partials import zero_tangent

@@ -1,29 +1,32 @@
-"""What the caller gives for lists and objects among the arguments, beside their shadows: tangents, or memory.
+"""What the caller gives for lists and objects: tangents, cotangents, and memory for derivatives.
 
-Tangents have the structure that a gradient has, and are only read; None stands for zero. Memory for derivatives has the
-types of the argument itself. Either is followed side by side with what was noted of the arguments, in the same order.
+Tangents and cotangents have the structure that a gradient has, and are only read; None stands for zero. Memory for
+derivatives has the types of the argument itself: the shadows of objects are made by the call all the same, since the
+function may change what an object points to; they start as copies of the memory that was given, and are copied back.
+Each is followed side by side with what was noted of the object, in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, assert_never, cast
+from typing import Any, TypeAlias, assert_never, cast
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import IRBuilder, PointerType, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 
-from irad.frontend.memory.kept_notes import KeptNotes
-from irad.frontend.memory.object_gradients import NotedWords, Notes
-from irad.frontend.memory.regions import INTP, VOID_POINTER
-from irad.frontend.memory.shadows import Extent, differ, extent_of_array
+from irad.frontend.calls.task import Role
+from irad.frontend.memory.object_gradients import ObjectGradients, TableNotes
+from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, SsaNotes
+from irad.frontend.memory.shadows import Extent, all_of, differ, extent_of_array
 from irad.frontend.values import tree
-from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import HEADER_DATA, floats_of_element
+from irad.frontend.values.tree import Content, Reference, content_of
 
 Visit = Callable[[IRBuilder, Value, Value], None]
 """Emits what is done with the places of a float: in what is given, and in a shadow."""
@@ -35,17 +38,17 @@ Refuse = Callable[..., None]
 """Emits what is done where something does not fit, as `References.refuse` does; what follows is for where it does."""
 
 
-def put(builder: IRBuilder, given: Value, shadow: Value) -> None:
+def copy_in(builder: IRBuilder, given: Value, shadow: Value) -> None:
     """Stores what is given in the shadow."""
     builder.store(builder.load(given, align=1), shadow, align=1)
 
 
-def add(builder: IRBuilder, given: Value, shadow: Value) -> None:
+def add_in(builder: IRBuilder, given: Value, shadow: Value) -> None:
     """Adds what is given to the shadow."""
     builder.store(builder.fadd(builder.load(shadow, align=1), builder.load(given, align=1)), shadow, align=1)
 
 
-def take(builder: IRBuilder, given: Value, shadow: Value) -> None:
+def copy_out(builder: IRBuilder, given: Value, shadow: Value) -> None:
     """Stores the shadow in what is given."""
     builder.store(builder.load(shadow, align=1), given, align=1)
 
@@ -74,7 +77,7 @@ class Differing:
 
 
 @dataclass(frozen=True)
-class Words:
+class MessageWords:
     """What messages call it that is given, what it is good for, and how to make it."""
 
     what: str = "tangent"
@@ -82,13 +85,13 @@ class Words:
     make: str = "pass a tangent"
 
 
-TANGENT = Words()
-SHADOW = Words(
+TANGENT = MessageWords()
+SHADOW = MessageWords(
     "shadow", "each number of the argument has a place for its derivative", "make it with irad.data.make_zero"
 )
 
 
-class GivenValues(Notes):
+class CallerValues(ObjectGradients):
     """Follows what is given beside the shadows of what was noted of the objects of a call.
 
     Args:
@@ -105,13 +108,13 @@ class GivenValues(Notes):
         self,
         context: BaseContext,
         builder: IRBuilder,
-        noted: NotedWords | KeptNotes,
+        noted: TableNotes | SsaNotes,
         refuse: Refuse,
-        words: Words,
+        words: MessageWords,
         visit: Visit | None,
         visit_block: VisitBlock | None = None,
     ) -> None:
-        Notes.__init__(self, context, builder, noted)
+        ObjectGradients.__init__(self, context, builder, noted)
         self._refuse, self._words, self._visit, self._visit_block = refuse, words, visit, visit_block
 
     def value(self, content: tree.Content, given: Any, given_type: Any, name: str) -> None:
@@ -232,7 +235,7 @@ class GivenValues(Notes):
         its_count, items = self._items_of(given, self._load(place, tree.pointer_at(given)))
         self._refuse_length(name, its_count, count)
         self._block(items, build.mul(count, INTP(given.stride)), shadow)
-        if self._visit is take and not given.is_typed:  # Numba's list of Python is changed on return
+        if self._visit is copy_out and not given.is_typed:  # Numba's list of Python is changed on return
             ListInstance(self._context, build, given.type, self._stored(given.type, place)).set_dirty(True)
         if self._visit is None and tree.is_plain(content.item):
             return
@@ -297,7 +300,7 @@ def item_of(context: BaseContext, builder: IRBuilder, kinds: tuple[Any, Any, Any
     return context.compile_internal(builder, _item, item_type(container_type, key_type), [container, key])
 
 
-def refuse_length(refuse: Refuse, builder: IRBuilder, given: Any, wanted: Any, words: Words, name: str) -> None:
+def refuse_length(refuse: Refuse, builder: IRBuilder, given: Any, wanted: Any, words: MessageWords, name: str) -> None:
     """Refuses what is given for a container and has another length."""
     refuse(
         builder.icmp_signed("!=", given, wanted),
@@ -316,3 +319,230 @@ def _length(values: Any) -> int:
 def _item(values: Any, key: Any) -> Any:
     """Compiled by Numba."""
     return values[key]
+
+
+# --- cotangents of what a function returned ---------------------------------------------------------------------------
+
+NotesOf: TypeAlias = Callable[[Content], TableNotes | SsaNotes]
+"""Emits what reads the notes of a part of the value; where that may be None, only where it is there."""
+
+_COTANGENT = MessageWords(
+    "cotangent", "it holds a weight for each number in the value", "make it with irad.data.make_zero"
+)
+
+
+def cotangent_misfit(
+    context: BaseContext,
+    builder: IRBuilder,
+    content: Content,
+    given: tuple[Any, Any],
+    notes_of: NotesOf,
+    conditions: Sequence[Value],
+) -> Any:
+    """A bit: whether lengths, keys or shapes are not those of the value, which is there if all conditions hold.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        content: of the part of the value.
+        given: the cotangent and its Numba type, which fits.
+        notes_of: reads what was noted.
+        conditions: bits.
+    """
+    flag = cgutils.alloca_once_value(builder, cgutils.false_bit)
+    end = builder.append_basic_block("followed")
+
+    def note_it(condition: Value, *texts: Any) -> None:
+        with builder.if_then(condition, likely=False):
+            builder.store(cgutils.true_bit, flag)
+            builder.branch(end)
+
+    with builder.if_then(all_of(builder, conditions)):
+        _follow_cotangent(context, builder, content, given, notes_of, note_it, None)
+    builder.branch(end)
+    builder.position_at_end(end)
+    return builder.load(flag)
+
+
+def add_cotangent(
+    context: BaseContext, builder: IRBuilder, content: Content, given: tuple[Any, Any], notes_of: NotesOf
+) -> None:
+    """Adds a cotangent, which fits."""
+    _follow_cotangent(context, builder, content, given, notes_of, _it_fits, add_in)
+
+
+def _it_fits(*texts: Any) -> None:
+    """Lengths, keys and shapes were compared."""
+
+
+def _follow_cotangent(
+    context: BaseContext,
+    builder: IRBuilder,
+    content: Content,
+    given: tuple[Any, Any],
+    notes_of: NotesOf,
+    refuse: Refuse,
+    visit: Visit | None,
+) -> None:
+    value, kind = given
+    CallerValues(context, builder, notes_of(content), refuse, _COTANGENT, visit).value(content, value, kind, "it")
+
+
+# --- memory for derivatives with respect to objects -------------------------------------------------------------------
+
+Follow = Callable[[Visit | None, VisitBlock | None], CallerValues]
+
+
+@dataclass(frozen=True)
+class GivenObject:
+    """What is given for an object among the arguments.
+
+    Attributes:
+        content: the object.
+        name: of it, for messages.
+        role: of the argument.
+        value: the memory for its derivative, and its Numba type; None where the call makes that.
+    """
+
+    content: Reference
+    name: str
+    role: Role
+    value: tuple[Any, Any] | None
+
+
+class CallerShadows:
+    """The memory of one direction of a call.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        references: of the call.
+        objects: all that are differentiated, in the order in which they were walked through.
+        follow: makes what follows them.
+    """
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        references: References,
+        objects: Sequence[GivenObject],
+        follow: Follow,
+    ) -> None:
+        self._context, self._builder, self._references = context, builder, references
+        self._objects, self._follow = objects, follow
+        self._names = " and ".join(each.name for each in objects if each.value is not None)
+
+    def check(self, arguments: Regions, arrays: Sequence[Extent], others: Sequence[CallerShadows]) -> None:
+        """Ends the call where the memory shares something with an argument, or does not share what the argument shares.
+
+        Args:
+            arguments: the memory of all arguments, placed.
+            arrays: memory that was given for arrays.
+            others: the memory of directions before.
+        """
+        given, shadows = (self._blocks((self, *others), arrays, by_shadow=flag) for flag in (False, True))
+        self._refuse(
+            given.compared(arguments, _meet),
+            "shares memory with an argument",
+            "writing the derivative there would overwrite values that the function uses",
+        )
+        self._refuse(
+            given.compared(given, _shares_otherwise),
+            "shares memory, within itself or with another shadow, that the argument does not share",
+            "one derivative would overwrite the other",
+        )
+        self._refuse(
+            shadows.compared(shadows, _shares_otherwise),
+            "does not share the memory that the argument shares",
+            "an element that is reached in two ways has one derivative",
+        )
+
+    def _refuse(self, condition: Any, how: str, reason: str) -> None:
+        what = f"the shadow of {self._names} {how}"
+        remedy = "pass a shadow that shares what the argument shares and nothing else, as irad.data.make_zero makes it"
+        self._references.refuse(condition, what, remedy, reason)
+
+    def _blocks(self, lanes: Sequence[CallerShadows], arrays: Sequence[Extent], *, by_shadow: bool) -> Regions:
+        """A table of all blocks, and in the third word where the shadow of each is, or the other way round."""
+        build, table = self._builder, Regions(self._context, self._builder)
+
+        def add(extent: Extent, shadow: Any) -> None:
+            start = build.ptrtoint(shadow, INTP) if isinstance(shadow.type, PointerType) else shadow
+            if by_shadow:
+                table.region(start, build.add(start, extent.size(build)), extent.low, Owner.CALLER)
+            else:
+                table.region(extent.low, extent.high, start, Owner.CALLER)
+
+        def add_all() -> None:
+            for lane in lanes:
+                lane.visit(None, add)
+            for extent in arrays:
+                add(extent, extent.low)
+
+        add_all()
+        table.open(self._references.scratch)
+        add_all()
+        table.close()
+        table.place(joined=True)
+        return table
+
+    def put(self) -> None:
+        """Puts what the memory holds into the shadows."""
+        if any(map(_is_added_to, self._objects)):
+            self.visit(copy_in, wanted=_is_added_to)
+
+    def take(self) -> None:
+        """Puts the derivatives into the memory."""
+        if self._objects:
+            self.visit(copy_out)
+
+    def visit(
+        self,
+        visit: Visit | None,
+        visit_block: VisitBlock | None = None,
+        wanted: Callable[[GivenObject], bool] = lambda each: True,
+    ) -> None:
+        """Goes through the objects that are wanted, of which memory was given, beside their shadows."""
+        found = self._follow(visit, visit_block)
+        for each in self._objects:
+            value, kind = each.value if each.value is not None and wanted(each) else (None, types.none)
+            found.value(each.content, value, kind, each.name)
+
+
+def _is_added_to(given: GivenObject) -> bool:
+    return given.role in (Role.SHADOW, Role.MIXED)
+
+
+def follower(follow: Callable[..., CallerValues], references: References) -> Follow:
+    """What follows memory for derivatives, from what follows anything."""
+    return lambda visit, visit_block: follow(references, SHADOW, visit, visit_block)
+
+
+def _meet(given: Any, order: Any, count: int, others: Any, others_order: Any, others_count: int) -> bool:
+    """Compiled by Numba: whether a region of one sorted table meets one of another."""
+    reached = following = 0
+    for i in range(count):
+        low, end = given[order[i]], given[order[i] + 1]
+        while low < end and following < others_count and others[others_order[following]] < end:
+            j = others_order[following]
+            if others[j] < others[j + 1]:
+                reached = max(reached, others[j + 1])
+            following += 1
+        if low < end and low < reached:
+            return True
+    return False
+
+
+def _shares_otherwise(blocks: Any, order: Any, count: int, _: Any, _order: Any, _count: int) -> bool:
+    """Compiled by Numba: whether blocks of a sorted table meet, and what the third word leads to does not."""
+    high = shift = 0
+    for i in range(count):
+        k = order[i]
+        low, end = blocks[k], blocks[k + 1]
+        if low < end and low < high and blocks[k + 2] - low != shift:
+            return True
+        if low < end and end > high:
+            high = end
+            shift = blocks[k + 2] - low
+    return False

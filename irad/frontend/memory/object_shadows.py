@@ -13,21 +13,19 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
-from irad.frontend.memory.given_values import GivenValues, Visit, VisitBlock, Words
-from irad.frontend.memory.kept_notes import KeptNotes
-from irad.frontend.memory.memory_checks import Tracked
-from irad.frontend.memory.object_gradients import NotedWords, Notes
-from irad.frontend.memory.object_walk import Walk
+from irad.frontend.memory.caller_values import CallerValues, MessageWords, Visit, VisitBlock
+from irad.frontend.memory.object_gradients import ObjectGradients, TableNotes
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, ShadowAt
-from irad.frontend.memory.separate_shadows import SeparateShadows
+from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, SeparateShadows, ShadowAt, SsaNotes
+from irad.frontend.memory.shadow_contract import Tracked
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, array_at, bytes_at
+from irad.frontend.memory.walks import ArgumentWalk
 from irad.frontend.values.abi import reference_of
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.tree import Content, Reference
 
 
-class ObjectMemory:
+class ObjectShadows:
     """The shadows of objects; ``survey``, ``place`` and ``connect``, in this order, make them.
 
     Args:
@@ -67,11 +65,11 @@ class ObjectMemory:
 
     def _walk(self) -> dict[int, ShadowAt]:
         """Walks through everything; where that of what gets a shadow here will be, by LLVM parameter."""
-        walk = Walk(self._context, self._builder, self.regions)
+        walk = ArgumentWalk(self._context, self._builder, self.regions)
         found = {leaf.data_index: self._object(walk, leaf) for leaf in self._leaves}
         found |= {tracked.leaf.data_index: walk.extent(tracked.extent) for tracked in self._arrays}
         for owner, other in self._others:
-            walk = Walk(self._context, self._builder, self.regions, owner)
+            walk = ArgumentWalk(self._context, self._builder, self.regions, owner)
             _ = self._object(walk, other) if isinstance(other, Content) else walk.extent(other)
         return found
 
@@ -89,19 +87,21 @@ class ObjectMemory:
         self.regions.connect(data)
         self.shadows = {index: self.regions.address(data, at) for index, at in self._found.items()}
 
-    def _object(self, walk: Walk, leaf: Content) -> ShadowAt:
+    def _object(self, walk: ArgumentWalk, leaf: Content) -> ShadowAt:
         return _walked(self._builder, walk, leaf, self._flat)
 
-    def notes(self, fail: Callable[[], None]) -> Notes:
+    def notes(self, fail: Callable[[], None]) -> ObjectGradients:
         """What gradients are made from."""
-        return Notes(self._context, self._builder, NotedWords(self._builder, self.regions.noted), self.meminfo, fail)
+        return ObjectGradients(
+            self._context, self._builder, TableNotes(self._builder, self.regions.noted), self.meminfo, fail
+        )
 
     def given(
-        self, references: References, words: Words, visit: Visit | None, visit_block: VisitBlock | None = None
-    ) -> GivenValues:
+        self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
+    ) -> CallerValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
-        noted = NotedWords(self._builder, self.regions.noted)
-        return GivenValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
+        noted = TableNotes(self._builder, self.regions.noted)
+        return CallerValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
@@ -134,23 +134,23 @@ class SeparateObjects:
     ) -> None:
         self._context, self._builder = context, builder
         self._shadows = SeparateShadows(context, builder, references)
-        walk = Walk(context, builder, self._shadows)
+        walk = ArgumentWalk(context, builder, self._shadows)
         found = {leaf.data_index: _walked(builder, walk, leaf, flat) for leaf in leaves}
         self.shadows = {index: self._shadows.address(at) for index, at in found.items()}
 
-    def notes(self, fail: Callable[[], None]) -> Notes:
+    def notes(self, fail: Callable[[], None]) -> ObjectGradients:
         """What gradients are made from."""
-        return Notes(self._context, self._builder, KeptNotes(self._builder, self._shadows.kept), None, fail)
+        return ObjectGradients(self._context, self._builder, SsaNotes(self._builder, self._shadows.kept), None, fail)
 
     def given(
-        self, references: References, words: Words, visit: Visit | None, visit_block: VisitBlock | None = None
-    ) -> GivenValues:
+        self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
+    ) -> CallerValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
-        noted = KeptNotes(self._builder, self._shadows.kept)
-        return GivenValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
+        noted = SsaNotes(self._builder, self._shadows.kept)
+        return CallerValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
 
 
-def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
+def _walked(builder: IRBuilder, walk: ArgumentWalk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
     """Walks through an object among the arguments."""
     places = (builder.bitcast(flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
     return walk.reference(reference_of(leaf), *places)
@@ -158,7 +158,7 @@ def _walked(builder: IRBuilder, walk: Walk, leaf: Content, flat: Sequence[Any]) 
 
 def clear_objects(context: BaseContext, builder: IRBuilder, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
-    notes = Notes(context, builder, NotedWords(builder, noted))
+    notes = ObjectGradients(context, builder, TableNotes(builder, noted))
     for content in objects:
         notes.clear(content)
 
@@ -192,7 +192,7 @@ def copy_objects(
         context.nrt.incref(builder, MEMINFO_TYPE, meminfo)
         copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
         references.keep(array_type, copies[-1])
-    notes = Notes(context, builder, NotedWords(builder, noted.data, distance), meminfo, references.fail)
+    notes = ObjectGradients(context, builder, TableNotes(builder, noted.data, distance), meminfo, references.fail)
     gradients = []
     for content, is_wanted in objects.items():
         if is_wanted:

@@ -1,49 +1,244 @@
-"""Emits the reverse sweep that is called separately: it reads a state, and makes gradients of cotangents."""
+"""Emits the two sweeps of `irad.vjp` and `irad.split`, which are called separately.
+
+The forward sweep fills a state; the reverse sweep reads it, and makes gradients of cotangents. Where the function
+returns nothing, the cotangent of a pullback is that of what it leaves in its arrays: a tuple with an entry for each
+argument, None where there is none. The shadows of the arguments hold it when the reverse sweep begins.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
+from numba.core.cgutils import ValueStructProxy
+from numba.core.types import Type
 
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
-from irad.frontend.calls.failure import Failure, arena_field
-from irad.frontend.calls.kept import raise_kept
-from irad.frontend.calls.lanes import seeds_of_lanes
+from irad.frontend.calls.exceptions import Failure, arena_field, raise_kept
+from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import gradient_types_of, structured
-from irad.frontend.calls.separate.final_arrays import add_final, final_parts
-from irad.frontend.calls.separate.state import State
-from irad.frontend.calls.separate.sweep_types import gradients_type, objects_given
-from irad.frontend.calls.sweeps import Cotangents
-from irad.frontend.calls.watched import WatchedCall
+from irad.frontend.calls.seeding import place_of, places_of
+from irad.frontend.calls.separate_state import State, augmented_type, gradients_type, new_state, objects_given
+from irad.frontend.calls.sweeps import Cotangents, Extras, Lane, Sweeps
+from irad.frontend.calls.task import Role
+from irad.frontend.calls.watched import WatchedCall, output_names
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.buffers import copy_arrays
-from irad.frontend.memory.given_arrays import returned_shadow
-from irad.frontend.memory.given_shadows import GivenObject, GivenShadows
-from irad.frontend.memory.given_values import SHADOW, GivenValues, Visit, VisitBlock
-from irad.frontend.memory.list_memory import clear_block, list_of_block
-from irad.frontend.memory.object_gradients import NotedWords
-from irad.frontend.memory.object_memory import clear_objects, copy_objects
+from irad.frontend.memory.arrays import copy_arrays, returned_shadow
+from irad.frontend.memory.caller_values import SHADOW, CallerShadows, CallerValues, GivenObject, Visit, VisitBlock
+from irad.frontend.memory.list_shadows import clear_block, list_of_block
+from irad.frontend.memory.object_gradients import TableNotes
+from irad.frontend.memory.object_shadows import clear_objects, copy_objects
 from irad.frontend.memory.references import References
-from irad.frontend.memory.shadows import clear, extent_of_array
-from irad.frontend.packing.classes import way_through
-from irad.frontend.values import abi, build
+from irad.frontend.memory.shadows import MEMINFO_TYPE, all_of, clear, extent_of_array
+from irad.frontend.memory.walks import notes_in_table
+from irad.frontend.numba.messages import described
+from irad.frontend.packing.classes import have_parts_alike, way_through
+from irad.frontend.values import abi, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.passes.mode import REVERSE
 
+# --- the forward sweep ------------------------------------------------------------------------------------------------
+
+_INTP = cgutils.intp_t
 _I64 = ir.IntType(64)
 _VOID_POINTER = cgutils.voidptr_t
 
 
-def _notes(builder: IRBuilder, notes: Mapping[Any, Any], content: Content) -> NotedWords:
-    return NotedWords(builder, builder.load(notes[content]))
+def emit_augmented(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    values: Sequence[Any],
+    number: int,
+    given: Extras,
+) -> Any:
+    """Emits the forward sweep; the result has the type `augmented_type`.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+        values: the arguments.
+        number: of the specialisation, which the sweep returns.
+        given: what the caller passes besides.
+    """
+    first, *others = targets_of_lanes(builder, given.targets, derivation.task)
+    state, owner, array = new_state(context, builder, derivation, given.held)
+    extras = Extras(first, held=(*given.held, (owner, MEMINFO_TYPE)), places=(state.value, state.shadows[0]))
+    sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True, keeps_tape=True)
+    for targets, shadow in zip(others, state.shadows[1:], strict=True):
+        sweeps.add_lane(targets, shadow)
+    arena = sweeps.open_arena()
+    sweeps.watch(arena, values, replace(extras, targets=given.targets), output_names(derivation, {})[: 1 + len(values)])
+    status = sweeps.run_augmented(state.frame, arena)
+    result_type = augmented_type(derivation, {position: kind for position, (_, kind) in given.targets.items()})
+    result = sweeps.zeroed(context.get_value_type(result_type))
+    with sweeps.succeeded(status, arena):
+        builder.store(arena, state.field("arena", _VOID_POINTER))
+        _note_returned(sweeps, state, arena)
+        sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
+        kinds = iter(result_type.types[3].types)
+        every = [shadow for lane in sweeps.lanes for shadow in _shadows_of_lane(sweeps, lane, given.targets, kinds)]
+        shadows = context.make_tuple(builder, result_type.types[3], every)
+        items = (_INTP(number), sweeps.kept_value(), array, shadows)
+        builder.store(context.make_tuple(builder, result_type, items), result)
+        looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
+        _finish_watching(sweeps, state, looked_at, [*given.held, (builder.load(result), result_type)])
+    return builder.load(result)
+
+
+def _note_returned(sweeps: Sweeps, state: State, arena: Value) -> None:
+    """Notes where the derivatives of the lists, dictionaries and instances lie that the function returned."""
+    context, builder, references = sweeps.context, sweeps.builder, sweeps.references
+    references.on_failure = sweeps.drop_value
+    for lane, notes in zip(sweeps.lanes, state.notes, strict=True):
+        for part, flags in tree.returned_references(sweeps.derivation.return_type).items():
+            slot = references.slot(references.transient)
+            loaded = (builder.load(place_of(builder, sweeps.return_pointer, flag)) for flag in flags)
+            with builder.if_then(all_of(builder, (cgutils.as_bool_bit(builder, each) for each in loaded))):
+                places = places_of(builder, (sweeps.return_pointer, lane.return_shadow), part)
+                builder.store(notes_in_table(context, builder, part, places, arena, references, slot), notes[part])
+    references.on_failure = None
+
+
+def _shadows_of_lane(sweeps: Sweeps, lane: Lane, targets: Any, kinds: Iterator[Any]) -> Iterator[Any]:
+    """The shadows of the arguments in one direction, in the order of their types, which are taken."""
+    derivation, memory = sweeps.derivation, lane.memory
+    for argument, leaf in derivation.active_memory():
+        kind = next(kinds)
+        if argument.position in targets:
+            yield memory.given_to(leaf)
+            continue
+        shadow = memory.gradient_of(leaf, kind)
+        if derivation.task.role_of(argument.position) is Role.WORKSPACE:  # whose shadow the arena releases as well
+            sweeps.context.nrt.incref(sweeps.builder, kind, shadow)
+        yield shadow
+    blocks = *(memory.list_shadow(leaf) for _, leaf in derivation.active_lists()), *memory.object_state()
+    for shadow in (*blocks, *(memory.object_given(*each) for each in objects_given(derivation))):
+        next(kinds)
+        yield shadow
+
+
+def _finish_watching(sweeps: Sweeps, state: State, looked_at: Sequence[Any], held: Sequence[tuple[Any, Any]]) -> None:
+    """Ends the sweep as a call of debug mode: raises if something is wrong with what the function gave."""
+    if sweeps.watched is None:
+        return
+    context, builder = sweeps.context, sweeps.builder
+    builder.store(sweeps.watched.call, state.field("call", _I64))
+    with builder.if_then(sweeps.watched.finish_augmented(looked_at), likely=False):
+        for value, numba_type in held:
+            context.nrt.decref(builder, numba_type, value)
+        raise_kept(context, builder)
+
+
+# --- cotangents of arrays that the function wrote to ------------------------------------------------------------------
+
+_WHY: Final = "the function returns nothing; its results are the arrays that it writes to"
+
+TypedArray: TypeAlias = tuple[ValueStructProxy, Type]
+"""An array as Numba handles it in code, and its type."""
+
+
+def check_final(name: str, arguments: Sequence[Argument], given: Any) -> None:
+    """Checks the type of a cotangent.
+
+    Args:
+        name: of the function.
+        arguments: of the function.
+        given: the Numba type of the cotangent.
+
+    Raises:
+        SignatureError: it has not an entry for each argument, or one does not fit its argument.
+    """
+    if not isinstance(given, types.BaseTuple) or len(given.types) != len(arguments):
+        raise SignatureError(
+            f"the cotangent of what {name} writes is {described(given)}",
+            f"pass a tuple with {len(arguments)} entries, one for each argument: an array for an array that {name} "
+            "writes to, None for the others",
+            _WHY,
+        )
+    for argument, entry in zip(arguments, given.types, strict=True):
+        _check_entry(name, argument, argument.type, entry)
+
+
+def _check_entry(name: str, argument: Argument, mine: Any, given: Any) -> None:
+    if given == types.none:
+        return
+    if isinstance(mine, types.BaseTuple) and isinstance(given, types.BaseTuple) and have_parts_alike(mine, given):
+        for item, entry in zip(mine.types, given.types, strict=True):
+            _check_entry(name, argument, item, entry)
+        return
+    if isinstance(mine, types.BaseTuple) and isinstance(given, types.BaseTuple):
+        raise SignatureError(
+            f"the cotangent of {argument} of {name} is {described(given)}, the argument is {described(mine)}",
+            "pass a tuple for a tuple, and the same keys in the same order, or None",
+            _WHY,
+        )
+    if not isinstance(mine, types.Array):
+        raise SignatureError(
+            f"a cotangent is given for {argument} of {name}, which is {described(mine)} and not an array",
+            "pass None in its place",
+            _WHY,
+        )
+    if not isinstance(given, types.Array) or (mine.dtype, mine.ndim) != (given.dtype, given.ndim):
+        raise SignatureError(
+            f"the cotangent of {argument} of {name} is {described(given)}, the argument is {described(mine)}",
+            "pass an array of the same dtype and shape, or None",
+            _WHY,
+        )
+
+
+def final_parts(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    shadows: Sequence[TypedArray],
+    seed: tuple[Value, Type],
+) -> Iterator[tuple[TypedArray, TypedArray]]:
+    """The shadow of each array that gets a cotangent, and that cotangent: each as Numba's array and its type.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what the pullback belongs to.
+        shadows: of all arrays among the arguments.
+        seed: the whole cotangent and its type.
+    """
+    value, kind = seed
+    for (argument, leaf), shadow in zip(derivation.active_memory(), shadows, strict=True):
+        path: tuple[int, ...] = ()
+        entry = kind
+        for step in (argument.position, *leaf.path):
+            if entry == types.none:
+                break
+            assert isinstance(entry, types.BaseTuple)
+            path, entry = (*path, step), entry.types[step]
+        if entry != types.none:
+            yield shadow, (context.make_array(entry)(context, builder, seeding.part_of(builder, value, path)), entry)
+
+
+def add_final(context: BaseContext, builder: IRBuilder, shadow: TypedArray, given: TypedArray) -> None:
+    """Adds a cotangent to the shadow of its array."""
+    (array, array_type), (cotangent, cotangent_type) = shadow, given
+    seeding.add_elements(context, builder, array_type, array.data, array, cotangent_type, cotangent)
+
+
+# --- the reverse sweep ------------------------------------------------------------------------------------------------
+
+_INTEGER = ir.IntType(64)
+_POINTER = cgutils.voidptr_t
+
+
+def _notes(builder: IRBuilder, notes: Mapping[Any, Any], content: Content) -> TableNotes:
+    return TableNotes(builder, builder.load(notes[content]))
 
 
 def emit_pullback(
@@ -146,9 +341,9 @@ class _Pullback:
         for shadows, returned in zip(self._lanes, self._state.shadows, strict=True):
             for array, array_type in shadows.own:
                 extent = extent_of_array(context, builder, array, array_type)
-                start = builder.inttoptr(extent.low, _VOID_POINTER)
+                start = builder.inttoptr(extent.low, _POINTER)
                 clear(builder, start, extent.size(builder), derivation.compiled.clear)
-            for leaf in build.returned_leaves(derivation.return_type):
+            for leaf in tree.returned_leaves(derivation.return_type):
                 if leaf.kind is LeafKind.NUMBER:
                     seeding.store_zero(builder, returned, leaf.path)
             if self._objects:
@@ -221,7 +416,7 @@ class _Pullback:
             each.take()
         return cotangents
 
-    def _given_shadows(self, lane: _Shadows) -> GivenShadows:
+    def _given_shadows(self, lane: _Shadows) -> CallerShadows:
         """The memory that the caller gave for objects; the sweep ends where it does not fit any longer."""
         context, builder, derivation = self._context, self._builder, self._derivation
         objects = [
@@ -234,11 +429,11 @@ class _Pullback:
             for argument, leaf in (derivation.active_objects() if lane.objects else ())
         ]
 
-        def follow(visit: Visit | None, visit_block: VisitBlock | None) -> GivenValues:
-            noted = NotedWords(builder, lane.blocks[0].data)
-            return GivenValues(context, builder, noted, self._references.refuse, SHADOW, visit, visit_block)
+        def follow(visit: Visit | None, visit_block: VisitBlock | None) -> CallerValues:
+            noted = TableNotes(builder, lane.blocks[0].data)
+            return CallerValues(context, builder, noted, self._references.refuse, SHADOW, visit, visit_block)
 
-        return GivenShadows(context, builder, self._references, objects, follow)
+        return CallerShadows(context, builder, self._references, objects, follow)
 
     def _watched_call(self) -> WatchedCall | None:
         """The reverse sweep as a call of its own in debug mode."""
@@ -331,7 +526,7 @@ class _Pullback:
     def _finish_watching(self, gradients: Sequence[tuple[Any, Any]]) -> None:
         if self._watched is None:
             return
-        augmented = self._builder.load(self._state.field("call", _I64))
+        augmented = self._builder.load(self._state.field("call", _INTEGER))
         outputs = [*gradients, *((array._getvalue(), kind) for _, (array, kind) in self._given())]
         with self._builder.if_then(self._watched.finish(outputs, augmented), likely=False):
             self._references.release()

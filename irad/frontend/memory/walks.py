@@ -1,0 +1,465 @@
+"""Walks through lists, dictionaries and instances, in generated code: of the arguments, and of a returned value.
+
+`ArgumentWalk` runs before the primal. It records regions of memory, how their shadows will be connected, where the
+shadows of numbers and arrays are, for `object_gradients`, and references: nothing that an argument points to is freed
+in the call. The record describes the arguments as they are before the call, which may change them.
+
+`ReturnedWalk` runs when the function has returned, and follows value and shadow side by side. It notes what
+`ArgumentWalk` notes, for the same readers, so the notes hold for the value as it was returned. A null shadow means that
+no derivative was stored: zeroed memory of an arena takes its place, or null that of an array or a list of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, assert_never, cast
+
+from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils
+from numba.core.base import BaseContext
+
+from irad.frontend.memory.containers import Reader
+from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import (
+    INTP,
+    VOID_POINTER,
+    WORD,
+    Owner,
+    Regions,
+    SeparateShadows,
+    ShadowAt,
+    SsaNotes,
+    SsaRecorder,
+    support,
+)
+from irad.frontend.memory.shadows import Extent, extent_of_array
+from irad.frontend.values import tree
+from irad.frontend.values.gradients import noted_fields
+from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE, size_of_element
+from irad.runtime_layouts import DICT, LIST
+
+_HEADER_SIZE_SLOT: Final = 32  # where a header has the size of the data
+_DICT_KEYS, _ENTRY_COUNT = 8, 16  # in NB_Dict the table; in that, how many entries it has (numba/cext/dictobject.h)
+_LIST_ALLOCATED: Final = 8  # in the payload of a reflected list, after the size
+
+
+class ArgumentWalk(Reader):
+    """One walk.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        regions: where it writes.
+        owner: of what it meets; where that is not this call, nothing is connected, noted or held.
+    """
+
+    def __init__(
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        regions: Regions | SeparateShadows,
+        owner: Owner = Owner.CALL,
+    ) -> None:
+        Reader.__init__(self, context, builder)
+        self._regions, self._owner = regions, owner
+        self._is_mine = owner is Owner.CALL
+
+    # --- what is met --------------------------------------------------------------------------------------------------
+
+    def extent(self, extent: Extent) -> ShadowAt:
+        """The region of an array; returns the shadow of its first element."""
+        return self._regions.extent(extent, self._owner)
+
+    def _span(self, pointer: Value, size: Value, shadow_size: int | None = None) -> ShadowAt:
+        low = self._builder.ptrtoint(pointer, INTP)
+        shadow = size if shadow_size is None else INTP(shadow_size)
+        return ShadowAt(self._regions.region(low, self._builder.add(low, size), shadow, self._owner), INTP(0))
+
+    def _hold(self, meminfo: Value) -> None:
+        if self._is_mine:
+            self._regions.hold(meminfo)
+
+    def _note(self, *words: Any) -> None:
+        if self._is_mine:
+            self._regions.note(words)
+
+    def _store(self, word: Value | ShadowAt, shadow: ShadowAt, offset: int) -> None:
+        """Stores the address of a shadow, or a number, in a shadow."""
+        if not self._is_mine:
+            return
+        place = self._shifted(shadow, offset)
+        if isinstance(word, ShadowAt):
+            self._regions.link(place, word)
+        else:
+            self._regions.number(place, word)
+
+    def _shifted(self, shadow: ShadowAt, offset: int) -> ShadowAt:
+        return shadow.plus(self._builder, INTP(offset)) if offset else shadow
+
+    # --- the walk -----------------------------------------------------------------------------------------------------
+
+    def value(self, content: tree.Content, place: Value, shadow: ShadowAt) -> None:
+        """A value in memory, with the shadow of that memory."""
+        known = cast("tree.AnyContent", content)
+        match known:
+            case tree.ArrayContent():
+                self._array(known, place, shadow)
+            case tree.TupleContent():
+                self._parts(known.parts, place, shadow)
+            case tree.InstanceContent() | tree.ListContent() | tree.DictionaryContent():
+                found = self.reference(known, self._load(place, 0), self._load(place, tree.pointer_at(known)))
+                self._store(found, shadow, tree.pointer_at(known))
+            case (
+                tree.ConstantContent()
+                | tree.NumberContent()
+                | tree.OptionalContent()
+                | tree.RecordContent()
+                | tree.UnknownContent()
+            ):
+                pass  # they lead nowhere
+            case _:
+                assert_never(known)
+
+    def reference(self, reference: tree.Reference, meminfo: Value, pointer: Value) -> ShadowAt:
+        """What a reference leads to; returns the shadow of that."""
+        self._hold(meminfo)
+        match reference:
+            case tree.InstanceContent():
+                return self._instance(reference, pointer)
+            case tree.ListContent() if reference.is_typed:
+                return self._typed_list(reference, pointer)
+            case tree.ListContent():
+                return self._reflected_list(reference, pointer)
+            case tree.DictionaryContent():
+                return self._dictionary(reference, pointer)
+
+    def _parts(self, parts: tuple[tree.Content, ...], place: Value, shadow: ShadowAt) -> None:
+        for part in parts:
+            self.value(part, self._at(place, part.offset), self._shifted(shadow, part.offset))
+
+    def _array(self, content: tree.ArrayContent, place: Value, shadow: ShadowAt) -> None:
+        build, context = self._builder, self._context
+        model = context.data_model_manager[content.type]
+        stored = build.bitcast(place, model.get_data_type().as_pointer())
+        array = context.make_array(content.type)(context, build, model.load_from_data_pointer(build, stored))
+        self._hold(array.meminfo)
+        extent = extent_of_array(context, build, array, content.type)
+        found = self.extent(extent)
+        self._store(found, shadow, ARRAY_DATA)
+        if tree.has_derivative(content):
+            dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
+            self._note(ShadowAt(found.region, INTP(0)), found.offset, extent.size(build), *dimensions)
+
+    def _instance(self, instance: tree.InstanceContent, pointer: Value) -> ShadowAt:
+        if not tree.is_headed(instance):
+            return self._fields(instance, pointer)
+        header = self._span(pointer, INTP(HEADER_SIZE))
+        self._connect(header, self._fields(instance, self._load(pointer, HEADER_DATA)), INTP(instance.size))
+        return header
+
+    def _fields(self, instance: tree.InstanceContent, fields: Any) -> ShadowAt:
+        shadow = self._span(fields, INTP(instance.size))
+        if tree.has_derivative(instance):
+            self._note(shadow)
+            for part in noted_fields(instance):
+                place = self._at(fields, part.offset)
+                self._hold_value(part.type, place)
+                if self._is_mine:
+                    self._regions.note_value(part.type, size_of_element(part.type), place)
+        self._parts(instance.parts, fields, shadow)
+        return shadow
+
+    def _reflected_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
+        build = self._builder
+        header = self._span(pointer, INTP(HEADER_SIZE))
+        payload = self._load(pointer, HEADER_DATA)
+        count, room = self._load_word(payload, 0), self._load_word(payload, _LIST_ALLOCATED)
+        size = build.add(INTP(found.prefix), build.mul(room, INTP(found.stride)))
+        shadow = self._span(payload, size)
+        self._connect(header, shadow, size)
+        self._items(found, count, self._at(payload, found.prefix), self._shifted(shadow, found.prefix))
+        return header
+
+    def _connect(self, header: ShadowAt, data: ShadowAt, size: Value) -> None:
+        """The shadow of a header leads to that of its data."""
+        self._store(data, header, HEADER_DATA)
+        self._store(size, header, _HEADER_SIZE_SLOT)
+
+    def _typed_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
+        build = self._builder
+        struct = self._span(pointer, INTP(WORD), LIST.size)
+        count = self._call("numba_list_length", INTP, [pointer])
+        items = self._call("numba_list_base_ptr", VOID_POINTER, [pointer])
+        shadow = self._span(items, build.mul(count, INTP(found.stride)))
+        for field, word in {"items": shadow, "room": count, "item_size": INTP(found.stride)}.items():
+            self._store(word, struct, LIST.offset(field))
+        self._items(found, count, items, shadow)
+        return struct
+
+    def _items(self, found: tree.ListContent, count: Value, items: Any, shadow: ShadowAt) -> None:
+        build = self._builder
+        if tree.has_derivative(found):
+            self._note(count, shadow)
+        if tree.is_plain(found.item):
+            return
+        each = self._each(found, count)
+        with cgutils.for_range(build, count, intp=INTP) as loop, each():
+            offset = build.mul(loop.index, INTP(found.stride))
+            self.value(found.item, build.gep(items, [offset]), shadow.plus(build, offset))
+
+    def _each(self, container: tree.Content, count: Value) -> Callable[[], AbstractContextManager[None]]:
+        """Surrounds the notes of an item, in a loop that comes next."""
+        return self._regions.notes_of_items(count) if self._is_noted(container) else nullcontext
+
+    def _is_noted(self, content: tree.Content) -> bool:
+        return self._is_mine and tree.has_derivative(content)
+
+    def _dictionary(self, found: tree.DictionaryContent, pointer: Value) -> ShadowAt:
+        build = self._builder
+        struct = self._span(pointer, INTP(WORD), DICT.size)
+        keys = self._load(pointer, _DICT_KEYS)
+        entries = self._load_word(keys, _ENTRY_COUNT)
+        low = build.ptrtoint(keys, INTP)
+        size = build.mul(entries, INTP(WORD))
+        table = ShadowAt(self._regions.region(low, build.add(low, INTP(WORD)), size, self._owner), INTP(0))
+        sizes = {"key_size": found.key_size, "value_at": found.value_at, "value_size": found.value_size}
+        words = {"cells": table, "room": entries, "count": entries, **{k: INTP(v) for k, v in sizes.items()}}
+        for field, word in words.items():
+            self._store(word, struct, DICT.offset(field))
+        if tree.has_derivative(found):
+            self._note(self._call("numba_dict_length", INTP, [pointer]))
+        each = self._each(found, entries)
+        with self._entries(pointer) as (number, key, value), each():
+            low, end = build.ptrtoint(key, INTP), build.add(build.ptrtoint(value, INTP), INTP(found.value_size))
+            cell = self.extent(Extent(low, low, end))
+            self._store(cell, table.plus(build, build.mul(number, INTP(WORD))), 0)
+            self._hold_value(found.key.type, key)
+            if self._is_noted(found):
+                self._note(cell)
+                self._regions.note_value(found.key.type, found.value_at, key)
+            self.value(found.value, value, self._shifted(cell, found.value_at))
+        return struct
+
+    def _hold_value(self, numba_type: Any, place: Value) -> None:
+        """Holds what a value in memory leads to."""
+        build, context = self._builder, self._context
+        model = context.data_model_manager[numba_type]
+        if not model.contains_nrt_meminfo():
+            return
+        value = model.load_from_data_pointer(build, build.bitcast(place, model.get_data_type().as_pointer()))
+        for _, meminfo in context.nrt.get_meminfos(build, numba_type, value):
+            self._hold(meminfo)
+
+
+# --- what a function returned -----------------------------------------------------------------------------------------
+
+
+class ReturnedWalk(Reader):
+    """One walk. Without shadows, as None, what would be noted is counted.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        notes: where it writes.
+        blocks: allocates what outlives the notes.
+    """
+
+    def __init__(
+        self, context: BaseContext, builder: IRBuilder, notes: Regions | SsaRecorder, blocks: SsaRecorder
+    ) -> None:
+        Reader.__init__(self, context, builder)
+        self._notes, self._blocks = notes, blocks
+
+    def value(self, content: tree.Content, place: Any, shadow: Any) -> None:
+        """A value in memory, with the shadow of that memory."""
+        if not tree.has_derivative(content):
+            return
+        known = cast("tree.AnyContent", content)
+        match known:
+            case tree.ArrayContent():
+                self._array(known, place, shadow)
+            case tree.TupleContent():
+                self._parts(known, place, shadow)
+            case tree.InstanceContent():
+                self._instance(known, *self._led_to(known, place, shadow))
+            case tree.ListContent():
+                self._list(known, *self._led_to(known, place, shadow))
+            case tree.DictionaryContent():
+                self._dictionary(known, *self._led_to(known, place, shadow))
+            case (
+                tree.ConstantContent()
+                | tree.NumberContent()
+                | tree.OptionalContent()
+                | tree.RecordContent()
+                | tree.UnknownContent()
+            ):
+                pass  # they lead nowhere
+            case _:
+                assert_never(known)
+
+    def _note(self, *words: Any) -> None:
+        self._notes.note([INTP(0) if word is None else word for word in words])
+
+    # --- shadows ------------------------------------------------------------------------------------------------------
+
+    def _within(self, shadow: Any, offset: Any) -> Any:
+        if shadow is None:
+            return None
+        return self._builder.gep(shadow, [INTP(offset) if isinstance(offset, int) else offset])
+
+    def _led_to(self, reference: tree.Reference, place: Any, shadow: Any) -> tuple[Any, Any]:
+        offset = tree.pointer_at(reference)
+        return self._load(place, offset), None if shadow is None else self._load(shadow, offset)
+
+    def _behind(self, shadow: Any, offset: int, size: int) -> Any:
+        """The address in a shadow of so many bytes; null where that, or its shadow, is null."""
+        if shadow is None:
+            return None
+        zeros = cgutils.global_constant(self._builder, "irad.zeros", ir.ArrayType(ir.IntType(8), size)(None))
+        zeros.align = WORD
+        none = cgutils.is_null(self._builder, shadow)
+        return self._load(self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow), offset)
+
+    def _block(self, shadow: Any, size: Value, before: Any = None) -> Any:
+        """As `_floats`, of an array or a list of numbers: null for readers of words, who are to pass over it."""
+        if shadow is None or not isinstance(self._notes, Regions):
+            return self._floats(shadow, size, before)
+        start = shadow if before is None else self._builder.gep(shadow, [self._builder.neg(before)])
+        return self._builder.select(cgutils.is_null(self._builder, shadow), shadow, start)
+
+    def _floats(self, shadow: Any, size: Value, before: Any = None) -> Any:
+        """Memory of so many bytes that begins so many bytes before an address in a shadow, or stands for it."""
+        if shadow is None:
+            return None
+        build = self._builder
+        start = shadow if before is None else build.gep(shadow, [build.neg(before)])
+        slot = cgutils.alloca_once(build, VOID_POINTER)
+        build.store(start, slot)
+        with build.if_then(cgutils.is_null(build, shadow), likely=False):
+            memory = self._blocks.allocated(size)
+            cgutils.memset(build, memory, size, 0)
+            build.store(memory, slot)
+        return build.load(slot)
+
+    # --- the walk -----------------------------------------------------------------------------------------------------
+
+    def _parts(self, content: tree.TupleContent | tree.InstanceContent, place: Any, shadow: Any) -> None:
+        for part in content.parts:
+            self.value(part, self._at(place, part.offset), self._within(shadow, part.offset))
+
+    def _array(self, content: tree.ArrayContent, place: Any, shadow: Any) -> None:
+        context, build = self._context, self._builder
+        array = context.make_array(content.type)(context, build, self._stored(content.type, place))
+        extent = extent_of_array(context, build, array, content.type)
+        size, before = extent.size(build), build.sub(extent.data, extent.low)
+        data = None if shadow is None else self._load(shadow, ARRAY_DATA)
+        dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
+        self._note(self._block(data, size, before), before, size, *dimensions)
+
+    def _instance(self, content: tree.InstanceContent, fields: Any, shadow: Any) -> None:
+        if tree.is_headed(content):
+            fields, shadow = self._load(fields, HEADER_DATA), self._behind(shadow, HEADER_DATA, HEADER_SIZE)
+        shadow = self._floats(shadow, INTP(content.size))
+        self._note(shadow)
+        for part in noted_fields(content):
+            self._notes.note_value(part.type, size_of_element(part.type), self._at(fields, part.offset))
+        self._parts(content, fields, shadow)
+
+    def _list(self, content: tree.ListContent, pointer: Any, shadow: Any) -> None:
+        build = self._builder
+        count, items = self._items_of(content, pointer)
+        field, size = (LIST.offset("items"), LIST.size) if content.is_typed else (HEADER_DATA, HEADER_SIZE)
+        payload, room = self._behind(shadow, field, size), build.mul(count, INTP(content.stride))
+        if payload is not None and content.prefix:
+            behind = build.gep(payload, [INTP(content.prefix)])
+            payload = build.select(cgutils.is_null(build, payload), payload, behind)
+        is_plain = tree.is_plain(content.item)
+        shadows = self._block(payload, room) if is_plain else self._floats(payload, room)
+        self._note(count, shadows)
+        if is_plain:
+            return
+        each = self._notes.notes_of_items(count)
+        with cgutils.for_range(build, count, intp=INTP) as loop, each():
+            offset = build.mul(loop.index, INTP(content.stride))
+            self.value(content.item, build.gep(items, [offset]), self._within(shadows, offset))
+
+    def _dictionary(self, content: tree.DictionaryContent, pointer: Any, shadow: Any) -> None:
+        count = self._call("numba_dict_length", INTP, [pointer])
+        self._note(count)
+        cells = self._behind(shadow, DICT.offset("cells"), DICT.size)
+        each = self._notes.notes_of_items(count)
+        with self._entries(pointer) as (number, key, value), each():
+            cell = None if cells is None else self._cell(cells, number)
+            cell = self._floats(cell, INTP(content.value_at + content.value_size))
+            self._note(cell)
+            self._hold_key(content, key)
+            self._notes.note_value(content.key.type, content.value_at, key)
+            self.value(content.value, value, self._within(cell, content.value_at))
+
+    def _cell(self, cells: Any, number: Any) -> Any:
+        """The shadow of an entry; null where there are none."""
+        build = self._builder
+        slot = build.gep(cells, [build.mul(number, INTP(WORD))])
+        return self._behind(build.select(cgutils.is_null(build, cells), cells, slot), 0, WORD)
+
+    def _hold_key(self, content: tree.DictionaryContent, key: Any) -> None:
+        """Holds what a key leads to, where the dictionary may be gone when the notes are read."""
+        if isinstance(self._notes, Regions):
+            value = self._stored(content.key.type, key)
+            for _, meminfo in self._context.nrt.get_meminfos(self._builder, content.key.type, value):
+                self._notes.hold(meminfo)
+
+
+def notes_in_ssa(
+    context: BaseContext,
+    builder: IRBuilder,
+    content: tree.Content,
+    places: tuple[Any, Any],
+    arena: Value,
+    fail: Callable[[], None],
+) -> SsaNotes:
+    """Notes for code that follows at once, as long as the arena is there.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        content: what was returned.
+        places: where that is in memory, and the shadow of this memory.
+        arena: of the call.
+        fail: emits the end of the function when there is no memory.
+    """
+    blocks = SsaRecorder(context, builder, arena, fail)
+    ReturnedWalk(context, builder, blocks, blocks).value(content, *places)
+    return SsaNotes(builder, blocks.kept)
+
+
+def notes_in_table(
+    context: BaseContext,
+    builder: IRBuilder,
+    content: tree.Content,
+    places: tuple[Any, Any],
+    arena: Value,
+    references: References,
+    slot: Any,
+) -> Any:
+    """Notes for a function that is called later, which `NotedWords` reads: their address.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        content: what was returned.
+        places: where that is in memory, and the shadow of this memory.
+        arena: holds what keys lead to, until it is deleted.
+        references: of the call.
+        slot: for the reference to the notes.
+    """
+    regions = Regions(context, builder)
+    walk = ReturnedWalk(context, builder, regions, SsaRecorder(context, builder, arena, references.fail))
+    walk.value(content, places[0], None)
+    regions.open(lambda size: references.allocated(size, slot))
+    walk.value(content, *places)
+    regions.close()
+    regions.release(lambda meminfo: support(builder, "irad.arena_defer", ir.VoidType(), arena, meminfo))
+    return builder.bitcast(regions.noted, VOID_POINTER)
