@@ -21,10 +21,10 @@ _IN_COMPILED_CODE = (
     ("irad.api.modes", "irad.api.inside.annotated"),
     ("irad.api.separate.split", "irad.api.inside.split_call"),
     ("irad.api.separate.vjp", "irad.api.inside.vjp_call"),
-    ("irad.api.structures.linear", "irad.api.inside.structure_calls"),
-    ("irad.api.structures.maps", "irad.api.inside.structure_calls"),
+    ("irad.api.structures.functions", "irad.api.inside.structure_calls"),
+    ("irad.api.structures.functions", "irad.api.inside.structure_calls"),
     ("irad.api.structures.space", "irad.api.inside.structure_space"),
-    ("irad.api.structures.zeros", "irad.api.inside.structure_calls"),
+    ("irad.api.structures.functions", "irad.api.inside.structure_calls"),
 )
 """What tells Numba how compiled code calls what a module defines; the other modules tell it themselves."""
 

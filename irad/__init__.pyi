@@ -104,7 +104,7 @@ from irad.errors import (
     UntestedVersionWarning as UntestedVersionWarning,
     UsedTapeError as UsedTapeError,
 )
-from irad.frontend.custom.stop import (
+from irad.frontend.custom.stop_gradient import (
     ignore_derivatives as ignore_derivatives,
     stop_gradient as stop_gradient,
     within_autodiff as within_autodiff,

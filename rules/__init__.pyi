@@ -9,7 +9,6 @@ from irad.api.custom.declarations import (
     noinline as noinline,
     opt_out as opt_out,
 )
-from irad.api.custom.foreign import import_rule as import_rule
 from irad.api.custom.higher_order import (
     attach as attach,
     give_cotangents as give_cotangents,
@@ -18,30 +17,33 @@ from irad.api.custom.higher_order import (
     push as push,
     zero_cotangents as zero_cotangents,
 )
+from irad.api.custom.imported_rules import import_rule as import_rule
 from irad.api.custom.rules import (
     augmented_primal as augmented_primal,
+    build_rule as build_rule,
+    close as close,
     easy_rule as easy_rule,
     forward as forward,
     has_rule as has_rule,
     remove as remove,
     reverse as reverse,
+    workspace as workspace,
 )
-from irad.api.custom.stateful import build_rule as build_rule, close as close, workspace as workspace
-from irad.frontend.custom.annotated import (
+from irad.frontend.custom.rule_arguments import (
     AugmentedReturn as AugmentedReturn,
     RuleConfig as RuleConfig,
+    in_lanes as in_lanes,
     is_active as is_active,
     is_needed as is_needed,
 )
-from irad.frontend.custom.contract import zero_shadow as zero_shadow
-from irad.frontend.custom.lanes import in_lanes as in_lanes
-from irad.frontend.custom.stop import (
+from irad.frontend.custom.rule_workspace import StatefulRule as StatefulRule
+from irad.frontend.custom.rules_from_partials import zero_shadow as zero_shadow
+from irad.frontend.custom.stop_gradient import (
     ignore_derivatives as ignore_derivatives,
     stop_gradient as stop_gradient,
     within_autodiff as within_autodiff,
 )
-from irad.frontend.custom.workspace.pools import Workspace as Workspace
-from irad.frontend.custom.workspace.stateful import StatefulRule as StatefulRule
+from irad.frontend.custom.workspace_pools import Workspace as Workspace
 from irad.rules.all_rules import ALL as ALL
 
 __all__: list[str]

@@ -27,8 +27,8 @@ from irad.api.typed import CompiledFunction, P, R
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.annotated import AugmentedReturn
-from irad.frontend.custom.contract import zero_shadow
+from irad.frontend.custom.rule_arguments import AugmentedReturn
+from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.frontend.generated import function_from
 from irad.frontend.offered import refuse_on_device
 

@@ -11,14 +11,14 @@ from irad.api.argument_types import types_of
 from irad.api.forward import pushforward, with_direction
 from irad.api.positions import chosen
 from irad.api.selection import callee_of, selected
-from irad.api.structures.zeros import make_zero
+from irad.api.structures.functions import make_zero
 from irad.data.floats import floats_only
 from irad.data.structure import flattened
 from irad.errors import SignatureError
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.signature import without_derivative
-from irad.frontend.custom.stop import stop_gradient
+from irad.frontend.custom.stop_gradient import stop_gradient
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import abi

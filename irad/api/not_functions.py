@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from irad.errors import SignatureError
-from irad.frontend.diagnosis.spelling import spelled
+from irad.frontend.diagnosis.unexpected import spelled
 from irad.message import with_article
 
 _MADE_BY_NUMBA: Final = {

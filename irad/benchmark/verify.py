@@ -9,8 +9,7 @@ import numpy as np
 import irad
 from irad.api.forward import with_direction
 from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, read_floats, with_floats
-from irad.data.precision import holds_single, in_types_of
+from irad.data.floats import Vector, floats_only, holds_single, in_types_of, read_floats, with_floats
 from irad.errors import IradError
 from irad.testing import gradcheck
 from irad.testing.gradcheck import CheckedFunction

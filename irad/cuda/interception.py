@@ -22,7 +22,7 @@ from irad.cuda.devices.current import current_device, emulated
 from irad.cuda.kernels import launch_of, run_kernel
 from irad.cuda.recording.record import current_record, record_launch, recorded_copy, refuse_assignment
 from irad.errors import UnsupportedError
-from irad.frontend.cuda.inside import calls_derivatives
+from irad.frontend.cuda.device_derivatives import calls_derivatives
 from irad.frontend.cuda.signatures import note_signatures
 from irad.frontend.numba.patches import STANDINS, replace_for_good
 

@@ -1,17 +1,20 @@
 """The names of irad.data. This is what `irad.lazy` reads, so each name is written once."""
 
-from irad.api.structures.linear import (
+from irad.api.structures.functions import (
+    accumulate as accumulate,
+    copy as copy,
     dot as dot,
     from_vec as from_vec,
     leaves as leaves,
+    make_zero as make_zero,
+    make_zero_ as make_zero_,
     norm as norm,
     one_hot as one_hot,
-    to_vec as to_vec,
-)
-from irad.api.structures.maps import (
     recursive_map as recursive_map,
     recursive_map_ as recursive_map_,
     recursive_map_into as recursive_map_into,
+    remake_zero_ as remake_zero_,
+    to_vec as to_vec,
 )
 from irad.api.structures.registration import (
     register_container as register_container,
@@ -20,10 +23,3 @@ from irad.api.structures.registration import (
     unregister as unregister,
 )
 from irad.api.structures.space import VectorSpace as VectorSpace
-from irad.api.structures.zeros import (
-    accumulate as accumulate,
-    copy as copy,
-    make_zero as make_zero,
-    make_zero_ as make_zero_,
-    remake_zero_ as remake_zero_,
-)

@@ -12,7 +12,6 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from irad.data.recursive import containers as containers  # registers them
 from irad.data.recursive.kinds import Container, kind_of
 
 _DEEPEST: Final = 16  # how far objects are looked into: they may hold themselves

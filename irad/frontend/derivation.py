@@ -23,9 +23,9 @@ from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls.signature import check_arguments, check_representable, check_return
 from irad.frontend.calls.task import Returns, Role, Seed, Task
-from irad.frontend.custom import catalogue, entry, packs
-from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
-from irad.frontend.custom.workspace.pools import Pool
+from irad.frontend.custom import catalogue, rule_plugins, ruled_calls
+from irad.frontend.custom.program_rules import complete, memory_of, registry_of, rules_of
+from irad.frontend.custom.workspace_pools import Pool
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.cpu import NumbaProgram, load_program, location_of
@@ -380,8 +380,8 @@ def _want(
     arguments_may_change: bool,
     unmodified: frozenset[int] = frozenset(),
 ) -> Wanted:
-    packs.load()
-    dispatcher = entry.caller_of(dispatcher)
+    rule_plugins.load()
+    dispatcher = ruled_calls.caller_of(dispatcher)
     check_representable(dispatcher.py_func, argument_types)
     caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
     check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
@@ -409,7 +409,7 @@ def _want(
 def pools_in(dispatcher: Dispatcher) -> set[Pool]:
     """The workspace of the rules that the derivatives of a function call."""
     with compiler_lock():
-        tables = [each.__dict__.get(_MEMO, {}) for each in (dispatcher, entry.caller_of(dispatcher))]
+        tables = [each.__dict__.get(_MEMO, {}) for each in (dispatcher, ruled_calls.caller_of(dispatcher))]
         libraries = [each for table in tables for compiled in table.values() for each in compiled.library.libraries]
         slots = [getattr(library, "slots", None) for library in libraries]
     return {each.pool for each in slots if each is not None}

@@ -22,7 +22,7 @@ from irad.backend.vector_math import with_vector_variants
 from irad.driver import Signature
 from irad.frontend import resident
 from irad.frontend.calls.exceptions import IN_PYTHON
-from irad.frontend.custom.outline import Outlined
+from irad.frontend.custom.ruled_calls import Outlined
 from irad.frontend.numba import internals, marks, samplers, shortcuts
 from irad.frontend.numba.library import (
     CPU,

@@ -28,7 +28,7 @@ from irad.errors import InternalError, NoRuleError, UnsupportedError
 from irad.frontend import external
 from irad.frontend.calls.exceptions import keeping
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
+from irad.frontend.custom.program_rules import complete, memory_of, registry_of, rules_of
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba.cpu import load_callee
 from irad.frontend.numba.library import CPU

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from numba.extending import overload
 
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import passed_along
 from irad.api.nopython import function_behind, literal
 from irad.frontend.generated import function_from
 from irad.implicit.unknowns import MADE, made_in_compiled_code

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.frontend.calls.raising import public
 from irad.frontend.packing.packed import packed

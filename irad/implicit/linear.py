@@ -10,7 +10,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public

@@ -10,7 +10,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload, register_jitable
 
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.grad import grad, value_and_grad
 from irad.api.jacobians.jacobian import jacobian

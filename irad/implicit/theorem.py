@@ -14,8 +14,8 @@ from numba.extending import overload
 
 from irad.api.checkpointing.values import copied
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, push, zero_cotangents
-from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.frontend.custom.contract import zero_shadow
+from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
+from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.implicit.unknowns import check_unknowns, shaped, vector
 
 

@@ -13,13 +13,20 @@ import numpy as np
 from numba import njit
 from numba.extending import overload, register_jitable
 
-from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, push, zero_cotangents
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import (
+    attach,
+    give_cotangents,
+    kept_arguments,
+    passed_along,
+    pull,
+    push,
+    zero_cotangents,
+)
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.frontend.calls.raising import public
-from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.frontend.custom.contract import zero_shadow
+from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
+from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.integrate.outcome import all_of, check_derivative, first_two, told
 from irad.integrate.panels import EPSILON, total_of
 from irad.integrate.quad import as_points

@@ -10,14 +10,13 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload, register_jitable
 
-from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, zero_cotangents
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, passed_along, zero_cotangents
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
-from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.frontend.custom.contract import zero_shadow
+from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
+from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.integrate.integrands import Integrand, batched, pointwise

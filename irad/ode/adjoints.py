@@ -16,8 +16,8 @@ from numba.extending import overload, register_jitable
 
 from irad.api.checkpointing.loops import begun, recovering, snapshot
 from irad.api.custom.higher_order import attach, give_cotangents, kept_arguments, pull, zero_cotangents
-from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.frontend.custom.contract import zero_shadow
+from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
+from irad.frontend.custom.rules_from_partials import zero_shadow
 from irad.integrate.slots import add, room, taken
 from irad.ode.dense import add_to, put
 from irad.ode.march import METHODS, Method, Settings, marching, unit_of

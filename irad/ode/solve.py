@@ -11,7 +11,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from irad.api.custom.declarations import inactive
-from irad.api.custom.passed_along import passed_along
+from irad.api.custom.higher_order import passed_along
 from irad.api.functions import primal_of, remembered
 from irad.api.nopython import function_behind, literal
 from irad.errors import SignatureError, SourceLocation

@@ -9,7 +9,7 @@ from typing import Final
 
 from irad.decompile.naming.symbols import PARALLEL_LOOP, Namer, python_name
 from irad.errors import SourceLocation
-from irad.frontend.custom.outline import Outlined
+from irad.frontend.custom.ruled_calls import Outlined
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Phi, Store
 from irad.ir.text.printer import print_lines

@@ -9,7 +9,7 @@ from typing import Any
 
 from irad.decompile.naming.symbols import Namer
 from irad.errors import SourceLocation
-from irad.frontend.custom.outline import Outlined
+from irad.frontend.custom.ruled_calls import Outlined
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.reports.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from irad.errors import SourceLocation
-from irad.frontend.custom.catalogue import CustomRule, place_of, symbols
-from irad.frontend.custom.outline import Outlined
+from irad.frontend.custom.catalogue import CustomRule, location_of, symbols
+from irad.frontend.custom.ruled_calls import Outlined
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.report.source import is_library
@@ -55,7 +55,7 @@ def _place_of_users(rule: CustomRule) -> SourceLocation | None:
     written = [*rule.parts.values()]
     for part in rule.parts.values():  # `easy_rule` writes the parts itself, around the functions that it was given
         written += [given for name, given in part.__globals__.items() if re.fullmatch(r"partial\d+", name)]
-    places = (place_of(function) for function in (*written, rule.target))
+    places = (location_of(function) for function in (*written, rule.target))
     return next((place for place in places if place is not None and not is_library(place.file)), None)
 
 
@@ -81,7 +81,7 @@ def _place(rule: Rule, symbol: str) -> SourceLocation | None:
     line = _line_with(file, words)
     if line is None and isinstance(rule, CallRule):
         code = getattr(inspect.unwrap(rule.reverse), "__code__", None)
-        return place_of(rule.reverse) if code is not None else SourceLocation(file, 1)
+        return location_of(rule.reverse) if code is not None else SourceLocation(file, 1)
     return SourceLocation(file, line or 1)
 
 

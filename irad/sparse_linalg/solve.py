@@ -9,7 +9,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from irad.api.custom.rules import augmented_primal, forward, reverse
-from irad.frontend.custom.annotated import AugmentedReturn, is_active
+from irad.frontend.custom.rule_arguments import AugmentedReturn, is_active
 from irad.frontend.operands import inexact, require, require_axes
 from irad.sparse_linalg.products import check_matrix, check_size, csc_matvec, csr_matvec
 

@@ -13,8 +13,7 @@ import numpy as np
 import irad
 from irad.api.forward import with_direction
 from irad.data.copies import copied, same_bits
-from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_floats
-from irad.data.precision import holds_single, in_types_of
+from irad.data.floats import Vector, floats_only, has_floats, holds_single, in_types_of, read_floats, with_floats
 from irad.data.structure import is_structure, members
 from irad.frontend.packing.packed import packed
 from irad.options import Options, PlanName

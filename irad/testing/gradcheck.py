@@ -10,8 +10,7 @@ import numpy as np
 
 from irad.api.kernels import is_kernel, launched_of, no_configuration
 from irad.api.positions import chosen
-from irad.data.floats import read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import in_types_of, read_floats, with_floats
 from irad.options import Options
 from irad.testing.gradients.comparison import Comparison, Tolerances
 from irad.testing.gradients.input import CheckedFunction, Range, check_modes, check_settings

@@ -13,9 +13,8 @@ from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
 from irad.backend.executor.scheduler import IN_ORDER, Schedule
 from irad.cuda.devices.device import numpy_view
-from irad.frontend.cuda.arguments import flatten
 from irad.frontend.cuda.exceptions import RECORD_SIZE, exception_of
-from irad.frontend.cuda.program import load_kernel
+from irad.frontend.cuda.program import flatten, load_kernel
 
 Size = int | tuple[int, ...]
 

@@ -18,7 +18,7 @@ from numba.typed import List
 import irad
 from irad import rules
 from irad.errors import RuleError
-from irad.frontend.custom.workspace.pools import pools_for
+from irad.frontend.custom.workspace_pools import pools_for
 from irad.rules import AugmentedReturn, StatefulRule, Workspace
 from irad.testing.allocations import Allocations, allocations
 

@@ -10,8 +10,7 @@ from numba import float64, typeof
 from numba.experimental import jitclass
 from numba.typed import Dict as TypedDict, List as TypedList
 
-from irad.data.floats import floats_only, name_of_float, read_floats
-from irad.data.precision import holds_single, in_precision, in_types_of
+from irad.data.floats import floats_only, holds_single, in_precision, in_types_of, name_of_float, read_floats
 from irad.data.structure import flattened, is_structure, mapped, members, pieces
 
 Pair = namedtuple("Pair", ["a", "b"])

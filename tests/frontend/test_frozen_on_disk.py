@@ -15,7 +15,7 @@ import pytest
 from numba.core import config
 
 import irad
-from irad.frontend.frozen.numba_compare import is_same_code
+from irad.frontend.frozen.check import is_same_code
 from tests.frontend.test_frozen import check
 
 ROOT = Path(__file__).parents[2]

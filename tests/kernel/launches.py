@@ -11,8 +11,7 @@ import numpy as np
 from irad.backend.executor.kernel import RunReport, load
 from irad.backend.executor.launch import Extent
 from irad.backend.executor.scheduler import IN_ORDER, Schedule
-from irad.frontend.cuda.arguments import flatten
-from irad.frontend.cuda.program import KernelParameter, KernelProgram, load_kernel
+from irad.frontend.cuda.program import KernelParameter, KernelProgram, flatten, load_kernel
 from irad.kernel.derive import KernelDerivative, derive_kernel
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode

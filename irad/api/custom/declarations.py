@@ -13,7 +13,7 @@ from numba.np.numpy_support import from_dtype
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.symbols import limited_to, target_of
+from irad.frontend.custom.targets import limited_to, target_of
 from irad.frontend.values import layouts
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -115,7 +115,7 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
                 f"{catalogue.name_of(f)} has no argument {argument!r}",
                 f"name one of {', '.join(names)}, or its position",
                 "an argument is given by its name, or by its position, counted from 0",
-                catalogue.place_of(f),
+                catalogue.location_of(f),
             )
     found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
     with catalogue.edited(target_of(f)) as rule:

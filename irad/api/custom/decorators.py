@@ -15,7 +15,7 @@ from irad.api.positions import check_positions, chosen
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.pure import cotangent_functions, tangent_functions
+from irad.frontend.custom.rules_from_pure_functions import cotangent_functions, tangent_functions
 from irad.frontend.numba import internals
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -223,7 +223,7 @@ def _ruled(f: Any, kind: str, argnums: int | Sequence[int], argnames: str | Sequ
             + ("is not a function" if parameters is None else "takes star arguments"),
             f"decorate a function with a fixed number of arguments: @irad.{kind}",
             "the rule has a tangent or cotangent for each argument",
-            catalogue.place_of(f) if callable(f) else None,
+            catalogue.location_of(f) if callable(f) else None,
         )
     dispatcher: Any = f if isinstance(f, CPUDispatcher) else jit(f)
     wanted = chosen(dispatcher, argnums, argnames, ())
@@ -244,7 +244,7 @@ def _check_call(f: Any, function: Any, count: int, wanted: str) -> None:
             f"the rule of {f.py_func.__qualname__} cannot be called with {count} arguments: {error}",
             f"let it take {wanted}",
             "that is what it is called with",
-            catalogue.place_of(function) if callable(function) else None,
+            catalogue.location_of(function) if callable(function) else None,
         ) from None
 
 

@@ -24,10 +24,11 @@ from irad.api.checkpointing.values import Leaf, leaves_of, structured
 from irad.api.forward import pushforward, with_direction
 from irad.errors import RuleError, SourceLocation, UnsupportedError
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.annotated import AnnotatedType
-from irad.frontend.custom.contract import kept_value
-from irad.frontend.custom.symbols import target_of
+from irad.frontend.custom.rule_arguments import AnnotatedType
+from irad.frontend.custom.rules_from_partials import kept_value
+from irad.frontend.custom.targets import target_of
 from irad.frontend.generated import function_from
+from irad.frontend.packing.packed import packed, structure_of
 
 _FILE = "irad.rules"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -78,7 +79,7 @@ def attach(
             f"{catalogue.name_of(target)} is given half a rule for reverse mode, or a second one",
             "pass both augmented_primal and reverse, once",
             "they are two halves of one derivative, and what was compiled before is not compiled again",
-            catalogue.place_of(target),
+            catalogue.location_of(target),
         )
     given = {kind: part for kind, part in parts.items() if part is not None}
     catalogue.declare_new(target, given, is_checkpoint=body_otherwise)
@@ -383,3 +384,21 @@ overload(pull, strict=False)(_pull_typed)
 overload(give_cotangents, strict=False)(_give_cotangents_typed)
 overload(kept_arguments, strict=False, prefer_literal=True)(_kept_arguments_typed)
 overload(push, strict=False)(_push_typed)
+
+
+# The ``args=`` tuple of solvers, as in ``quad(f, a, b, args)``.
+#
+# A single argument needs no tuple around it. A structure that Python passes in is a named tuple in
+# compiled code, and one argument there, too.
+
+
+def passed_along(args: Any) -> Any:
+    """The tuple of ``args``, as compiled code takes it."""
+    return packed(args if isinstance(args, tuple) else (args,))
+
+
+@overload(passed_along, strict=False)  # type: ignore[untyped-decorator]
+def _passed_along_typed(args: Any) -> Any:
+    if isinstance(args, types.BaseTuple) and structure_of(args) is None:
+        return lambda args: args
+    return lambda args: (args,)

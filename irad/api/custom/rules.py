@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
+from irad.api.functions import primal_of
 from irad.api.jit import jit
 from irad.errors import RuleError
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue, packs
-from irad.frontend.custom.easy import Partial, easy_functions
-from irad.frontend.custom.patterns import ANY, check_concrete
-from irad.frontend.custom.symbols import arity_of, limited_to, target_of
-from irad.frontend.custom.workspace.pools import pools_for
+from irad.frontend.custom import catalogue, rule_plugins
+from irad.frontend.custom.catalogue import ANY, check_concrete
+from irad.frontend.custom.rules_from_partials import Partial, easy_functions
+from irad.frontend.custom.targets import arity_of, limited_to, target_of
+from irad.frontend.custom.workspace_pools import Pool, Workspace, pools_for
+from irad.frontend.derivation import pools_in
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -162,7 +166,7 @@ def forward(f: Any, *, signature: Any = None, batched: bool = False) -> Callable
                 f"{1 + count} arguments: {error}",
                 "let it take (config, annotated arguments…)",
                 "it is called with the configuration and all arguments of the function",
-                catalogue.place_of(function),
+                catalogue.location_of(function),
             ) from None
         return register(function)
 
@@ -207,7 +211,7 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
             f"{catalogue.name_of(f)} takes {arity} argument{'s' * (arity != 1)} and is given {given}",
             "pass one for each argument, None where there is no derivative",
             "an argument without a partial derivative would silently be treated as constant",
-            catalogue.place_of(f),
+            catalogue.location_of(f),
         )
     parts = easy_functions(f, partials, _compiled, arity)
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
@@ -237,7 +241,7 @@ def has_rule(f: Any, signature: Any = None) -> bool:
         >>> irad.rules.has_rule(twice)
         False
     """
-    packs.load()
+    rule_plugins.load()
     target, pattern = target_of(f), limited_to(f, signature)
     if pattern.entries is not None:
         check_concrete(pattern)
@@ -297,7 +301,7 @@ def _arity(f: Any) -> int:
         if parameter.kind is parameter.VAR_POSITIONAL:
             name = parameter.name
             text = f"{catalogue.name_of(f)} takes any number of arguments (*{name}): no easy rule fits all of its calls"
-            raise _no_easy_rule(text, f", which are given {name} as one tuple", catalogue.place_of(f))
+            raise _no_easy_rule(text, f", which are given {name} as one tuple", catalogue.location_of(f))
     raise _no_easy_rule(f"the number of arguments of {f!r} is not known", "", None)
 
 
@@ -343,3 +347,118 @@ def registering(
         return function
 
     return register
+
+
+# Rules with workspace that lives from one call of a derivative to the next.
+
+_Builder = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@public
+def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Builder], _Builder]:
+    """Registers a function that builds the rule of a function, with workspace, for each signature.
+
+    The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns a `StatefulRule`, or
+    anything with such attributes. It runs in Python, once for each pair of augmented primal and reverse that is
+    compiled: for each derivative, and in it for each signature and each combination of arguments that take part.
+
+    Args:
+        f: the function, as for `irad.rules.reverse`.
+        signature: of the function, as for `irad.rules.reverse`.
+        restores: as for `irad.rules.reverse`.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, StatefulRule
+        >>> from numba import njit
+        >>> @njit
+        ... def square_all(a):
+        ...     a[:] = a * a
+        >>> @irad.rules.build_rule(square_all)
+        ... def build(signature):
+        ...     def state():
+        ...         return np.empty(0)
+        ...
+        ...     def augmented_primal(config, slot, a):
+        ...         if slot.state.size < a.value.size:
+        ...             slot.state = np.empty(a.value.size)
+        ...         slot.state[: a.value.size] = a.value
+        ...         a.value[:] = a.value * a.value
+        ...         return AugmentedReturn(None, None, None)
+        ...
+        ...     def reverse(config, slot, cotangent, tape, a):
+        ...         a.shadow[:] *= 2.0 * slot.state[: a.value.size]
+        ...
+        ...     return StatefulRule(augmented_primal, reverse, state)
+        >>> @njit
+        ... def loss(x):
+        ...     a = x.copy()
+        ...     square_all(a)
+        ...     return a.sum()
+        >>> irad.grad(loss)(np.array([1.0, 3.0]))
+        array([2., 6.])
+    """
+    return registering(f, "build_rule", signature, restores=restores, reason="it is called to build the rule")
+
+
+@public
+def close(f: Any) -> None:
+    """Releases the workspace of rules.
+
+    What is in use, by a pullback or in another thread, is released when that derivative has ended. All can be used
+    again afterwards, and then make new workspace.
+
+    Args:
+        f: a derivative, or the function that is differentiated: the workspace of all derivatives of that function; or a
+            function with a `build_rule`: that of its rule in all derivatives.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, StatefulRule
+        >>> from numba import njit
+        >>> @njit
+        ... def halve(x):
+        ...     return 0.5 * x
+        >>> @irad.rules.build_rule(halve)
+        ... def build(signature):
+        ...     return StatefulRule(
+        ...         lambda config, slot, x: AugmentedReturn(0.5 * x.value, None, None),
+        ...         lambda config, slot, cotangent, tape, x: (0.5 * cotangent,),
+        ...         lambda: np.zeros(8),
+        ...     )
+        >>> gradient = irad.grad(lambda x: halve(x) * halve(x))
+        >>> gradient(3.0)
+        1.5
+        >>> irad.rules.close(gradient)
+        >>> irad.rules.workspace(gradient)
+        Workspace(in_use=0, spare=0)
+    """
+    for pool in _pools(f):
+        pool.close()
+
+
+def workspace(f: Any) -> Workspace:
+    """How many slots of workspace there are, in use and spare; ``f`` is as for `close`.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def halve(x):
+        ...     return 0.5 * x
+        >>> irad.rules.workspace(halve)  # it has no rule with workspace; for one that has, see `close`
+        Workspace(in_use=0, spare=0)
+    """
+    found = [pool.workspace for pool in _pools(f)]
+    return Workspace(sum(each.in_use for each in found), sum(each.spare for each in found))
+
+
+def _pools(f: Any) -> Iterator[Pool]:
+    if isinstance(f, DerivativeDispatcher):
+        f = f.primal
+    ruled = set(pools_for(f if isinstance(f, CPUDispatcher) else target_of(f)))
+    yield from ruled
+    if isinstance(f, CPUDispatcher | FunctionType):
+        yield from pools_in(primal_of(f)) - ruled

@@ -19,8 +19,7 @@ from irad.api.positions import chosen
 from irad.api.selection import selected
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.signature import without_derivative
-from irad.frontend.custom.contract import kept_value
-from irad.frontend.custom.forward.partials import zero_tangent
+from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
 from irad.frontend.generated import function_from
 from irad.frontend.offered import refuse_on_device
 from irad.frontend.values import abi

@@ -37,7 +37,7 @@ from irad.frontend.calls.separate_dispatcher import task_for
 from irad.frontend.calls.separate_sweeps import check_final
 from irad.frontend.calls.signature import without_aux
 from irad.frontend.calls.task import Role, Seed, Task
-from irad.frontend.custom.contract import kept_value
+from irad.frontend.custom.rules_from_partials import kept_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.boxing import with_numpy_numbers

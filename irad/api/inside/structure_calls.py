@@ -10,9 +10,22 @@ from numba.core import types
 from numba.extending import overload
 
 from irad.api.nopython import literal
-from irad.api.structures.linear import dot, from_vec, leaves, norm, one_hot, to_vec
-from irad.api.structures.maps import recursive_map, recursive_map_, recursive_map_into
-from irad.api.structures.zeros import accumulate, copy, make_zero, make_zero_, remake_zero_
+from irad.api.structures.functions import (
+    accumulate,
+    copy,
+    dot,
+    from_vec,
+    leaves,
+    make_zero,
+    make_zero_,
+    norm,
+    one_hot,
+    recursive_map,
+    recursive_map_,
+    recursive_map_into,
+    remake_zero_,
+    to_vec,
+)
 from irad.errors import HERE, SignatureError
 from irad.frontend.generated import function_from
 from irad.frontend.structures import functions

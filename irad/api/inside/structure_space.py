@@ -22,10 +22,8 @@ from numba.extending import (
 from numba.misc.special import typeof
 
 from irad.api.inside.structure_calls import check_options
-from irad.api.structures.linear import dot, norm
-from irad.api.structures.maps import recursive_map, recursive_map_
+from irad.api.structures.functions import copy, dot, make_zero, make_zero_, norm, recursive_map, recursive_map_
 from irad.api.structures.space import VectorSpace
-from irad.api.structures.zeros import copy, make_zero, make_zero_
 from irad.errors import HERE, SignatureError
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described

@@ -13,7 +13,7 @@ from irad.api.jacobians.structure import Block, Structure
 from irad.errors import SignatureError
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.classes import have_parts_alike
+from irad.frontend.packing.packed import have_parts_alike
 
 OUT = "irad_out"
 """The parameter that holds them."""

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irad.data.recursive.containers import with_fields
-from irad.data.recursive.kinds import INACTIVE, Vector, forget_kind, set_kind
+from irad.data.recursive.kinds import INACTIVE, Vector, forget_kind, set_kind, with_fields
 
 
 def register_vector(

@@ -8,10 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from irad.api.structures.linear import dot, leaves, norm
-from irad.api.structures.maps import Predicate, recursive_map, recursive_map_into
-from irad.api.structures.zeros import copy, make_zero
-from irad.data.recursive.operations import add, axpy, copied, divided, scaled, subtract, zero
+from irad.api.structures.functions import (
+    Predicate,
+    copy,
+    dot,
+    leaves,
+    make_zero,
+    norm,
+    recursive_map,
+    recursive_map_into,
+)
+from irad.data.recursive.mapping import add, axpy, copied, divided, scaled, subtract, zero
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
 

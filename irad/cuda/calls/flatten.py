@@ -14,8 +14,7 @@ from numba.np import numpy_support
 from irad.api.annotate import in_order
 from irad.cuda.devices.device import ArrayView, Device
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.cuda.arguments import flatten
-from irad.frontend.cuda.program import KernelProgram, load_kernel
+from irad.frontend.cuda.program import KernelProgram, flatten, load_kernel
 from irad.frontend.values.abi import Argument, leaves_of
 from irad.frontend.values.tree import Content
 from irad.message import with_article

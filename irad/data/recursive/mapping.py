@@ -9,19 +9,176 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from irad.data.recursive.blocks import columns_of, may_be_split, rows_of
-from irad.data.recursive.kinds import Container, Vector
-from irad.data.recursive.operations import is_elementwise, is_scaling, zero
+from irad.data.recursive.kinds import Container, Vector, kind_of
 from irad.data.recursive.survey import Memo, Place, Values, vectors_of
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
+
+# Operations on one vector of each structure, which write to ``out`` where that is given.
+
+
+def zero(value: Any, out: Any = None) -> Any:
+    """The zero of the space that a vector is in."""
+    kind = _kind(value)
+    if out is None:
+        return kind.zero(value)
+    if kind.takes_ufuncs:
+        out[...] = 0
+        return out
+    return _assigned(kind, out, kind.zero(value))
+
+
+def copied(value: Any, out: Any = None) -> Any:
+    """A copy."""
+    kind = _kind(value)
+    if out is None and kind.assign is not None:
+        out = kind.zero(value)
+    return value if out is None else _assigned(kind, out, value)
+
+
+def add(a: Any, b: Any, out: Any = None) -> Any:
+    """The sum of two vectors."""
+    kind = _kind(a)
+    return np.add(a, b, out=out) if kind.takes_ufuncs else _assigned(kind, out, a + b)
+
+
+def subtract(a: Any, b: Any, out: Any = None) -> Any:
+    """The difference of two vectors."""
+    kind = _kind(a)
+    return np.subtract(a, b, out=out) if kind.takes_ufuncs else _assigned(kind, out, a - b)
+
+
+def scaled(value: Any, factor: Any, out: Any = None) -> Any:
+    """The product of a vector and a number."""
+    kind = _kind(value)
+    return np.multiply(value, factor, out=out) if kind.takes_ufuncs else _assigned(kind, out, value * factor)
+
+
+def axpy(target: Any, value: Any, *, factor: Any, room: Callable[[Any], Any], out: Any = None) -> Any:
+    """``target + factor * value``.
+
+    Args:
+        target: a vector.
+        value: another one.
+        factor: a number.
+        room: of a vector memory for a product with it, or None.
+        out: where to write.
+    """
+    return add(target, scaled(value, factor, out=room(value)), out=out)
+
+
+def divided(value: Any, divisor: Any, out: Any = None) -> Any:
+    """The quotient of a vector and a number."""
+    kind = _kind(value)
+    return np.divide(value, divisor, out=out) if kind.takes_ufuncs else _assigned(kind, out, value / divisor)
+
+
+_OPERATIONS: Final = frozenset({zero, copied, add, subtract, scaled, axpy, divided})
+
+
+def is_elementwise(function: Callable[..., Any]) -> bool:
+    """Whether a function is known to work element by element: it may be called with parts of arrays in their place."""
+    of = function.func if isinstance(function, partial) else function
+    return isinstance(of, np.ufunc) or of in _OPERATIONS
+
+
+def is_scaling(function: Callable[..., Any]) -> bool:
+    """Whether a function multiplies by a number, which makes complex numbers of floats if it is complex."""
+    return isinstance(function, partial) and function.func in (scaled, axpy, divided)
+
+
+def _kind(value: Any) -> Vector:
+    kind = kind_of(value)
+    assert isinstance(kind, Vector)
+    return kind
+
+
+def _assigned(kind: Vector, out: Any, value: Any) -> Any:
+    if out is None:
+        return value
+    assert kind.assign is not None
+    kind.assign(out, value)
+    return out
+
+
+# Arrays of records, some of them at a time: their fields share cache lines, which are fetched once for
+# all fields.
+
+BYTES: Final = 2**18
+"""How much of an array is handled at a time: the caches of a core hold it."""
+ELEMENTS: Final = 8
+"""Fields that are arrays of so many elements are taken element by element: loops of NumPy are then over records."""
+
+Column: TypeAlias = Callable[[NDArray[Any]], Any]
+
+
+def may_be_split(inputs: Values, outputs: Values) -> bool:
+    """Whether nothing that is written may be part of another record, or field, of an input."""
+    return not any(output is not value and np.may_share_memory(output, value) for output in outputs for value in inputs)
+
+
+def rows_of(records: Values, *, whole: bool) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Arrays of records, or single ones, in blocks.
+
+    Args:
+        records: of one shape.
+        whole: whether there is to be one block.
+    """
+    arrays = tuple(map(np.asarray, records))
+    shape = arrays[0].shape
+    if whole or not shape:
+        yield arrays
+        return
+    step = max(1, BYTES // max(1, arrays[0].itemsize * math.prod(shape[1:])))
+    for start in range(0, shape[0], step):
+        yield tuple([array[start : start + step] for array in arrays])
+
+
+def columns_of(place: Place, *, split: bool) -> tuple[list[tuple[Place, Column]], list[Column]]:
+    """The fields of records, down to vectors: the active ones with their places, and the others.
+
+    Args:
+        place: of the records.
+        split: whether small arrays in fields are taken element by element.
+    """
+    active: list[tuple[Place, Column]] = []
+    inactive: list[Column] = []
+    axes = np.ndim(place.inputs[0])
+    for leaf, path in _leaves(place, ()):
+        if not leaf.is_active:
+            inactive.append(_column(path, ...))
+            continue
+        shape = np.shape(leaf.inputs[0])[axes:]
+        is_split = split and math.prod(shape) <= ELEMENTS
+        active += [(leaf, _column(path, (..., *index))) for index in (np.ndindex(shape) if is_split else [()])]
+    return active, inactive
+
+
+def _leaves(place: Place, path: tuple[str, ...]) -> Iterator[tuple[Place, tuple[str, ...]]]:
+    for part in place.parts:
+        way = (*path, part.key)
+        if part.place.is_active and isinstance(part.place.kind, Container):
+            yield from _leaves(part.place, way)
+        else:
+            yield part.place, way
+
+
+def _column(path: tuple[str, ...], index: Any) -> Column:
+    def column(array: NDArray[Any]) -> Any:
+        for name in path:
+            array = array[name]
+        return array[index]
+
+    return column
 
 
 class Recursion:

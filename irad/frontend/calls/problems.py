@@ -16,7 +16,7 @@ from numba.core.types import Type
 from irad.errors import InternalError, IradError, UnsupportedProgram
 from irad.frontend.calls.signature import check_arguments, may_have_derivative, without_derivative
 from irad.frontend.calls.task import Role, Seed, Task
-from irad.frontend.custom import packs
+from irad.frontend.custom import rule_plugins
 from irad.frontend.derivation import derivation_of
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
@@ -70,7 +70,7 @@ def _problems(
             yield error
     try:
         with compiler_lock():
-            packs.load()
+            rule_plugins.load()
             returned = load_program(
                 dispatcher, argument_types, checks=options.boundscheck, promotes=options.promotes
             ).signature.return_type

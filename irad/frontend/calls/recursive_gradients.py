@@ -25,9 +25,8 @@ from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.contract import kept_value
-from irad.frontend.custom.forward.partials import zero_tangent
-from irad.frontend.custom.pure import cotangent_functions, tangent_functions
+from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
+from irad.frontend.custom.rules_from_pure_functions import cotangent_functions, tangent_functions
 from irad.frontend.derivation import Derivation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of

@@ -18,7 +18,7 @@ from irad.frontend.memory import caller_values
 from irad.frontend.memory.caller_values import NotesOf
 from irad.frontend.memory.shadows import any_of, differ
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.classes import have_parts_alike, shown_structure, structure_of, ways_of
+from irad.frontend.packing.packed import have_parts_alike, shown_structure, structure_of, ways_of
 from irad.frontend.values import layouts, tree
 from irad.frontend.values.gradients import may_be_cotangent
 from irad.frontend.values.tree import Content, LeafKind

@@ -34,7 +34,7 @@ from irad.frontend.calls.separate_sweeps import check_final, emit_augmented, emi
 from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.task import Returns, Role, Seed, Task
-from irad.frontend.custom import entry, packs
+from irad.frontend.custom import rule_plugins, ruled_calls
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
@@ -256,9 +256,9 @@ def task_for(
 def returned_type(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Any:
     """The type of what a function returns."""
     with compiler_lock():
-        packs.load()
+        rule_plugins.load()
         program = load_program(
-            entry.caller_of(primal),
+            ruled_calls.caller_of(primal),
             argument_types,
             peels=not options.debug,
             checks=options.boundscheck,

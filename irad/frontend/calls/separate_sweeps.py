@@ -39,7 +39,7 @@ from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import MEMINFO_TYPE, all_of, clear, extent_of_array
 from irad.frontend.memory.walks import notes_in_table
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.classes import have_parts_alike, way_through
+from irad.frontend.packing.packed import have_parts_alike, way_through
 from irad.frontend.values import abi, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind

@@ -13,7 +13,7 @@ from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.numba import internals
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.packing.classes import have_parts_alike, structure_of, way_through
+from irad.frontend.packing.packed import have_parts_alike, structure_of, way_through
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.gradients import gradient_of_content, is_copied_list, may_be_shadow, may_be_tangent

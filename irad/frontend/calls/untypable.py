@@ -16,9 +16,9 @@ from numba.core.errors import NumbaError
 from irad.data.structure import pieces
 from irad.errors import BackendError, IradError, SignatureError
 from irad.frontend.calls.task import AutodiffAnnotation
-from irad.frontend.diagnosis.spelling import spelled
+from irad.frontend.diagnosis.unexpected import spelled
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.packing.classes import Structure, shown_structure
+from irad.frontend.packing.packed import Structure, shown_structure
 from irad.message import with_article
 
 _OBJECT = (

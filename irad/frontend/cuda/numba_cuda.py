@@ -13,6 +13,7 @@ Method  Numba's own compiler runs in *private contexts*: its tables are not thos
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -22,15 +23,19 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
+from numba import cuda
+from numba.core import cgutils, types
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
+from numba.cpython import builtins
 from numba.cuda import compiler, cudaimpl, descriptor, models, target
 from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.extending import intrinsic
 
 from irad.backend import compat
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
-from irad.frontend.cuda import exceptions, extremes, inside, rules, warp_functions
+from irad.frontend.cuda import device_derivatives, exceptions, rules
 from irad.frontend.cuda.signatures import signatures_of
 from irad.frontend.numba import internals, shortcuts
 from irad.frontend.numba.patches import replaced_for_kernels
@@ -43,6 +48,118 @@ from irad.frontend.offered import (
     represent,
     type_of_constant,
 )
+
+# Functions that exchange values within a warp, as calls of the kernel dialect.
+#
+# Numba lowers a shuffle of a 64-bit number as two shuffles of its halves, as integers, which nobody could
+# differentiate;
+# and it names the kind of a shuffle or vote by a number. These intrinsics take the place of Numba's functions
+# (`REPLACEMENTS`): typed as Numba types the function, lowered to one call, in which a number stays a number.
+
+_I32: Final = ir.IntType(32)
+_SUFFIXES: Final = {types.int32: "i32", types.int64: "i64", types.float32: "f32", types.float64: "f64"}
+_ATTRIBUTES: Final = ("convergent", "nounwind")
+
+
+def _numba_signature(context: Any, function: object, arguments: tuple[Any, ...]) -> Any:
+    """How Numba types a call of its own function."""
+    return context.resolve_function_type(context.numba_type(function), arguments, {})
+
+
+def _warp_call(builder: Any, symbol: str, result: Any, arguments: list[Any]) -> Any:
+    callee = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(result, [each.type for each in arguments]), symbol
+    )
+    for attribute in _ATTRIBUTES:
+        callee.attributes.add(attribute)
+    return builder.call(callee, arguments)
+
+
+def _shuffle(function: object, kind: str) -> Any:
+    @intrinsic
+    def shuffle(typingctx: Any, mask: Any, value: Any, lane: Any) -> tuple[Any, Callable[..., Any]]:
+        result = _numba_signature(typingctx, function, (mask, value, lane)).return_type
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            wanted = types.int32, result, types.int32
+            given = [
+                context.cast(builder, argument, type_, want)
+                for argument, type_, want in zip(arguments, signature.args, wanted, strict=True)
+            ]
+            return _warp_call(builder, f"irad.cuda.shfl.{kind}.{_SUFFIXES[result]}", given[1].type, given)
+
+        return result(mask, value, lane), lower
+
+    return shuffle
+
+
+def _vote(function: object, kind: str) -> Any:
+    @intrinsic
+    def vote(typingctx: Any, mask: Any, predicate: Any) -> tuple[Any, Callable[..., Any]]:
+        result = _numba_signature(typingctx, function, (mask, predicate)).return_type
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            lanes = context.cast(builder, arguments[0], signature.args[0], types.int32)
+            truth = context.cast(builder, arguments[1], signature.args[1], types.boolean)
+            found = _warp_call(builder, f"irad.cuda.vote.{kind}", _I32, [lanes, builder.zext(truth, _I32)])
+            return context.cast(builder, found, types.int32, result)
+
+        return result(mask, predicate), lower
+
+    return vote
+
+
+_WARP_FUNCTIONS: Final = (
+    (cuda.shfl_sync, _shuffle(cuda.shfl_sync, "idx")),
+    (cuda.shfl_up_sync, _shuffle(cuda.shfl_up_sync, "up")),
+    (cuda.shfl_down_sync, _shuffle(cuda.shfl_down_sync, "down")),
+    (cuda.shfl_xor_sync, _shuffle(cuda.shfl_xor_sync, "bfly")),
+    (cuda.all_sync, _vote(cuda.all_sync, "all")),
+    (cuda.any_sync, _vote(cuda.any_sync, "any")),
+    (cuda.eq_sync, _vote(cuda.eq_sync, "uni")),
+    (cuda.ballot_sync, _vote(cuda.ballot_sync, "ballot")),
+)
+"""Numba's functions, each with what is called in its place."""
+
+
+# `max` and `min` of numbers in kernels, for versions of Numba whose CUDA target cannot compile its own.
+#
+# From Numba 0.66 on they are functions of any number of arguments, which its CUDA target compiles as if they had one;
+# that of numba-cuda does not. Numbers are compared as Numba does: the first stays where others are not larger
+# (smaller).
+
+
+def _extreme(name: str, compare: Callable[[Any, Any], Any]) -> Any:
+    def typed(context: Any, numbers: tuple[Any, ...]) -> Any:
+        known = bool(numbers) and all(isinstance(each, types.Number | types.Boolean) for each in numbers)
+        result = context.unify_types(*numbers) if known else None
+        if result is None:
+            raise TypingError(f"{name} in a kernel is of numbers, or of a tuple of numbers, not of {numbers}")
+        return result
+
+    @intrinsic
+    def extreme(typingctx: Any, *given: Any) -> tuple[Any, Callable[..., Any]]:
+        one = given[0] if len(given) == 1 else None
+        numbers = tuple(one) if isinstance(one, types.BaseTuple) else given
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            (packed,) = arguments
+            if numbers is not given:
+                packed = builder.extract_value(packed, 0)
+            return builtins.do_minmax(context, builder, list(numbers), cgutils.unpack_tuple(builder, packed), compare)
+
+        return typed(typingctx, numbers)(types.Tuple.from_types(given)), lower
+
+    return extreme
+
+
+_EXTREMES: Final = (
+    ((max, _extreme("max", operator.gt)), (min, _extreme("min", operator.lt)))
+    if compat.cuda_compiles_one_argument()
+    else ()
+)
+"""`max` and `min`, each with what is called in its place, where that is needed."""
+
 
 CAPABILITY: Final = (7, 0)
 """What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
@@ -103,7 +220,7 @@ class _TypingContext(target.CUDATypingContext):
     def __init__(self) -> None:
         self._twins: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._are_twins: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._replaced = {id(f): (f, own) for f, own in (*warp_functions.REPLACEMENTS, *extremes.REPLACEMENTS)}
+        self._replaced = {id(f): (f, own) for f, own in (*_WARP_FUNCTIONS, *_EXTREMES)}
         super().__init__()
 
     def resolve_value_type(self, val: Any) -> Any:
@@ -114,7 +231,7 @@ class _TypingContext(target.CUDATypingContext):
 
     def _replace_offered(self, val: Any) -> None:
         """Has device code call an intrinsic in place of a function that irad offers to compiled code."""
-        found = None if id(val) in self._replaced else inside.offered_intrinsic(val, self._new_twin)
+        found = None if id(val) in self._replaced else device_derivatives.offered_intrinsic(val, self._new_twin)
         if found is not None:
             own, wants_literals = found
             self._replaced[id(val)] = val, own
@@ -143,7 +260,7 @@ class _TypingContext(target.CUDATypingContext):
         return self._twins[val][1]
 
     def _derivative(self, val: DerivativeDispatcher) -> Any:
-        twin = inside.derivative_twin(val, self._new_twin)
+        twin = device_derivatives.derivative_twin(val, self._new_twin)
         if twin is None:
             raise UnsupportedError(
                 f"device code calls {val!r}",

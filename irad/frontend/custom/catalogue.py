@@ -21,11 +21,148 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
+from numba import typeof
+from numba.core import sigutils, types
+from numba.core.errors import NumbaError
 from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.errors import RuleError, SourceLocation
-from irad.frontend.custom.patterns import ANY, Pattern
+from irad.frontend.numba.messages import readable
 from irad.frontend.numba.target import typing_context
+
+# Patterns: the types of arguments that a declaration is for.
+#
+# A pattern has an entry for each argument: a Numba type, a class of Numba's types (``types.Float``), or
+# None for any. An array type of layout A stands for arrays of that dtype and rank in every layout.
+
+Entry: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The types of arguments that a declaration is for; ``entries`` is None where it is for all."""
+
+    entries: tuple[Entry, ...] | None = None
+
+    def __str__(self) -> str:
+        return "all signatures" if self.entries is None else f"({', '.join(map(_spelled, self.entries))})"
+
+    def fits(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether it is for these types."""
+        if self.entries is None:
+            return True
+        plain = tuple(map(plain_type, arguments))
+        return len(plain) == len(self.entries) and all(map(_covers, self.entries, plain))
+
+    def covers(self, other: Pattern) -> bool:
+        """Whether it is for all that another is for."""
+        if self.entries is None or other.entries is None:
+            return self.entries is None
+        return len(self.entries) == len(other.entries) and all(map(_covers, self.entries, other.entries))
+
+    def overlaps(self, other: Pattern) -> bool:
+        """Whether there may be types that both are for."""
+        if self.entries is None or other.entries is None:
+            return True
+        return len(self.entries) == len(other.entries) and all(map(_overlap, self.entries, other.entries))
+
+    def meet(self, other: Pattern) -> Pattern:
+        """The pattern that is for just what two that overlap are both for."""
+        if self.entries is None or other.entries is None:
+            return self if other.entries is None else other
+        pairs = zip(self.entries, other.entries, strict=True)
+        return Pattern(tuple(two if _covers(one, two) else one for one, two in pairs))
+
+
+ANY: Final = Pattern()
+
+
+def pattern_of(signature: Signature) -> Pattern:
+    """The pattern that a user wrote: None, a signature of Numba's, its text, or a tuple of entries.
+
+    Raises:
+        RuleError: it is none of these.
+    """
+    if signature is None:
+        return ANY
+    if isinstance(signature, tuple | list):
+        return Pattern(tuple(map(_entry, signature)))
+    try:
+        return Pattern(tuple(sigutils.normalize_signature(signature)[0]))
+    except (TypeError, ValueError, SyntaxError, NameError, NumbaError) as error:
+        raise _not_a_signature(signature) from error
+
+
+def check_concrete(pattern: Pattern) -> None:
+    """Refuses a pattern that is not the signature of a call.
+
+    Raises:
+        RuleError: an entry is not a Numba type.
+    """
+    for entry in pattern.entries or ():
+        if not isinstance(entry, types.Type):
+            raise RuleError(
+                f"{pattern} is not the signature of a call",
+                'give a Numba type for each argument, "(float64, float64[::1])"',
+                "which rule a call is differentiated by depends on the types of all its arguments",
+            )
+
+
+def plain_type(numba_type: Type) -> Type:
+    """The type of a value, whether it is a literal, or a default that the caller left out."""
+    if isinstance(numba_type, types.Omitted):
+        return types.unliteral(typeof(numba_type.value))
+    return types.unliteral(numba_type)
+
+
+def _entry(given: object) -> Entry:
+    if given is None or isinstance(given, types.Type) or (isinstance(given, type) and issubclass(given, types.Type)):
+        return given
+    if isinstance(given, str):
+        try:
+            (found,) = sigutils.normalize_signature(f"({given},)")[0]
+        except (TypeError, ValueError, SyntaxError, NameError, NumbaError) as error:
+            raise _not_a_signature(given) from error
+        return found
+    raise _not_a_signature(given)
+
+
+def _not_a_signature(given: object) -> RuleError:
+    return RuleError(
+        f"{given!r} is not a signature",
+        "give for each argument a Numba type, a class of these such as types.Float, or None for any: "
+        '(types.Float, "float64[:]", None)',
+        "a declaration may be limited to calls with arguments of these types",
+    )
+
+
+def _covers(general: Entry, special: Entry) -> bool:
+    if general is None:
+        return True
+    if special is None:
+        return False
+    if isinstance(general, type):
+        return issubclass(special if isinstance(special, type) else type(special), general)
+    if isinstance(special, type):
+        return False
+    if isinstance(general, types.Array) and isinstance(special, types.Array):
+        same = (general.dtype, general.ndim) == (special.dtype, special.ndim)
+        return same and general.layout in ("A", special.layout)
+    return bool(general == special)
+
+
+def _overlap(one: Entry, other: Entry) -> bool:
+    if isinstance(one, type) and isinstance(other, type):
+        return issubclass(one, other) or issubclass(other, one)
+    return _covers(one, other) or _covers(other, one)
+
+
+def _spelled(entry: Entry) -> str:
+    if entry is None:
+        return "any"
+    return entry.__name__ if isinstance(entry, type) else readable(str(entry))
+
 
 _versions = itertools.count(1)
 
@@ -129,7 +266,7 @@ class CustomRule:
                 f"the rule of {self.name} has no {kind}",
                 f"register one: @irad.rules.{kind}({self.name})",
                 "the augmented primal runs in the forward sweep, the reverse in the reverse sweep; both are needed",
-                place_of(other),
+                location_of(other),
             )
         return found
 
@@ -152,7 +289,7 @@ def name_of(target: object) -> str:
     return f"{module.split('.')[0]}.{name}" if module.startswith(("numpy", "scipy")) else str(name)
 
 
-def place_of(function: Any) -> SourceLocation | None:
+def location_of(function: Any) -> SourceLocation | None:
     """Where a function of a rule is defined."""
     return SourceLocation.of(function)
 
@@ -261,13 +398,13 @@ def edited(target: object, pattern: Pattern = ANY) -> Iterator[CustomRule]:
         else replace(known, parts={**known.parts}, batched={**known.batched})
     )
     yield rule
-    _check(rule)
+    _check_entry(rule)
     _RULES.setdefault(target, {})[pattern] = rule
     rule.version = next(_versions)
     changed(target)
 
 
-def _check(rule: CustomRule) -> None:
+def _check_entry(rule: CustomRule) -> None:
     """Refuses an entry that contradicts itself, or leaves open which of two is meant."""
     declared = [
         *(["has a rule"] if rule.parts.keys() - {"build_rule", "forward"} else []),
@@ -281,7 +418,7 @@ def _check(rule: CustomRule) -> None:
             f"{rule.name}{which} {declared[0]} and {declared[1]}",
             f"take back what was declared first, irad.rules.remove({rule.name}), then declare the other",
             "a call is differentiated in one way, and irad cannot know which of them is meant",
-            place_of(rule.target) if callable(rule.target) else None,
+            location_of(rule.target) if callable(rule.target) else None,
         )
     table = _RULES.get(rule.target, {})
     for other in table.values():
@@ -297,7 +434,7 @@ def _unclear(one: CustomRule, two: CustomRule) -> RuleError:
         f"(a) declare first what holds for {one.pattern.meet(two.pattern)} or "
         f"(b) take one back: irad.rules.remove({two.name}, signature)",
         "a call that fits both is differentiated in one way, and irad cannot know which of them is meant",
-        place_of(two.target) if callable(two.target) else None,
+        location_of(two.target) if callable(two.target) else None,
     )
 
 

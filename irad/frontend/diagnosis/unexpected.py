@@ -1,4 +1,4 @@
-"""Exceptions that Numba lets through while it compiles: not errors of its own, with a hundred lines of traceback.
+"""Errors of Numba's compiler whose text does not say what is wrong, in terms of the user's program.
 
 Input   what was raised while Numba compiled a function of the user.
 Output  `Explanation`; None where irad's own code raised it, which is a fault that keeps its traceback.
@@ -8,22 +8,56 @@ Method  the kinds that users meet are known by class and text; of the others cla
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from traceback import walk_tb
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, Final
 
 import numba
 import numpy as np
 from numba.core import types
 from numba.core.errors import InternalError, NumbaError
+from numba.core.types import Type
 
 from irad import errors
-from irad.frontend.diagnosis import spelling
 from irad.frontend.numba.messages import Explanation, full_name, readable
-from irad.message import with_article
+from irad.message import source_line, with_article
+
+# Misspelt names: the name in a module that was probably meant.
+
+_SHORT: Final = {"numpy": "np"}
+
+
+def called(module: str) -> str:
+    """What users call a module: ``np`` for numpy."""
+    top, dot, rest = module.partition(".")
+    return f"{_SHORT.get(top, top)}{dot}{rest}"
+
+
+def spelled(function: object) -> str:
+    """What users write for a function: ``np.sin``, ``math.sin``, ``f``."""
+    name = str(getattr(function, "__name__", "f"))
+    if getattr(sys.modules.get("numpy"), name, None) is function:
+        return f"np.{name}"
+    module = str(getattr(function, "__module__", None) or "").lstrip("_")
+    is_library = isinstance(function, BuiltinFunctionType) and module != "builtins" and "." not in module
+    return f"{module}.{name}" if is_library and module else name
+
+
+def correction(module: str, name: str) -> str:
+    """A remedy for a name that a module does not have."""
+    public = [each for each in dir(sys.modules.get(module)) if not each.startswith("_")]
+    close = difflib.get_close_matches(name, public, n=1)
+    return f"correct the name: did you mean {called(module)}.{close[0]}?" if close else "correct the name"
+
+
+# Exceptions that Numba lets through while it compiles: not errors of its own, with a hundred lines of traceback.
 
 _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _UNASSIGNABLE: Final = re.compile(r"No definition for lowering (.+)\.(\w+) = ")
@@ -82,9 +116,9 @@ def _misspelt(error: AttributeError) -> _Parts | None:
     if found is None:
         return None
     module, name = found.groups()
-    full = f"{spelling.called(module)}.{name}"
+    full = f"{called(module)}.{name}"
     instead = _USE_INSTEAD.search(str(error))
-    remedy = f"use {instead[1].strip('`')} instead" if instead else spelling.correction(module, name)
+    remedy = f"use {instead[1].strip('`')} instead" if instead else correction(module, name)
     return f"there is no {full}", f"the module {module} has no such name: {_PLAIN}", remedy, full
 
 
@@ -170,3 +204,71 @@ _KINDS: Final[tuple[tuple[type[Exception], Callable[[Any], _Parts | None]], ...]
     (TypeError, _not_for_threads),
     (AttributeError, _not_for_threads),
 )
+
+
+# Arguments that no explicit signature of a function takes.
+
+
+def no_signature(declared: list[tuple[Type, ...]], given: tuple[Type, ...]) -> Explanation:
+    """Why a function that was declared with signatures cannot be compiled for other types.
+
+    Args:
+        declared: the arguments of each signature, as Numba types.
+        given: those of the call.
+    """
+    known = " or ".join(map(_listed, declared))
+    return Explanation(
+        f"it is declared for arguments ({known}), not ({_listed(given)})",
+        "a function with explicit signatures is compiled only for those",
+        f"(a) pass arguments of the declared types: {known} or (b) leave the signature out of the decorator, or add "
+        "one for these types",
+        None,
+        (),
+    )
+
+
+def _listed(kinds: tuple[Type, ...]) -> str:
+    return ", ".join(readable(str(kind)) for kind in kinds)
+
+
+# Read-only arrays that a function writes to: an argument, by name, or a global.
+
+_MESSAGE: Final = "Cannot modify readonly array"
+_TARGET: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[|[-+*/%@&|^]=|\.\w+\()")
+
+
+def about_argument(
+    found: Explanation, error: Exception, function: Callable[..., object], argument_types: tuple[Type, ...]
+) -> Explanation:
+    """The explanation of Numba's refusal; where it is an argument that cannot be written to, one that names it.
+
+    Args:
+        found: the explanation by Numba's message, which does not say which array.
+        error: Numba's.
+        function: what was compiled.
+        argument_types: for these types.
+    """
+    if _MESSAGE not in str(error):
+        return found
+    names = [n for n, t in zip(inspect.signature(function).parameters, argument_types, strict=True) if _is_readonly(t)]
+    target = _TARGET.match(source_line(*found.places[0])) if found.places else None
+    if target is not None and target[1] in inspect.getclosurevars(inspect.unwrap(function)).globals:
+        return found
+    written = [name for name in names if target is not None and name == target[1]] or names
+    if not written:
+        return found
+    name = written[0]
+    return replace(
+        found,
+        problem=f"it writes to {name}, a read-only array"
+        if len(written) == 1
+        else f"it writes to a read-only array; read-only are {', '.join(written)}",
+        reason=f"the array passed as {name} may not be modified: {name}.flags.writeable is False",
+        remedy=f"(a) pass a copy: {name}.copy() or (b) make the array writeable before the call: "
+        f"{name}.flags.writeable = True",
+        focus=name,
+    )
+
+
+def _is_readonly(numba_type: Type) -> bool:
+    return isinstance(numba_type, types.Array) and not numba_type.mutable

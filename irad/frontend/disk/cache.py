@@ -8,18 +8,114 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from numba.core import sigutils
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 
-from irad.frontend.custom import catalogue, packs
-from irad.frontend.disk import files, stored
+from irad.frontend.custom import catalogue, rule_plugins
+from irad.frontend.disk import stored
+from irad.frontend.disk.dependencies import Read, codes_in
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, fingerprint_of
-from irad.frontend.disk.frozen_values import check_frozen, note_loaded
+from irad.frontend.disk.stored import is_stored
+from irad.frontend.frozen import history
+from irad.frontend.frozen.history import Made
+from irad.frontend.frozen.inherited_options import comparable
+from irad.frontend.frozen.values import Place, Snapshot, has_names, is_of_library, token
 from irad.frontend.numba import internals, private
 from irad.frontend.numba.patches import watch
+
+# Is what this process compiled earlier what the fingerprint says: the same values, the same options?
+#
+# A fingerprint says what names stand for at present, and what another process would make of the program.
+# Code that was compiled before a name changed, or under the options of another caller, is linked as it
+# is. Where the two differ, nothing is read from the disk and nothing is written to it.
+
+
+def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
+    """Checks what was compiled of the functions of a fingerprint.
+
+    Args:
+        found: the fingerprint.
+        is_compiled: whether its own program is among that, of which the options are as in any other process.
+
+    Raises:
+        CannotStore: something was compiled otherwise, or that cannot be told.
+    """
+    for dispatcher in found.dispatchers:
+        if not is_of_library(dispatcher.py_func.__module__):
+            _check_unnoted(dispatcher, found)
+    reads: dict[tuple[str, str, str], list[Read]] = {}
+    for read in found.reads:
+        reads.setdefault((read.kind, read.name, read.function.__code__.co_filename), []).append(read)
+    lines = {read.function: _lines_of(read.function) for read in found.reads}
+    for function, owner, made in _compilations(found):
+        name = function.__qualname__
+        if made.code is not function.__code__:
+            raise CannotStore(f"{name} was compiled before its code was replaced")
+        for place, tokens in made.tokens.items():
+            its = [
+                read
+                for read in reads.get((place.kind, place.name, place.file), ())
+                if place.line in lines[read.function]
+            ]
+            mine = [read for read in its if read.function is function] or its
+            if mine and not tokens <= {token(read.value, content=True) for read in mine}:
+                raise CannotStore(f"{name} was compiled before {place} changed")
+        expected = found.options.expected.get(owner)  # None: of a derivative
+        if not is_compiled and expected and expected != {comparable(made.options)}:
+            raise CannotStore(f"{name} was compiled under the options of another caller")
+
+
+def note_loaded(function: Any, compiled: Any, found: Fingerprint) -> None:
+    """Notes what a specialisation from the disk was compiled with: it holds the code of what it calls."""
+    tokens: dict[Place, frozenset[object]] = {}
+    for read in found.reads:
+        code = read.function.__code__
+        place = Place(read.kind, read.name, code.co_filename, code.co_firstlineno)
+        tokens[place] = tokens.get(place, frozenset()) | {token(read.value, content=True)}
+    history.note(function, compiled, tokens)
+
+
+def _compilations(found: Fingerprint) -> Iterator[tuple[Any, Any, Made]]:
+    """What was compiled of functions that were followed, or are within one of these, which comes second."""
+    owners = {id(code): each for each in found.functions for code in codes_in(each.__code__)}
+    for function, made in history.compilations():
+        owner = function if function in found.functions else owners.get(id(function.__code__))
+        if owner is function or (owner is not None and owner.__code__ is not function.__code__):
+            yield function, owner, made
+
+
+def _check_unnoted(dispatcher: Dispatcher, found: Fingerprint) -> None:
+    """Refuses code that was compiled before irad was used, or is from Numba's cache, unless nothing can differ."""
+    mine = [read for read in found.reads if read.function is dispatcher.py_func]
+    name = dispatcher.py_func.__qualname__
+    for compiled in dispatcher.overloads.values():
+        if is_stored(compiled) or history.is_noted(dispatcher.py_func, compiled.library):
+            continue
+        if not has_names(compiled.type_annotation):
+            if mine or not _is_of_one_file(dispatcher, found):
+                raise CannotStore(f"machine code of {name} is from Numba's cache, and with which values is not known")
+            continue
+        snapshot = Snapshot(compiled.type_annotation)
+        if snapshot.loose:
+            raise CannotStore(f"{name} was compiled before irad was used, and with which values is not known")
+        history.note(dispatcher.py_func, compiled, snapshot.tokens)
+
+
+def _is_of_one_file(dispatcher: Dispatcher, found: Fingerprint) -> bool:
+    """Whether Numba, which looks at the file of a function, would have noticed all changes."""
+    files = {each.__code__.co_filename for each in found.functions if not is_of_library(each.__module__)}
+    return files <= {dispatcher.py_func.__code__.co_filename}
+
+
+def _lines_of(function: Any) -> range:
+    lines = [line for code in codes_in(function.__code__) for *_, line in code.co_lines() if line]
+    return range(function.__code__.co_firstlineno, max(lines, default=0) + 1)
+
 
 _LOG: Final = logging.getLogger("irad.cache")
 _loaded: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -45,7 +141,7 @@ class DiskCache(internals.CacheOfDispatcher):
         self._dispatcher, self._identity = weakref.ref(dispatcher), identity
         function = dispatcher.py_func if identity is None else innermost(dispatcher).py_func
         self._name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
-        self.folder: Path | None = files.folder_of(function)
+        self.folder: Path | None = stored.folder_of(function)
         self.in_use: dict[Any, Fingerprint] = {}
         self._before: dict[Any, Fingerprint] = {}
 
@@ -60,12 +156,12 @@ class DiskCache(internals.CacheOfDispatcher):
         self._before.pop(key, None)
         if private.shadow().is_here():
             return None
-        packs.load()
+        rule_plugins.load()
         found = self._fingerprint(key, is_compiled=False)
         if found is None or self.folder is None:
             return None
         self._before[key] = found
-        content = files.read(self._path(self.folder, key, found))
+        content = stored.read(self._path(self.folder, key, found))
         compiled = None if content is None else stored.loaded(content, target_context, self.folder)
         if compiled is None:
             _LOG.debug("%s: not stored for %s", self._name, key)
@@ -85,7 +181,7 @@ class DiskCache(internals.CacheOfDispatcher):
         try:
             if found.digest != before.digest:
                 raise CannotStore("what it depends on changed while it was compiled")
-            is_written = files.write(self._path(self.folder, key, found), stored.dumped(data, found))
+            is_written = stored.write(self._path(self.folder, key, found), stored.dumped(data, found))
         except CannotStore as reason:
             self._tell(reason)
             return
@@ -113,7 +209,7 @@ class DiskCache(internals.CacheOfDispatcher):
         return found
 
     def _path(self, folder: Path, argument_types: Any, found: Fingerprint) -> Path:
-        return files.path_in(folder, self._name, str(argument_types), found.digest)
+        return stored.path_in(folder, self._name, str(argument_types), found.digest)
 
     def _note(self, key: Any, compiled: CompileResult, found: Fingerprint) -> None:
         """Lets a loaded derivative be forgotten when a rule, or a frozen value, turns out to be another."""

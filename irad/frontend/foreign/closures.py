@@ -20,7 +20,7 @@ import numpy as np
 from irad.data.structure import mapped
 from irad.errors import RuleError
 from irad.frontend.calls.exceptions import keep
-from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.custom.catalogue import location_of, name_of
 
 _numbers = itertools.count(1)
 _alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictionary()
@@ -190,7 +190,7 @@ class Foreign:
             f"the imported rule of {self.name} gives the wrong {what}: expected {expected}, got {got}",
             f"return {expected}",
             "compiled code continues with the results of the rule, and was compiled for these types",
-            place_of(self.rule),
+            location_of(self.rule),
         )
 
 

@@ -26,8 +26,8 @@ from numba.np.numpy_support import as_dtype
 
 from irad.errors import RuleError, SignatureError
 from irad.frontend.calls.exceptions import raise_kept
-from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
-from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.custom.catalogue import location_of, name_of
+from irad.frontend.custom.rule_arguments import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
 from irad.frontend.generated import function_from
@@ -150,7 +150,7 @@ def _unclear(function: object) -> SignatureError:
         f"the parameters of {name_of(function)} are not a fixed number of positional ones",
         "wrap it: def f(x, y): return g(x, y)",
         "compiled code passes a fixed number of arguments, by position",
-        place_of(function),
+        location_of(function),
     )
 
 
@@ -321,7 +321,7 @@ def _check_arguments(target: object, foreign: Foreign, given: list[Any]) -> None
                 f"argument {position} of {name_of(target)}, whose rule is imported, is {described(each)}",
                 "pass numbers and arrays one by one",
                 "Python code receives each number and each array as an argument",
-                place_of(foreign.rule),
+                location_of(foreign.rule),
             )
 
 
@@ -344,5 +344,5 @@ def _undeclared(function: object, returns: object) -> SignatureError:
         '(a) give a type of Numba, numba.float64, or its name, "float64[:]" or (b) a function that gives the type from '
         "those of the arguments",
         "Numba infers types only from code that it compiles, which this is not",
-        place_of(function),
+        location_of(function),
     )

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from numba.core.compiler import CompileResult
 
-from irad.frontend.frozen.numba_flags import inherited
-from irad.frontend.frozen.numba_names import Place, Snapshot, has_names, is_of_library
+from irad.frontend.frozen.inherited_options import inherited
+from irad.frontend.frozen.values import Place, Snapshot, has_names, is_of_library
 from irad.frontend.numba.patches import watch
 
 

@@ -20,7 +20,7 @@ from numba.core import cgutils, types
 from irad.frontend.calls.task import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import Extent, any_of, differ, extent_of, overlap, shape_of, strides_of
-from irad.frontend.packing.classes import way_through
+from irad.frontend.packing.packed import way_through
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content

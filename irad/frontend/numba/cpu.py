@@ -28,12 +28,10 @@ from irad.backend.patterns import calls_through_pointers, has_vectors
 from irad.compiling import collection_paused, step
 from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, IradError, SourceLocation, UnsupportedError
-from irad.frontend.custom import catalogue, entry
-from irad.frontend.custom.outline import Outlined
-from irad.frontend.diagnosis.declared import no_signature
-from irad.frontend.diagnosis.readonly import about_argument
-from irad.frontend.diagnosis.unexpected import as_cause, unexpected
-from irad.frontend.frozen import numba_compare
+from irad.frontend.custom import catalogue, ruled_calls
+from irad.frontend.custom.ruled_calls import Outlined
+from irad.frontend.diagnosis.unexpected import about_argument, as_cause, no_signature, unexpected
+from irad.frontend.frozen import check
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.numba import internals, marks, private, samplers, shortcuts
 from irad.frontend.numba.convention import NUMBA
@@ -94,7 +92,7 @@ def _forget() -> None:
 
 def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
     """Drops the derivatives of a function that Numba compiled after them, with other values of globals."""
-    numba_compare.note_level(compiled)
+    check.note_level(compiled)
     earlier = private.shadow().lowered(dispatcher, tuple(compiled.signature.args))
     if any(lowered.has_changed(compiled, private.compiled_by_numba) for lowered in earlier):
         is_known = dispatcher not in private.shadow().implementations  # else no program tells that it is in it
@@ -175,7 +173,7 @@ def load_callee(
             compiled = private.shadow().context.compile_cfunc(function)
             source = location_of(function.__wrapped__)
         else:
-            compiled = _current(lambda: _compile(entry.caller_of(function), tuple(found.signature.args)))
+            compiled = _current(lambda: _compile(ruled_calls.caller_of(function), tuple(found.signature.args)))
             source = location_of(function.py_func)
         return _load(compiled, source, wrapper=found.is_wrapper, peels=peels, promotes=promotes)
 

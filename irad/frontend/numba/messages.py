@@ -20,7 +20,7 @@ from numba.core.types import Type
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
 from irad.frontend.numba.convention import numba_folder
-from irad.frontend.packing.classes import shown_names, shown_structure, structure_of
+from irad.frontend.packing.packed import shown_names, shown_structure, structure_of
 from irad.message import array_types, source_line, with_article
 from irad.source_text import function_at
 

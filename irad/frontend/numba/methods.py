@@ -23,11 +23,10 @@ from numba.core.typing import Signature
 from numba.np.ufunc.gufunc import GUFunc
 
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.entry import caller_of
-from irad.frontend.custom.outline import outlined_call, rule_of
+from irad.frontend.custom.ruled_calls import caller_of, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
-from irad.frontend.frozen.numba_flags import inherited, under
-from irad.frontend.frozen.numba_follow import Reads, following
+from irad.frontend.frozen.inherited_options import inherited, under
+from irad.frontend.frozen.values import Reads, following
 from irad.frontend.numba import internals, marks
 from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.stand_ins.overloads import stand_in

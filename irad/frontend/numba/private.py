@@ -37,9 +37,9 @@ from numba.core.types import Type
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
-from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen import check
 from irad.frontend.frozen.check import Lowered
-from irad.frontend.frozen.numba_follow import following
+from irad.frontend.frozen.values import following
 from irad.frontend.numba import internals, patches
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
 from irad.frontend.numba.target import real_context, typing_context
@@ -377,7 +377,7 @@ def declared_arguments(user_dispatcher: Dispatcher) -> list[tuple[Type, ...]]:
 def compiled_by_numba(owner: object, compiled: CompileResult | None) -> Any:
     """What Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
     with _SHADOW.suspended(), _fresh_compilation(), following(compiled):
-        return numba_compare.compiled_anew(owner, compiled)
+        return check.compiled_anew(owner, compiled)
 
 
 def compiled_again(owner: Any) -> None:

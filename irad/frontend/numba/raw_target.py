@@ -29,10 +29,9 @@ from irad.backend import equality
 from irad.driver import LoopArray
 from irad.frontend import external
 from irad.frontend.custom.catalogue import CustomRule
-from irad.frontend.custom.entry import caller_of
-from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
+from irad.frontend.custom.ruled_calls import Outlined, caller_of, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
-from irad.frontend.frozen.numba_flags import DEFAULT, under
+from irad.frontend.frozen.inherited_options import DEFAULT, under
 from irad.frontend.numba import fixups, internals, shortcuts, transforms
 from irad.frontend.numba.patches import missing
 from irad.frontend.numba.samplers import mark_draws

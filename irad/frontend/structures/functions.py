@@ -14,10 +14,8 @@ from numba.typed import List
 from irad.errors import HERE, SignatureError
 from irad.frontend.numba.messages import described
 from irad.frontend.structures import vectors as v
-from irad.frontend.structures.checks import check_length
-from irad.frontend.structures.kinds import check_alike, check_known, check_new, check_storage, vectors
-from irad.frontend.structures.source import Source
-from irad.frontend.structures.walk import SCOPE, Operation, Walk
+from irad.frontend.structures.kinds import check_alike, check_known, check_length, check_new, check_storage, vectors
+from irad.frontend.structures.walk import SCOPE, Operation, Source, Walk
 from irad.frontend.values.tree import content_of
 
 FILE: Final = "irad.data"

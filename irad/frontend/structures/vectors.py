@@ -11,8 +11,7 @@ from numba.extending import overload, register_jitable
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.generated import function_from
-from irad.frontend.structures.identity import overlaps, same
-from irad.frontend.structures.memory import as_type, misfit
+from irad.frontend.structures.identity import as_type, misfit, overlaps, same
 
 FILE: Final = "irad.data"
 SQUARE: Final = "{0}.real * {0}.real + {0}.imag * {0}.imag"

@@ -9,17 +9,78 @@ Method  one walk over the tree of the type of the first structure. Tuples are ta
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numba.core import types
 from numba.typed import List
 
-from irad.frontend.structures import checks, identity, memory, vectors
+from irad.frontend.generated import function_from
+from irad.frontend.structures import identity, kinds, vectors
 from irad.frontend.structures.kinds import has_identity, is_records, is_storage, parts_of
-from irad.frontend.structures.source import Source
 from irad.frontend.values import instances, tree
+
+# The text of a function that is being written.
+
+
+class Source:
+    """Lines of a function, with the names that they use.
+
+    Args:
+        head: the parameters as they are written.
+        scope: what is known by name.
+    """
+
+    def __init__(self, head: str, scope: dict[str, Any]) -> None:
+        self._lines = [f"def structured({head}):"]
+        self._depth, self._count = 1, 0
+        self._scope = dict(scope)
+        self._constants: dict[Any, str] = {}
+
+    def line(self, text: str) -> None:
+        """Adds a statement, if there is one."""
+        if text:
+            self._lines.append("    " * self._depth + text)
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """What is added within is indented below a header."""
+        self.line(header)
+        self._depth += 1
+        at = len(self._lines)
+        yield
+        if len(self._lines) == at:
+            self.line("pass")
+        self._depth -= 1
+
+    def fresh(self, prefix: str) -> str:
+        """A name that is not used yet."""
+        self._count += 1
+        return f"{prefix}_{self._count}"
+
+    def variable(self, prefix: str, text: str) -> str:
+        """The name of a new variable with a value."""
+        name = self.fresh(prefix)
+        self.line(f"{name} = {text}")
+        return name
+
+    def constant(self, value: Any, prefix: str) -> str:
+        """The name of something that is known when the function is written."""
+        if value not in self._constants:
+            self._constants[value] = self.fresh(prefix)
+            self._scope[self._constants[value]] = value
+        return self._constants[value]
+
+    def text(self) -> str:
+        """The function as it is by now."""
+        return "\n".join(self._lines) + "\n"
+
+    def function(self, file: str) -> Callable[..., Any]:
+        """The function."""
+        return function_from("structured", self.text(), file, self._scope)
+
 
 _MOST_COMPARED: Final = 8  # objects of one type, which are compared one by one
 
@@ -27,13 +88,13 @@ _HELPERS: Final = (
     *(identity.key, identity.same, identity.holds_nothing, identity.row_of, identity.enter, identity.is_entered),
     *(
         identity.roomy,
-        checks.check_input,
-        checks.check_output,
-        checks.check_read,
-        checks.check_members,
-        checks.in_layout_of,
+        kinds.check_input,
+        kinds.check_output,
+        kinds.check_read,
+        kinds.check_members,
+        kinds.in_layout_of,
     ),
-    *(memory.as_type, memory.stack_words, instances.copied_instance, vectors.copied, List),
+    *(identity.as_type, identity.stack_words, instances.copied_instance, vectors.copied, List),
 )
 SCOPE: Final[dict[str, Any]] = {helper.__name__: helper for helper in _HELPERS}
 """What the code that is written uses."""

@@ -9,7 +9,7 @@ from typing import Any, assert_never, cast
 from numba.core import types
 
 from irad.frontend.numba.boxing import OwnedRecord
-from irad.frontend.packing.classes import have_parts_alike, structure_of
+from irad.frontend.packing.packed import have_parts_alike, structure_of
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import COMPLEX, mapped, tuple_type
 from irad.frontend.values.tree import content_of

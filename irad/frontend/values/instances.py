@@ -16,8 +16,7 @@ from numba.core.base import BaseContext
 from numba.experimental.jitclass.base import imp_dtor
 from numba.extending import intrinsic
 
-from irad.data.recursive.containers import OTHER_DICTIONARY, OTHER_LIST, with_fields
-from irad.data.recursive.kinds import Container, add_family, set_kind
+from irad.data.recursive.kinds import OTHER_DICTIONARY, OTHER_LIST, Container, add_family, set_kind, with_fields
 from irad.frontend.numba import internals
 
 

@@ -14,8 +14,7 @@ from irad.api.kernels import Launched
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.kernels import launch_of, run_kernel
 from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import Vector, floats_only, in_types_of, read_floats, with_floats
 from irad.data.structure import mapped
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options

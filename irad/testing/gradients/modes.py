@@ -15,8 +15,7 @@ import numpy as np
 import irad
 from irad.api.forward import with_direction
 from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import Vector, floats_only, in_types_of, read_floats, with_floats
 from irad.debug.verdict import words_of_zero
 from irad.frontend.calls.retry import zero_that_won
 from irad.testing.gradients.objective import Objective

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.data.floats import Vector, read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import Vector, in_types_of, read_floats, with_floats
 from irad.testing.gradients.finite_difference import gradient
 
 

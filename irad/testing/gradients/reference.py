@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 from numba.core.errors import NumbaError
 
-from irad.data.floats import Vector, read_floats
-from irad.data.precision import holds_single
+from irad.data.floats import Vector, holds_single, read_floats
 from irad.testing.gradients.complex_slope import ComplexSteps
 from irad.testing.gradients.objective import Objective
 from irad.testing.gradients.rounding import EPSILON, Nearby

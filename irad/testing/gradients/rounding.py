@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.data.floats import Vector, read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import Vector, in_types_of, read_floats, with_floats
 from irad.testing.gradients.slope import NOISE_STEP, noise_of
 
 _STARTS: Final = (1.0, 12.0, 23.0)  # of samples, in steps from the point

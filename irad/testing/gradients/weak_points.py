@@ -17,8 +17,7 @@ import numba
 import numpy as np
 
 from irad.data.copies import copied
-from irad.data.floats import Vector, name_of_float, read_floats, with_floats
-from irad.data.precision import holds_single, in_types_of
+from irad.data.floats import Vector, holds_single, in_types_of, name_of_float, read_floats, with_floats
 from irad.testing.gradients.modes import by_autodiff
 from irad.testing.rules.trial import Trial
 

@@ -13,12 +13,11 @@ from numba import typeof
 
 import irad
 from irad.compiling import collection_paused
-from irad.data.floats import Vector, has_floats
-from irad.data.precision import in_precision
+from irad.data.floats import Vector, has_floats, in_precision
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
-from irad.frontend.custom import catalogue, packs
+from irad.frontend.custom import catalogue, rule_plugins
 from irad.frontend.custom.catalogue import CustomRule, Key
-from irad.frontend.custom.pair import remembering
+from irad.frontend.custom.compiled_rules import remembering
 from irad.frontend.packing.packed import packed
 from irad.testing.optimisation import optimisation_limited
 from irad.testing.rules.activities import activities
@@ -65,7 +64,7 @@ def check_custom_rule(
         RuleFault: a property does not hold.
         RuleError: there is no rule, or it cannot be compiled.
     """
-    packs.load()
+    rule_plugins.load()
     held = tuple(isinstance(each, irad.Const) for each in arguments)
     given = tuple(packed(each.value if fixed else each) for each, fixed in zip(arguments, held, strict=True))
     rule = catalogue.find(f, tuple(map(typeof, given)))
@@ -74,7 +73,7 @@ def check_custom_rule(
             f"{catalogue.name_of(f)} has no rule",
             "register one: irad.rules.augmented_primal and irad.rules.reverse, or irad.rules.forward",
             "there is nothing to check",
-            catalogue.place_of(f),
+            catalogue.location_of(f),
         )
     everything = tuple(has_floats(value) and not fixed for value, fixed in zip(given, held, strict=True))
     if not any(everything):
@@ -128,7 +127,7 @@ def unchecked_rules() -> tuple[str, ...]:
         >>> "tripled" in unchecked_rules()
         False
     """
-    packs.load()
+    rule_plugins.load()
     return tuple(rule.name for rule in catalogue.rules() if _is_checked(rule) and _passed.get(rule.key) != rule.version)
 
 

@@ -96,7 +96,7 @@ class RuleFault(RuleError):
         super().__init__(
             f"the rule of {catalogue.name_of(f)} fails in {fault.value}: {what}: expected {expected}, got {got}",
             (_REMEDIES | _REMEDIES_IN_FORWARD if part == "forward" else _REMEDIES)[fault],
-            location=catalogue.place_of(_culprit(f, part)),
+            location=catalogue.location_of(_culprit(f, part)),
             detail=case,
         )
 

@@ -11,8 +11,7 @@ import numpy as np
 
 import irad
 from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import Vector, floats_only, in_types_of, read_floats, with_floats
 from irad.data.structure import rebuilt
 from irad.testing.rules.trial import Trial, fill, holds, only_memory
 

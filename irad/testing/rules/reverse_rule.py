@@ -13,8 +13,7 @@ from numba import typeof
 
 import irad
 from irad.data.copies import copied
-from irad.data.floats import Vector, has_floats, read_floats, with_floats
-from irad.data.precision import in_types_of
+from irad.data.floats import Vector, has_floats, in_types_of, read_floats, with_floats
 from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations

@@ -17,8 +17,7 @@ import numpy as np
 
 import irad
 from irad.data.copies import copied, same_bits
-from irad.data.floats import Vector, has_floats, read_floats, vectors, with_floats
-from irad.data.precision import holds_single, in_types_of
+from irad.data.floats import Vector, has_floats, holds_single, in_types_of, read_floats, vectors, with_floats
 from irad.data.structure import flattened, is_structure, paired
 from irad.options import Options
 from irad.testing.check_gradient import random_like

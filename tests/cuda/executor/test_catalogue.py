@@ -11,8 +11,7 @@ from irad.backend.executor.kernel import load
 from irad.backend.executor.launch import Extent
 from irad.backend.executor.scheduler import REVERSED, STRIDED
 from irad.errors import SourceLocation
-from irad.frontend.cuda.arguments import flatten
-from irad.frontend.cuda.program import load_kernel
+from irad.frontend.cuda.program import flatten, load_kernel
 from tests.cuda.case import Case
 from tests.cuda.kernels import CASES, KERNELS
 

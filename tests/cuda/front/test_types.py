@@ -10,8 +10,7 @@ from numba import cuda, float64, from_dtype, types
 
 import irad
 import irad.cuda
-from irad.frontend.cuda.arguments import flatten
-from irad.frontend.cuda.program import load_kernel
+from irad.frontend.cuda.program import flatten, load_kernel
 from irad.ir.text.parser import parse_module
 from tests.cuda.run import run
 

@@ -11,7 +11,7 @@ from numba import cuda, njit
 import irad
 import irad.cuda
 from irad import Duplicated
-from irad.frontend.cuda.inside import calls_derivatives
+from irad.frontend.cuda.device_derivatives import calls_derivatives
 from tests.cuda.host import fake_gpu
 from tests.cuda.host.fake_gpu import Foreign
 

@@ -25,7 +25,7 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler import Compiler
 
 import irad
-from irad.frontend.disk import files, surroundings
+from irad.frontend.disk import fingerprint, stored
 
 MODEL = """
 import irad
@@ -176,7 +176,7 @@ def _by_setting(patch: pytest.MonkeyPatch) -> None:
 
 
 def _by_version(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(surroundings, "_versions", lambda: ("another version",))
+    patch.setattr(fingerprint, "_versions", lambda: ("another version",))
 
 
 @pytest.mark.parametrize("change", [_by_environment, _by_processor, _by_setting, _by_version])
@@ -263,25 +263,25 @@ def test_reason_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_old_files_are_removed_unless_they_are_in_use(tmp_path: Path) -> None:
-    paths = [files.path_in(tmp_path, "model.f", "(float64,)", f"{number:032}") for number in range(12)]
+    paths = [stored.path_in(tmp_path, "model.f", "(float64,)", f"{number:032}") for number in range(12)]
     for path in paths[:11]:
-        assert files.write(path, b"code")
+        assert stored.write(path, b"code")
     assert sorted(tmp_path.iterdir()) == paths[:11]
     for number, path in enumerate(paths[:11]):
         os.utime(path, (number, number))
-    assert files.read(paths[0]) == b"code"
-    assert files.write(paths[11], b"code")
+    assert stored.read(paths[0]) == b"code"
+    assert stored.write(paths[11], b"code")
     assert sorted(tmp_path.iterdir()) == [paths[0], *paths[5:]]
 
 
 def test_what_a_killed_writer_left_is_removed_in_the_end(tmp_path: Path) -> None:
-    path = files.path_in(tmp_path, "f", "(float64,)", "0" * 32)
+    path = stored.path_in(tmp_path, "f", "(float64,)", "0" * 32)
     left, being_written = (path.with_name(f"{path.name}.{word}.tmp") for word in ("old", "new"))
     for each in (left, being_written):
         each.write_bytes(b"half")
     os.utime(left, (0, 0))
-    assert files.write(path, b"content")
-    assert files.read(path) == b"content"
+    assert stored.write(path, b"content")
+    assert stored.read(path) == b"content"
     assert sorted(tmp_path.iterdir()) == [path, being_written]
 
 

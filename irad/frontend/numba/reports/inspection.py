@@ -13,7 +13,7 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
-from irad.frontend.custom import entry, packs
+from irad.frontend.custom import rule_plugins, ruled_calls
 from irad.frontend.numba import private
 from irad.frontend.numba.cpu import NumbaProgram, linked_text, load_program
 from irad.frontend.numba.type_inference import TypedIR, typed_ir
@@ -62,7 +62,7 @@ def program_of(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Numb
         BackendError: Numba cannot compile it.
     """
     with private.compiler_lock():
-        packs.load()
+        rule_plugins.load()
         return _program(dispatcher, argument_types)
 
 
@@ -73,9 +73,9 @@ def raw_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str:
         BackendError: Numba cannot compile it.
     """
     with private.compiler_lock():
-        packs.load()
-        return linked_text(entry.caller_of(dispatcher), argument_types)
+        rule_plugins.load()
+        return linked_text(ruled_calls.caller_of(dispatcher), argument_types)
 
 
 def _program(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> NumbaProgram:
-    return load_program(entry.caller_of(dispatcher), argument_types)
+    return load_program(ruled_calls.caller_of(dispatcher), argument_types)

@@ -19,7 +19,7 @@ from numba.np.linalg import ensure_blas
 from numba.np.polynomial import polynomial_functions
 from numpy.polynomial import polyutils
 
-from irad.frontend.custom.stop import stop_gradient
+from irad.frontend.custom.stop_gradient import stop_gradient
 from irad.frontend.generated import function_from
 
 _FLOATS: Final = (types.float32, types.float64, types.complex64, types.complex128)

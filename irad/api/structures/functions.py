@@ -1,0 +1,489 @@
+"""Functions over any structure: mapped functions, zeros, copies and sums, inner products, flat arrays."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irad.data.recursive.kinds import Vector, kind_of
+from irad.data.recursive.mapping import Recursion, add, copied, zero
+from irad.data.recursive.survey import Memo, Place, Values, survey, vectors_of
+from irad.errors import HERE, SignatureError
+
+# Functions mapped over the vectors of structures: out of place, with storage to reuse, and in place.
+
+Predicate = Callable[[Any], bool]
+
+
+def recursive_map(
+    f: Callable[..., Any],
+    *inputs: Any,
+    outputs: int = 1,
+    seen: Memo | None = None,
+    copy_if_inactive: bool = False,
+    inactive: Predicate | None = None,
+) -> Any:
+    """A structure like the first one, with what ``f`` makes of the vectors at each place.
+
+    Vectors are floats and complex numbers, arrays of these, and values of registered types. They are found in tuples,
+    lists, dictionaries (as values), dataclasses, classes of attrs, closures, arrays of records and of objects, jitclass
+    instances and typed containers. All else is inactive: integers, text, functions without closures, files.
+
+    What the first structure holds twice is one object in the result, too; a structure may hold itself.
+
+    Args:
+        f: takes one vector of each structure and returns one like them, or a tuple for several results.
+        inputs: structures that are alike and share what the first one shares.
+        outputs: how many results there are.
+        seen: by the ``id`` of objects what takes their place (a tuple for several results). It is given what is made;
+            pass it on to calls for other structures that share objects with this one, and keep those alive.
+        copy_if_inactive: whether the result has copies of what is inactive; by default it shares it. What cannot be
+            copied (an open file) is shared.
+        inactive: says of an object whether it is inactive although it may hold vectors.
+
+    Returns:
+        The result, or a tuple of several; an input that holds no vectors is returned itself.
+
+    Raises:
+        SignatureError: the structures are not alike.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> data.recursive_map(np.add, {"w": np.ones(2), "b": (1.0, "text")}, {"w": np.ones(2), "b": (2.0, "text")})
+        {'w': array([2., 2.]), 'b': (3.0, 'text')}
+    """
+    return _unpacked(run(f, inputs, None, outputs, seen, copy_if_inactive, inactive), outputs)
+
+
+def recursive_map_into(
+    f: Callable[..., Any],
+    output: Any,
+    *inputs: Any,
+    outputs: int = 1,
+    seen: Memo | None = None,
+    inactive: Predicate | None = None,
+) -> Any:
+    """As `recursive_map`, with the storage of ``output`` reused as far as it can be overwritten.
+
+    Arrays are overwritten, lists, dictionaries and instances keep their identity. Numbers cannot be overwritten: tuples
+    and frozen instances that hold some are made anew, so that the result has to be used in place of ``output``. What is
+    inactive in ``output`` stays. ``output`` may be one of the inputs.
+
+    Args:
+        f: as in `recursive_map`; where it has a parameter ``out``, as ufuncs do, it is asked to write there.
+        output: a structure like the inputs, or a tuple of several. It may share no more than the first input does.
+        inputs: as in `recursive_map`.
+        outputs: how many outputs there are.
+        seen: as in `recursive_map`.
+        inactive: as in `recursive_map`.
+
+    Returns:
+        The result, or a tuple of several.
+
+    Raises:
+        SignatureError: the structures are not alike, or ``output`` shares what the first input does not. Nothing has
+            been written.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> array = np.ones(2)
+        >>> pair = (array, 1.0)
+        >>> made = data.recursive_map_into(np.add, pair, pair, pair)
+        >>> made, made[0] is array
+        ((array([2., 2.]), 2.0), True)
+    """
+    return _unpacked(run(f, inputs, _given(output, outputs), outputs, seen, False, inactive), outputs)
+
+
+def recursive_map_(
+    f: Callable[..., Any],
+    output: Any,
+    *inputs: Any,
+    outputs: int = 1,
+    seen: Memo | None = None,
+    inactive: Predicate | None = None,
+) -> None:
+    """As `recursive_map_into`, where everything can be overwritten.
+
+    Args:
+        f: as in `recursive_map_into`.
+        output: as in `recursive_map_into`; each number in it is held by something that can be changed.
+        inputs: as in `recursive_map`.
+        outputs: as in `recursive_map_into`.
+        seen: as in `recursive_map`.
+        inactive: as in `recursive_map`.
+
+    Raises:
+        SignatureError: as in `recursive_map_into`, or a part cannot be overwritten. Nothing has been written.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> total = {"a": np.ones(2), "b": 1.0}
+        >>> data.recursive_map_(np.add, total, total, total)
+        >>> total
+        {'a': array([2., 2.]), 'b': 2.0}
+    """
+    run(f, inputs, _given(output, outputs), outputs, seen, False, inactive, in_place=True)
+
+
+def _given(output: Any, count: int) -> Values:
+    given = (output,) if count == 1 else output
+    if isinstance(given, tuple) and len(given) == count:
+        return given
+    raise SignatureError(
+        f"the output is not a tuple of {count}",
+        "pass a tuple with a structure for each result",
+        "outputs= says how many results the function has",
+        HERE,
+    )
+
+
+def _unpacked(results: Values, count: int) -> Any:
+    return results[0] if count == 1 else results
+
+
+def run(
+    f: Callable[..., Any],
+    inputs: Values,
+    outputs: Values | None,
+    count: int,
+    seen: Memo | None,
+    copies_inactive: bool,
+    inactive: Predicate | None,
+    *,
+    in_place: bool = False,
+    merges: bool = False,
+) -> Values:
+    """The results of a recursion; see `Recursion` and `survey`."""
+    if not inputs:
+        raise SignatureError(
+            "no structure was passed",
+            "pass at least one after the function",
+            "the first structure says what the result looks like",
+            HERE,
+        )
+    known = _Known(seen, count)
+    root = survey(inputs, outputs, known.results, inactive, merges=merges)
+    if in_place and root.is_rebuilt and root.is_active:
+        raise _immutable(root)
+    results = Recursion(f, count, copies_inactive=copies_inactive, seen=known.results).run(root)
+    known.hand_back()
+    return results
+
+
+class _Known:
+    """What users pass as ``seen``, as tuples of results."""
+
+    def __init__(self, seen: Memo | None, count: int) -> None:
+        self._seen, self._count = seen, count
+        self.results: Memo = {} if seen is None else {key: self._packed(value) for key, value in seen.items()}
+
+    def _packed(self, value: Any) -> Values:
+        return (value,) if self._count == 1 else tuple(value)
+
+    def hand_back(self) -> None:
+        if self._seen is not None:
+            self._seen.update({key: _unpacked(value, self._count) for key, value in self.results.items()})
+
+
+def _immutable(root: Place) -> SignatureError:
+    place = root
+    while True:
+        below = [part.place for part in place.parts if part.place.is_rebuilt and part.place.is_active]
+        if not below:
+            break
+        place = below[0]
+    return SignatureError(
+        f"the {type(place.inputs[0]).__name__} at {place.name} cannot be overwritten",
+        "(a) put it in an array, a list or a dictionary or (b) use what the function without the underscore returns",
+        "numbers, tuples and read-only arrays cannot be changed, and nothing that holds it can be given another",
+        HERE,
+    )
+
+
+# Zeros, copies and sums of structures.
+
+_adding: Final = threading.RLock()  # a function of the user may accumulate, too
+
+
+def make_zero(
+    x: Any, *, seen: Memo | None = None, copy_if_inactive: bool = False, inactive: Predicate | None = None
+) -> Any:
+    """A structure like ``x`` with zeros for its vectors: what a shadow of ``x`` is to begin with.
+
+    Args:
+        x: any structure, as in `recursive_map`.
+        seen: as in `recursive_map`.
+        copy_if_inactive: as in `recursive_map`.
+        inactive: as in `recursive_map`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> data.make_zero([np.array([1.0, 2.0]), (3.0, 4)])
+        [array([0., 0.]), (0.0, 4)]
+    """
+    return recursive_map(zero, x, seen=seen, copy_if_inactive=copy_if_inactive, inactive=inactive)
+
+
+def make_zero_(x: Any, *, inactive: Predicate | None = None) -> None:
+    """Overwrites all vectors in ``x`` with zeros.
+
+    Args:
+        x: a structure that can be overwritten, as in `recursive_map_`.
+        inactive: as in `recursive_map`.
+
+    Raises:
+        SignatureError: a part cannot be overwritten. Nothing has been written.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> x = [np.ones(2), 1.0, "text"]
+        >>> data.make_zero_(x)
+        >>> x
+        [array([0., 0.]), 0.0, 'text']
+    """
+    recursive_map_(zero, x, x, inactive=inactive)
+
+
+def remake_zero_(x: Any, *, inactive: Predicate | None = None) -> None:
+    """Overwrites with zeros what can be overwritten in ``x``; numbers in tuples and read-only arrays stay.
+
+    Args:
+        x: any structure, as in `recursive_map`.
+        inactive: as in `recursive_map`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> x = (np.ones(2), 1.0)
+        >>> data.remake_zero_(x)
+        >>> x
+        (array([0., 0.]), 1.0)
+    """
+    root = survey((x,), (x,), inactive=inactive)
+    Recursion(zero, 1, keeps_immutable=True).run(root)
+
+
+def copy(x: Any, *, seen: Memo | None = None, copy_if_inactive: bool = False, inactive: Predicate | None = None) -> Any:
+    """A structure like ``x`` with copies of its vectors.
+
+    Args:
+        x: any structure, as in `recursive_map`.
+        seen: as in `recursive_map`.
+        copy_if_inactive: as in `recursive_map`.
+        inactive: as in `recursive_map`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> weights = np.ones(2)
+        >>> x = data.copy([weights, weights])
+        >>> x[0] is x[1], x[0] is weights
+        (True, False)
+    """
+    return recursive_map(copied, x, seen=seen, copy_if_inactive=copy_if_inactive, inactive=inactive)
+
+
+def accumulate(
+    x: Any,
+    y: Any,
+    f: Callable[[Any], Any] | None = None,
+    *,
+    atomic: bool = False,
+    inactive: Predicate | None = None,
+) -> None:
+    """Adds ``f(y)`` to ``x``, in place: each vector that is shared is added to once.
+
+    Args:
+        x: a structure that can be overwritten, as in `recursive_map_`; integers and what else is inactive stay.
+        y: a structure like it. Where it holds several arrays in place of one of ``x``, as a gradient does that has an
+            array for each path, their sum is added.
+        f: of each vector of ``y``: `numpy.conj`, say, or a multiple; the identity by default.
+        atomic: whether other threads may add to the same vectors at the same time, with ``atomic=True``.
+        inactive: as in `recursive_map`.
+
+    Raises:
+        SignatureError: the structures are not alike, or a part of ``x`` cannot be overwritten. Nothing has been
+            written.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> shared = np.ones(2)
+        >>> total = {"a": shared, "b": shared, "c": 1.0}
+        >>> data.accumulate(total, data.copy(total), lambda v: 10 * v)
+        >>> total
+        {'a': array([11., 11.]), 'b': array([11., 11.]), 'c': 11.0}
+    """
+    if f is not None:
+        y = recursive_map(f, y, inactive=inactive)  # all of it, so that nothing is written if f fails
+    with _adding if atomic else nullcontext():  # from the first look on: numbers are read there
+        run(add, (x, y), (x,), 1, None, False, inactive, in_place=True, merges=True)
+
+
+# Linear algebra: inner products, norms, and the way to flat arrays and back.
+
+
+def _vectors(*inputs: Any, inactive: Predicate | None = None) -> Iterator[tuple[Vector, Place]]:
+    for place in vectors_of(survey(inputs, inactive=inactive)):
+        assert isinstance(place.kind, Vector)
+        yield place.kind, place
+
+
+def leaves(x: Any, *, inactive: Predicate | None = None) -> list[Any]:
+    """The vectors of a structure in reading order, each once: what an optimiser loops over.
+
+    Args:
+        x: any structure, as in `irad.data.recursive_map`; fields of arrays of records are given as views.
+        inactive: as in `irad.data.recursive_map`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> for part in data.leaves({"w": np.ones(2), "b": [np.zeros(1)]}):
+        ...     part -= 0.5
+        ...     print(part)
+        [0.5 0.5]
+        [-0.5]
+    """
+    return [place.inputs[0] for _, place in _vectors(x, inactive=inactive)]
+
+
+def dot(x: Any, y: Any, *, inactive: Predicate | None = None) -> Any:
+    """The inner product: the sum of ``conj(x) * y`` over all elements, those that are shared once.
+
+    Args:
+        x: any structure, as in `irad.data.recursive_map`.
+        y: a structure like it.
+        inactive: as in `irad.data.recursive_map`.
+
+    Returns:
+        A float; a complex number if ``x`` holds complex numbers.
+
+    Raises:
+        SignatureError: the structures are not alike.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> data.dot([np.ones(2), 3.0], [np.ones(2), 2.0])
+        8.0
+    """
+    products = (kind.dot(*place.inputs) for kind, place in _vectors(x, y, inactive=inactive))
+    return sum((product.item() if hasattr(product, "item") else product for product in products), 0.0)
+
+
+def norm(x: Any, *, inactive: Predicate | None = None) -> float:
+    """The Euclidean norm of all elements, those that are shared once.
+
+    Args:
+        x: any structure, as in `irad.data.recursive_map`.
+        inactive: as in `irad.data.recursive_map`.
+
+    Examples:
+        >>> from irad import data
+        >>> data.norm({"a": 3.0, "b": (4.0, "text")})
+        5.0
+    """
+    parts = ((kind, place.inputs[0]) for kind, place in _vectors(x, inactive=inactive))
+    return math.hypot(*(math.sqrt(abs(kind.dot(part, part))) for kind, part in parts))
+
+
+def to_vec(x: Any, *, inactive: Predicate | None = None) -> NDArray[np.float64]:
+    """All elements of ``x`` as a flat array of doubles; what is shared is there once, a complex number is two doubles.
+
+    Args:
+        x: any structure, as in `irad.data.recursive_map`.
+        inactive: as in `irad.data.recursive_map`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> data.to_vec({"w": np.array([[1.0, 2.0]]), "b": (3.0, 4)})
+        array([1., 2., 3.])
+    """
+    parts = (kind.read(place.inputs[0]) for kind, place in _vectors(x, inactive=inactive))
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | None = None) -> Any:
+    """A structure like ``like`` with elements from a flat array, the inverse of `to_vec`.
+
+    Args:
+        vector: as many doubles as ``to_vec(like)`` returns.
+        like: any structure, as in `irad.data.recursive_map`.
+        inactive: as in `irad.data.recursive_map`.
+
+    Raises:
+        SignatureError: there are more or fewer elements than in ``like``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> data.from_vec(np.arange(3.0), {"w": np.ones(2), "b": 1.0})
+        {'w': array([0., 1.]), 'b': 2.0}
+    """
+    if np.iscomplexobj(vector):
+        raise SignatureError(
+            "the vector holds complex numbers",
+            "pass doubles, two for each complex number: vector.view(np.float64), if all of it is complex",
+            "a flat vector is one of doubles, as irad.data.to_vec returns it",
+            HERE,
+        )
+    doubles = np.ascontiguousarray(vector, np.float64).ravel()
+    lengths = [kind.length(place.inputs[0]) for kind, place in _vectors(like, inactive=inactive)]
+    if doubles.size != sum(lengths):
+        raise SignatureError(
+            f"the vector has {doubles.size} elements, and the structure {sum(lengths)}",
+            "pass a vector with as many elements as irad.data.to_vec returns of the structure",
+            "a complex number is two elements; what is shared counts once",
+            HERE,
+        )
+    rest = iter(np.split(doubles, np.cumsum(lengths)))
+
+    def refilled(value: Any) -> Any:
+        kind = kind_of(value)
+        assert isinstance(kind, Vector)
+        return kind.refilled(value, next(rest))
+
+    return recursive_map(refilled, like, inactive=inactive)
+
+
+def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
+    """A structure like ``x`` that is zero but for one element: a vector of the standard basis.
+
+    Args:
+        x: any structure, as in `irad.data.recursive_map`.
+        index: of the element in ``to_vec(x)``, which is 1.
+        inactive: as in `irad.data.recursive_map`.
+
+    Raises:
+        SignatureError: there is no such element.
+
+    Examples:
+        >>> import numpy as np
+        >>> from irad import data
+        >>> data.one_hot([np.ones(2), 1.0], 1)
+        [array([0., 1.]), 0.0]
+    """
+    vector = np.zeros(sum(kind.length(place.inputs[0]) for kind, place in _vectors(x, inactive=inactive)))
+    if not 0 <= index < vector.size:
+        raise SignatureError(
+            f"there is no element {index}: the structure has {vector.size}",
+            "pass an index from 0 on, of an element of irad.data.to_vec(x)",
+            "what is shared counts once, a complex number twice",
+            HERE,
+        )
+    vector[index] = 1.0
+    return from_vec(vector, x, inactive=inactive)

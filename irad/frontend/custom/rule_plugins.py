@@ -1,0 +1,79 @@
+"""Rules that other distributions ship: entry points of the group ``irad.rules``, loaded before the first derivative.
+
+Input   the entry points of the installed distributions. Each names a module, which registers rules when it is imported,
+        or a function in one, which registers them when it is called.
+Output  the rules in the catalogue.
+Method  once in a process, in the order of the distributions' names. Rules registered by hand before that win over
+        plug-ins; of two plug-ins with a rule for one function the first wins, with a warning. If a plug-in raises,
+        everything that it registered is withdrawn, with a warning; the others are loaded all the same.
+
+So a distribution has rules without depending on irad: nothing else imports its module.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import name_of
+
+GROUP: Final = "irad.rules"
+
+_loaded: Final[list[EntryPoint]] = []
+_begun: Final[list[bool]] = []
+
+
+class PackWarning(UserWarning):
+    """Rules of an installed distribution are not used."""
+
+
+def load() -> None:
+    """Loads all packs, if that has not been done."""
+    if _begun:  # a pack may itself take derivatives while it is imported
+        return
+    _begun.append(True)
+    owners: dict[object, EntryPoint] = {}
+    for pack in sorted(entry_points(group=GROUP), key=lambda each: (distribution_of(each), each.name)):
+        _load_one(pack, owners)
+
+
+def loaded() -> tuple[str, ...]:
+    """The distributions of which packs were loaded."""
+    return tuple(dict.fromkeys(map(distribution_of, _loaded)))
+
+
+def distribution_of(pack: EntryPoint) -> str:
+    """The name of the distribution that an entry point belongs to."""
+    return pack.dist.name if pack.dist is not None else "?"
+
+
+def _load_one(pack: EntryPoint, owners: dict[object, EntryPoint]) -> None:
+    try:
+        with catalogue.empty() as declared:
+            found = pack.load()
+            if pack.attr:
+                found()
+    except Exception as error:  # whatever a stranger's module raises must not keep others from being differentiated
+        warnings.warn(
+            f"the rules of the distribution {distribution_of(pack)!r} (entry point {pack.name} = {pack.value}) cannot "
+            f"be loaded: {type(error).__name__}: {error}. Functions are differentiated without them; correct, update "
+            f"or uninstall {distribution_of(pack)}",
+            PackWarning,
+            stacklevel=2,
+        )
+        return
+    _loaded.append(pack)
+    known = {rule.target for rule in catalogue.rules()}
+    for target, table in declared.items():
+        if target not in known:
+            owners[target] = pack
+            catalogue.add(target, table)
+        elif target in owners:
+            warnings.warn(
+                f"the distributions {distribution_of(owners[target])!r} and {distribution_of(pack)!r} both have a rule "
+                f"for {name_of(target)}; that of {distribution_of(owners[target])!r} is used",
+                PackWarning,
+                stacklevel=2,
+            )

@@ -1,0 +1,273 @@
+"""Rules in the style of JAX: pure functions of values, tangents and cotangents, as the functions of a rule here.
+
+Input   ``jvp(primals, tangents) -> (value, tangent)``, or ``forward(*primals) -> (value, residuals)`` with
+        ``backward(residuals, cotangent) -> cotangents``; behind arguments that have no derivative, if there are any.
+Output  the functions of a rule, by their kind.
+Method  arguments and cotangents that carry no derivative are zeros for these functions. What `forward` keeps is copied,
+        since arrays may change in place. Cotangents of arrays are added to their shadows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload
+
+from irad.errors import RuleError
+from irad.frontend.custom.rule_arguments import ActiveArgument, AugmentedReturn, ConstArgument, annotation_of, is_active
+from irad.frontend.custom.rules_from_partials import kept_value, tuple_like, zero_shadow, zero_tangent
+from irad.frontend.generated import function_from
+from irad.frontend.numba.messages import described
+from irad.frontend.structures.identity import overlaps
+
+
+def tangent_functions(
+    rule: Callable[..., Any], count: int, constants: Collection[int], file: str
+) -> dict[str, Callable[..., Any]]:
+    """The functions of a rule by its tangent.
+
+    Args:
+        rule: called as ``rule(*constants, primals, tangents)``.
+        count: how many arguments the function has.
+        constants: positions of those that have no derivative.
+        file: what tracebacks call the file.
+    """
+    names, fixed, varied = _parted(count, constants)
+    lines = [f"def forward(config{_given(names)}):", *(f"    check_constant({name})" for name in fixed)]
+    for name in varied:
+        lines += [
+            f"    if is_active({name}):",
+            f"        d{name} = filled({name}.tangent, {name}.value)",
+            "    else:",
+            f"        d{name} = zero_tangent({name}.value)",
+        ]
+    tangents = f"({''.join(f'd{name}, ' for name in varied)})"
+    lines.append(f"    return rule({_listed(fixed)}({_listed(varied)}), {tangents})")
+    scope = {
+        "rule": rule,
+        "is_active": is_active,
+        "filled": filled,
+        "zero_tangent": zero_tangent,
+        "check_constant": check_constant,
+    }
+    return {"forward": function_from("forward", "\n".join(lines) + "\n", file, scope)}
+
+
+def cotangent_functions(
+    forward: Callable[..., Any], backward: Callable[..., Any], count: int, constants: Collection[int], file: str
+) -> dict[str, Callable[..., Any]]:
+    """The functions of a rule by its two sweeps.
+
+    Args:
+        forward: called with all arguments.
+        backward: called as ``backward(*constants, residuals, cotangent)``.
+        count: how many arguments the function has.
+        constants: positions of those that have no derivative.
+        file: what tracebacks call the file.
+    """
+    names, fixed, varied = _parted(count, constants)
+    augmented = (
+        f"def augmented(config{_given(names)}):\n"
+        f"    result, kept = rule({_listed(names)})\n"
+        f"    check_new(result, ({_listed(names)}))\n"
+        f"    tape = kept_value(kept), zeros_of_parts(result), kept_value(({_listed(fixed)}))\n"
+        "    if config.needs_shadow:\n"
+        "        return AugmentedReturn(result, zero_shadow(result), tape)\n"
+        "    return AugmentedReturn(result, None, tape)\n"
+    )
+    kept = "".join(f"tape[2][{i}], " for i in range(len(fixed)))
+    places = iter(range(len(varied)))
+    aligned = "".join("None, " if name in fixed else f"found[{next(places)}], " for name in names)
+    arguments = f"({''.join(f'{name}, ' for name in varied)})"
+    reverse = (
+        f"def reverse(config, cotangent, tape{_given(names)}):\n"
+        + "".join(f"    check_constant({name})\n" for name in fixed)
+        + "    if config.has_cotangent:\n"
+        f"        found = spread(rule({kept}tape[0], filled(cotangent, tape[1])), {arguments})\n"
+        "    else:\n"
+        f"        found = nothing({arguments})\n"
+        f"    return ({aligned})\n"
+    )
+    scope = {
+        "rule": forward,
+        "check_new": check_new,
+        "kept_value": kept_value,
+        "zero_shadow": zero_shadow,
+        "zeros_of_parts": zeros_of_parts,
+        "AugmentedReturn": AugmentedReturn,
+    }
+    back = {"rule": backward, "spread": spread, "filled": filled, "nothing": nothing, "check_constant": check_constant}
+    return {
+        "augmented_primal": function_from("augmented", augmented, file, scope),
+        "reverse": function_from("reverse", reverse, file, back),
+    }
+
+
+def _parted(count: int, constants: Collection[int]) -> tuple[list[str], list[str], list[str]]:
+    """Names for all arguments, for those without a derivative, and for the others."""
+    names = [f"x{i}" for i in range(count)]
+    return names, [names[i] for i in constants], [name for i, name in enumerate(names) if i not in constants]
+
+
+def _given(names: Sequence[str]) -> str:
+    return "".join(f", {name}" for name in names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "".join(f"{name}.value, " for name in names)
+
+
+def check_constant(argument: object) -> Any:
+    """Raises `RuleError` if an argument that the rule says is constant carries a derivative."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def filled(derivative: object, like: object) -> Any:
+    """A tangent or cotangent with zeros for None, where ``like`` is a value, or zeros, with the same structure."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def zeros_of_parts(value: object) -> Any:
+    """Zeros for the parts of a tuple, which may lack a cotangent one by one; None for anything else."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def check_new(result: object, arguments: object) -> Any:
+    """Raises `RuleError` if an array in a result lies in the memory of one in the arguments."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def spread(cotangents: object, arguments: object) -> Any:
+    """What the reverse of a rule returns; the cotangents of arrays are added to their shadows."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def nothing(arguments: object) -> Any:
+    """What the reverse of a rule returns if the value has no cotangent."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def delivered(cotangent: object, argument: object) -> Any:
+    """The same for one argument."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(check_constant)
+def _check_constant_typed(argument):  # type: ignore[no-untyped-def]
+    if annotation_of(argument) is not ConstArgument:
+        raise RuleError(
+            f"an argument among nondiff_argnums, {described(argument.types[0])}, carries a derivative",
+            "(a) leave it out of nondiff_argnums, and give its tangent or cotangent in the rule or (b) pass "
+            "irad.stop_gradient(x), if its derivative is not wanted",
+            "a rule has no derivative with respect to what nondiff_argnums names, and it would be lost",
+        )
+    return lambda argument: None
+
+
+@overload(filled)
+def _filled_typed(derivative, like):  # type: ignore[no-untyped-def]
+    if derivative == types.none:
+        return lambda derivative, like: zero_tangent(like)
+    if not isinstance(derivative, types.BaseTuple) or not isinstance(like, types.BaseTuple):
+        return lambda derivative, like: derivative
+    items, scope = tuple_like(like, "filled(derivative[{0}], like[{0}])")
+    source = f"def parts(derivative, like):\n    return {items}\n"
+    return function_from("parts", source, "irad.custom_jvp", {"filled": filled, **scope})
+
+
+@overload(zeros_of_parts)
+def _zeros_of_parts_typed(value):  # type: ignore[no-untyped-def]
+    return (lambda value: zero_tangent(value)) if isinstance(value, types.BaseTuple) else (lambda value: None)
+
+
+@overload(check_new)
+def _check_new_typed(result, arguments):  # type: ignore[no-untyped-def]
+    if isinstance(result, types.BaseTuple):
+        return _for_parts("check_new(result, arguments)", "check_new(result[{0}], arguments)", len(result))
+    if isinstance(arguments, types.BaseTuple):
+        return _for_parts("check_new(result, arguments)", "check_new(result, arguments[{0}])", len(arguments))
+    if isinstance(result, types.Array) and isinstance(arguments, types.Array):
+        return _check_apart
+    return lambda result, arguments: None
+
+
+def _for_parts(head: str, call: str, count: int) -> Any:
+    calls = "".join(f"    {call.format(i)}\n" for i in range(count))
+    return function_from(
+        "parts", f"def parts{head[head.index('(') :]}:\n{calls}    return None\n", "irad.custom_vjp", _SELF
+    )
+
+
+def _check_apart(result, arguments):  # type: ignore[no-untyped-def]
+    if overlaps(result, arguments):
+        raise RuleError(
+            "a function with a rule by irad.custom_vjp returns memory of one of its arguments",
+            "return a copy of it",
+            "an array and its copy have different cotangents, and the rule has one for what is returned",
+        )
+
+
+_SELF: Final = {"check_new": check_new}
+
+
+@overload(spread)
+def _spread_typed(cotangents, arguments):  # type: ignore[no-untyped-def]
+    if not isinstance(cotangents, types.BaseTuple) or len(cotangents) != len(arguments):
+        raise RuleError(
+            f"the backward function of a rule returns {described(cotangents)} for {len(arguments)} arguments",
+            "return a tuple with one cotangent for each argument, None where there is none",
+            "each argument has its own cotangent",
+        )
+    return _over(arguments, "spread(cotangents, arguments)", "delivered(cotangents[{0}], arguments[{0}])")
+
+
+@overload(nothing)
+def _nothing_typed(arguments):  # type: ignore[no-untyped-def]
+    return _over(arguments, "nothing(arguments)", "delivered(None, arguments[{0}])")
+
+
+def _over(arguments: Any, head: str, item: str) -> Any:
+    items = "".join(f"{item.format(i)}, " for i in range(len(arguments)))
+    name = head.partition("(")[0]
+    return function_from(name, f"def {head}:\n    return ({items})\n", "irad.custom_vjp", {"delivered": delivered})
+
+
+@overload(delivered)
+def _delivered_typed(cotangent, argument):  # type: ignore[no-untyped-def]
+    kind, value = annotation_of(argument), argument.types[0]
+    if kind is ConstArgument:
+        return lambda cotangent, argument: None
+    if isinstance(value, types.BaseTuple) or not isinstance(value, types.Number | types.Array):
+        raise RuleError(
+            f"a rule by irad.custom_vjp is used for an argument of the type {value}, which takes part",
+            "write the rule with irad.rules.augmented_primal and irad.rules.reverse",
+            "irad can pass back the cotangents of numbers and arrays only",
+        )
+    if kind is ActiveArgument:
+        if cotangent == types.none:
+            return lambda cotangent, argument: zero_tangent(argument.value)
+        return lambda cotangent, argument: cotangent
+    if cotangent == types.none:
+        return lambda cotangent, argument: None
+    if not isinstance(cotangent, types.Array) or cotangent.ndim != getattr(value, "ndim", 0):
+        raise RuleError(
+            f"the backward function of a rule returns {described(cotangent)} for {described(value)}",
+            "return an array of the shape of the argument",
+            "a cotangent has the structure of its argument",
+        )
+    return _added
+
+
+def _added(cotangent, argument):  # type: ignore[no-untyped-def]
+    shadow = argument.shadow
+    if cotangent.shape != shadow.shape:
+        raise RuleError(
+            "the backward function of a rule returns a cotangent of another shape than its argument",
+            "return an array of the shape of the argument",
+            "a cotangent has the structure of its argument",
+        )
+    for index in np.ndindex(shadow.shape):
+        shadow[index] += cotangent[index]
