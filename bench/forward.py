@@ -17,7 +17,7 @@ from bench.case import Case
 from bench.cases import BY_NAME, CASES as ALL_CASES
 from bench.tangents import BY_NAME as TANGENTS
 from irad.api.forward import with_direction
-from irad.benchmark.clock import Timing, time_interleaved
+from irad.benchmark.costs import Timing, time_interleaved
 
 CASES = tuple(case for case in ALL_CASES if case.name in TANGENTS)
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import irad
 from irad import data
-from irad.benchmark.clock import time_interleaved
+from irad.benchmark.costs import time_interleaved
 from irad.data import VectorSpace
 
 PAIR = np.dtype([("x", np.float64), ("y", np.float64)])

@@ -17,7 +17,7 @@ from bench.cases import BY_NAME
 from bench.forward import CASES, directions, with_mean
 from irad.api.autodiff import autodiff_of
 from irad.api.forward import batched_pushforward, with_direction
-from irad.benchmark.clock import Run, Timing, time_interleaved
+from irad.benchmark.costs import Run, Timing, time_interleaved
 from irad.frontend.calls.task import Seed
 
 

@@ -15,16 +15,16 @@ from irad.lazy import offer
 __version__ = "0.1.0"
 
 _IN_COMPILED_CODE = (
-    ("irad.api.annotate", "irad.api.inside.annotated"),
-    ("irad.api.autodiff", "irad.api.inside.autodiff_call"),
-    ("irad.api.linearize", "irad.api.inside.linearize_call"),
-    ("irad.api.modes", "irad.api.inside.annotated"),
-    ("irad.api.separate.split", "irad.api.inside.split_call"),
-    ("irad.api.separate.vjp", "irad.api.inside.vjp_call"),
-    ("irad.api.structures.functions", "irad.api.inside.structure_calls"),
-    ("irad.api.structures.functions", "irad.api.inside.structure_calls"),
-    ("irad.api.structures.space", "irad.api.inside.structure_space"),
-    ("irad.api.structures.functions", "irad.api.inside.structure_calls"),
+    ("irad.api.annotations", "irad.api.compiled.autodiff"),
+    ("irad.api.autodiff", "irad.api.compiled.autodiff"),
+    ("irad.api.linearize", "irad.api.compiled.linearize"),
+    ("irad.api.annotations", "irad.api.compiled.autodiff"),
+    ("irad.api.split", "irad.api.compiled.split"),
+    ("irad.api.vjp", "irad.api.compiled.vjp"),
+    ("irad.api.structures.functions", "irad.api.compiled.structures"),
+    ("irad.api.structures.functions", "irad.api.compiled.structures"),
+    ("irad.api.structures.space", "irad.api.compiled.structures"),
+    ("irad.api.structures.functions", "irad.api.compiled.structures"),
 )
 """What tells Numba how compiled code calls what a module defines; the other modules tell it themselves."""
 

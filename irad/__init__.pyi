@@ -13,7 +13,7 @@ from irad import (
     sparse_linalg as sparse_linalg,
     testing as testing,
 )
-from irad.api.annotate import (
+from irad.api.annotations import (
     Active as Active,
     BatchDuplicated as BatchDuplicated,
     BatchDuplicatedNoNeed as BatchDuplicatedNoNeed,
@@ -23,7 +23,14 @@ from irad.api.annotate import (
     Constant as Constant,
     Duplicated as Duplicated,
     DuplicatedNoNeed as DuplicatedNoNeed,
+    Forward as Forward,
+    ForwardWithPrimal as ForwardWithPrimal,
     MixedDuplicated as MixedDuplicated,
+    Reverse as Reverse,
+    ReverseSplit as ReverseSplit,
+    ReverseSplitWithPrimal as ReverseSplitWithPrimal,
+    ReverseWithPrimal as ReverseWithPrimal,
+    shadow_like as shadow_like,
 )
 from irad.api.autodiff import autodiff as autodiff
 from irad.api.checkpoint import (
@@ -44,6 +51,14 @@ from irad.api.grad import (
     value_and_grad as value_and_grad,
     value_and_grad_into as value_and_grad_into,
 )
+from irad.api.hessians import (
+    hessian as hessian,
+    hessian_into as hessian_into,
+    hvp as hvp,
+    hvp_and_grad as hvp_and_grad,
+    hvp_and_grad_into as hvp_and_grad_into,
+    hvp_into as hvp_into,
+)
 from irad.api.jacobians.jacobian import (
     jacobian as jacobian,
     value_and_jacobian as value_and_jacobian,
@@ -51,31 +66,10 @@ from irad.api.jacobians.jacobian import (
 )
 from irad.api.jit import jit as jit
 from irad.api.linearize import linearize as linearize
-from irad.api.modes import (
-    Forward as Forward,
-    ForwardWithPrimal as ForwardWithPrimal,
-    Reverse as Reverse,
-    ReverseSplit as ReverseSplit,
-    ReverseSplitWithPrimal as ReverseSplitWithPrimal,
-    ReverseWithPrimal as ReverseWithPrimal,
-)
-from irad.api.second.hessians import (
-    hessian as hessian,
-    hvp as hvp,
-    hvp_and_grad as hvp_and_grad,
-)
-from irad.api.second.into import (
-    hessian_into as hessian_into,
-    hvp_and_grad_into as hvp_and_grad_into,
-    hvp_into as hvp_into,
-)
-from irad.api.separate.split import split as split
-from irad.api.separate.vjp import vjp as vjp
-from irad.api.series.jet import jet as jet
-from irad.api.series.taylor import taylor as taylor
-from irad.api.shadow import shadow_like as shadow_like
-from irad.api.sparse.hessian import sparse_hessian as sparse_hessian
-from irad.api.sparse.jacobian import sparse_jacobian as sparse_jacobian
+from irad.api.sparse.matrices import sparse_hessian as sparse_hessian, sparse_jacobian as sparse_jacobian
+from irad.api.split import split as split
+from irad.api.taylor import jet as jet, taylor as taylor
+from irad.api.vjp import vjp as vjp
 from irad.errors import (
     ActivityError as ActivityError,
     BackendError as BackendError,
@@ -119,7 +113,7 @@ from irad.report.results import (
     CheckReport as CheckReport,
     TapeReport as TapeReport,
 )
-from irad.report.tape.report import tape_report as tape_report
+from irad.report.tape_report import tape_report as tape_report
 
 __version__: str
 __all__: list[str]

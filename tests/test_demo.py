@@ -13,7 +13,7 @@ from rich.console import Console
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from irad.demo import check, hand, plot
+from irad.demo import check, run as plot
 from irad.demo.fit import TRUTH, fit, make_points, make_start, match
 from irad.demo.model import Mixture, negative_log_likelihood
 from irad.demo.run import run
@@ -44,7 +44,7 @@ def test_hand_written_gradient(components: int, dimension: int):
     mixture = random_mixture(components, dimension, seed=3)
     points = mixture.sample(30, np.random.default_rng(4))
     parameters = mixture.to_parameters() + 0.1
-    value, gradient = hand.value_and_gradient(parameters, points, components)
+    value, gradient = check.value_and_gradient(parameters, points, components)
     assert value == pytest.approx(negative_log_likelihood(parameters, points, components), rel=1e-12)
     expected = check.difference_gradient(parameters, points, components)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-9)
@@ -61,7 +61,7 @@ def test_the_fit_finds_the_truth():
     points = make_points(4000, seed=1)
     steps: list[tuple[int, float]] = []
     start = make_start(points, K, seed=1)
-    result = fit(points, start, K, hand.value_and_gradient, lambda i, value: steps.append((i, value)))
+    result = fit(points, start, K, check.value_and_gradient, lambda i, value: steps.append((i, value)))
     found = match(result.mixture, TRUTH)
     assert result.converged
     assert [i for i, _ in steps] == list(range(1, result.iterations + 1))
@@ -81,10 +81,10 @@ def test_match_undoes_a_permutation():
 def test_a_wrong_gradient_is_seen():
     points = make_points(100, seed=2)
     start = make_start(points, K, seed=2)
-    assert check.check_gradient(hand.value_and_gradient, start, points, K).passed
+    assert check.check_gradient(check.value_and_gradient, start, points, K).passed
 
     def wrong(*args):
-        value, gradient = hand.value_and_gradient(*args)
+        value, gradient = check.value_and_gradient(*args)
         gradient[-1] *= 1.0 + 1e-5
         return value, gradient
 
@@ -107,7 +107,7 @@ def test_plot(tmp_path: Path):
 
 def test_without_matplotlib_the_demo_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(plot, "can_plot", lambda: False)
-    monkeypatch.setattr("irad.value_and_grad", lambda _: hand.value_and_gradient, raising=False)
+    monkeypatch.setattr("irad.value_and_grad", lambda _: check.value_and_gradient, raising=False)
     out = io.StringIO()
     assert run(Console(file=out, width=120), 200, 7, tmp_path / "fit.png")
     assert "No plot: matplotlib is not installed (pip install matplotlib scipy)." in out.getvalue().splitlines()
@@ -116,7 +116,7 @@ def test_without_matplotlib_the_demo_says_so(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_a_wrong_gradient_fails_the_demo(monkeypatch: pytest.MonkeyPatch):
     def nearly(*args):
-        value, gradient = hand.value_and_gradient(*args)
+        value, gradient = check.value_and_gradient(*args)
         return value, gradient * (1.0 + 1e-9)
 
     monkeypatch.setattr("irad.value_and_grad", lambda _: nearly, raising=False)

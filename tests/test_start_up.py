@@ -13,7 +13,7 @@ import pytest
 
 import irad
 import irad.lazy
-from irad.api import inside
+from irad.api import compiled
 from irad.lazy import LazyNames
 
 ROOT = Path(__file__).parents[1]
@@ -178,9 +178,9 @@ def test_compiled_code_calls_what_was_not_loaded_before():
 
 
 def test_modules_that_tell_numba_of_functions_are_named_beside_those():
-    """What `irad.api.inside` registers for a function or class is loaded with the module that defines it."""
+    """What `irad.api.compiled` registers for a function or class is loaded with the module that defines it."""
     public = {home for package in ("irad", "irad.data") for home in irad.lazy.offered(package).homes.values()}
-    for path in sorted(Path(inside.__path__[0]).glob("*.py")):
+    for path in sorted(Path(compiled.__path__[0]).glob("*.py")):
         tree = ast.parse(path.read_text())
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         homes = {alias.name: str(node.module) for node in imports for alias in node.names}
@@ -192,7 +192,7 @@ def test_modules_that_tell_numba_of_functions_are_named_beside_those():
         }
         for name in registered & homes.keys():
             if homes[name] in public:
-                assert (homes[name], f"{inside.__name__}.{path.stem}") in irad._IN_COMPILED_CODE, name
+                assert (homes[name], f"{compiled.__name__}.{path.stem}") in irad._IN_COMPILED_CODE, name
     assert {home for home, _ in irad._IN_COMPILED_CODE} <= public
 
 

@@ -20,8 +20,7 @@ from bench.case import Case, Size
 from bench.cases import BY_NAME
 from bench.competitors import BY_NAME as TOOLS, Prepared
 from bench.variants import largest_error, make_variants
-from irad.benchmark.clock import Timing, time_interleaved
-from irad.benchmark.memory import peak_bytes
+from irad.benchmark.costs import Timing, peak_bytes, time_interleaved
 
 TOLERANCE: Final = 1e-9  # of the largest entry; reordered sums differ by less
 TOOL_TOLERANCE: Final = 1e-8  # products of matrices and other formulas reorder more

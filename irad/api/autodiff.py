@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from irad.api.annotate import (
+from irad.api.annotations import (
     BATCHES,
     FORWARD_ROLES,
     NO_NEED,
     ROLES,
     Active,
     Annotation,
+    AutodiffMode,
     BatchDuplicated,
     BatchDuplicatedNoNeed,
     BatchMixedDuplicated,
@@ -24,8 +25,7 @@ from irad.api.annotate import (
     width_of,
 )
 from irad.api.functions import check_options, options_or_default, remembered
-from irad.api.inspectable import InspectableDerivative
-from irad.api.modes import AutodiffMode
+from irad.api.jit import InspectableDerivative
 from irad.api.selection import callee_of
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names

@@ -18,12 +18,11 @@ from numba.extending import overload, register_jitable
 
 from irad.api.checkpointing.loops import counted_sweep, growing_sweep, recovering
 from irad.api.checkpointing.random_state import random_state
-from irad.api.checkpointing.rules import is_new, run_again, run_back, saved
-from irad.api.checkpointing.state import advanced, finished, started
+from irad.api.checkpointing.rules import advanced, finished, is_new, run_again, run_back, saved, started
 from irad.api.checkpointing.values import FILE
 from irad.api.functions import primal_of, remembered
+from irad.api.jit import CompiledFunction, P, R
 from irad.api.nopython import function_behind, literal
-from irad.api.typed import CompiledFunction, P, R
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue

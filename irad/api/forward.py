@@ -15,8 +15,7 @@ from numba.core import types
 
 from irad.api.functions import options_or_default, remembered
 from irad.api.nopython import function_behind, literal, offer_maker
-from irad.api.positions import chosen
-from irad.api.selection import Selection, callee_of, selected
+from irad.api.selection import Selection, callee_of, chosen, selected
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names

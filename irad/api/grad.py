@@ -14,10 +14,9 @@ from functools import partial
 from typing import Any, Concatenate, Literal, overload
 
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
-from irad.api.inspectable import InspectableDerivative
+from irad.api.jit import A, CompiledFunction, InspectableDerivative, P, R
 from irad.api.nopython import offer_maker
 from irad.api.selection import selected
-from irad.api.typed import A, CompiledFunction, P, R
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type

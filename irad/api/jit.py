@@ -2,15 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, overload
+import inspect as python_inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numba
 from numba.core.registry import CPUDispatcher
 
-from irad.api.inspectable import InspectableDispatcher
-from irad.api.typed import CompiledFunction, P, R
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.numba import internals
+from irad.frontend.packing.dispatcher import StructureDispatcher
+from irad.lazy import offered
+from irad.options import Options
+
+# Types of what derivatives take and return, for type checkers; nothing here does anything when a program runs.
+
+P = ParamSpec("P")
+A = TypeVar("A")
+R = TypeVar("R")
+_R_co = TypeVar("_R_co", covariant=True)
+
+
+class CompiledFunction(Protocol[P, _R_co]):
+    """A compiled function: called like the function it was made from, with Numba's methods and attributes."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> _R_co:
+        """Calls it; compiles it first, if arguments of these types are new."""
+        ...
+
+    def __getattr__(self, name: str) -> Any:
+        """``py_func``, ``signatures``, ``inspect_llvm`` and the like; for irad's functions `Inspectable`, too."""
+        ...
+
+
+# What functions of `irad.jit` and derivatives add to Numba's ``inspect_llvm``, ``inspect_asm`` and so on.
+
+
+class Inspectable:
+    """Methods for dispatchers.
+
+    As with Numba's, without a signature the result is a dictionary with a text for each signature compiled so far.
+    """
+
+    def inspect(self, *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None) -> Any:
+        """An `irad.Inspection` for arguments of the function, or Numba types in their place; see `irad.inspect`."""
+        inspect: Any = offered("irad").load("inspect")  # of a layer above; only those who look wait for its import
+        return inspect(self, *args, argnums=argnums, options=options)
+
+    def inspect_prepared(self, signature: tuple[Any, ...] | None = None) -> Any:
+        """The program as the analyses of irad find it."""
+        return self._stage("prepared", signature)
+
+    def inspect_activity(self, signature: tuple[Any, ...] | None = None) -> Any:
+        """What is active, and why."""
+        return self._stage("activity", signature)
+
+    def inspect_plan(self, signature: tuple[Any, ...] | None = None) -> Any:
+        """What is saved and what is recomputed, and why."""
+        return self._stage("plan", signature)
+
+    def inspect_tape(self, signature: tuple[Any, ...] | None = None) -> Any:
+        """Where saved values live, and how many bytes they take."""
+        return self._stage("tape", signature)
+
+    def inspect_adjoint(self, signature: tuple[Any, ...] | None = None) -> Any:
+        """Both sweeps as irad generates them."""
+        return self._stage("adjoint", signature)
+
+    def _stage(self, name: str, signature: tuple[Any, ...] | None) -> Any:
+        if signature is not None:
+            return self.inspect(*signature).stage(name)
+        dispatcher: Any = self
+        mine, its = (
+            python_inspect.signature(each.py_func).parameters
+            for each in (dispatcher, getattr(dispatcher, "primal", dispatcher))
+        )
+        wanted = [i for i, parameter in enumerate(mine) if parameter in its]
+        return {kinds: self.inspect(*(kinds[i] for i in wanted)).stage(name) for kinds in dispatcher.signatures}
+
+
+class InspectableDispatcher(Inspectable, StructureDispatcher):
+    """What `irad.jit` gives: Numba's dispatcher with further methods."""
+
+
+class InspectableDerivative(Inspectable, DerivativeDispatcher):
+    """What `irad.grad` and the like give."""
+
 
 _njit: Any = numba.njit
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from irad.api.argument_types import types_of
 from irad.api.forward import pushforward, with_direction
-from irad.api.positions import chosen
-from irad.api.selection import callee_of, selected
+from irad.api.selection import callee_of, chosen, selected
 from irad.api.structures.functions import make_zero
 from irad.data.floats import floats_only
 from irad.data.structure import flattened

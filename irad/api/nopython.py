@@ -1,7 +1,7 @@
 """``irad.grad(f)`` written inside compiled code, where ``f`` is a function that Numba knows at compile time.
 
 Numba types the call as the derivative's dispatcher; nothing is left of it at run time. Each function that compiled code
-may call says so where it is defined, or in `irad.api.inside` where there is more to say.
+may call says so where it is defined, or in `irad.api.compiled` where there is more to say.
 """
 
 from __future__ import annotations

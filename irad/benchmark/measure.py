@@ -12,9 +12,7 @@ import numba
 import numpy as np
 
 import irad
-from irad.benchmark.clock import SAMPLE_NS, Timing, time_interleaved
-from irad.benchmark.memory import peak_bytes
-from irad.benchmark.overhead import call_overhead
+from irad.benchmark.costs import SAMPLE_NS, Timing, call_overhead, peak_bytes, time_interleaved
 from irad.benchmark.verify import check_finite_differences, check_forward, check_hand, tolerance_for
 from irad.data.copies import copied, same_bits
 from irad.data.floats import read_floats

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from irad.cli.output import write
-from irad.cli.progress import progress
+from irad.cli.output import progress, write
 from irad.errors import IradError
 
 if TYPE_CHECKING:

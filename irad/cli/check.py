@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from irad.cli.output import working
-from irad.cli.progress import progress
+from irad.cli.output import progress, working
 from irad.errors import IradError
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def check(
     the function is called with its arguments scaled, up to very large and small numbers. Of a CUDA kernel it is said
     how its derivative works; it is launched on the CPU, no GPU is needed.
     """
-    from irad.api.kernels import kernel_of  # this and the next load Numba
+    from irad.api.functions import kernel_of  # this and the next load Numba
     from irad.cli.target import arguments_of, launch_of, load_function, positions_of
 
     if rtol is not None and not 0.0 <= rtol < inf:
@@ -181,7 +180,7 @@ class _KernelSession(_Session):
         return function
 
     def _run_once(self) -> None:
-        from irad.api.kernels import launched_of
+        from irad.api.functions import launched_of
         from irad.cli.target import raised
         from irad.data.copies import copied
         from irad.testing.gradients.kernels import KernelProgram

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from irad.report.installation.facts import SUPPORTED, facts
-from irad.report.installation.probe import Fact, State
+from irad.report.doctor import SUPPORTED, Fact, State, facts
 
 _STYLES = {State.GOOD: "green", State.NOTE: "dim", State.MISSING: "yellow", State.BROKEN: "bold red"}
 

@@ -16,7 +16,7 @@ from irad.options import Options
 from irad.report.model import Report, Stage
 
 if TYPE_CHECKING:
-    from irad.report.kernels.recognise import AnyCollector
+    from irad.report.inspection import AnyCollector
 
 _STAGES = click.Choice([stage.value for stage in Stage])
 _EXAMPLES = """\b
@@ -128,10 +128,10 @@ def _collector(
     positions: tuple[str | None, str | None],
     options: Options | None,
 ) -> AnyCollector:
-    from irad.api.kernels import kernel_of
+    from irad.api.functions import kernel_of
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
     from irad.frontend.calls.dispatcher import DerivativeDispatcher
-    from irad.report.kernels.recognise import collector_of
+    from irad.report.inspection import collector_of
 
     function, module = load_function(target)
     args = arguments_of(function, module, expression, signature)
@@ -176,8 +176,7 @@ def _profiled(collector: AnyCollector, report: Report) -> Report:
 
 
 def _json(collector: AnyCollector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:
-    from irad.report.shown.as_json import to_json
-    from irad.report.shown.explain import explain
+    from irad.report.shown.text import explain, to_json
 
     report = collector.report(stages, measures=True)
     answers = {question: explain(_with_facts(collector, report), question) for question in questions}
@@ -193,9 +192,7 @@ def _texts(
     width: int | None,
 ) -> list[Text]:
     from irad.report.shown.amounts import wrapped_code
-    from irad.report.shown.explain import explain
-    from irad.report.shown.overview import overview
-    from irad.report.shown.text import shown_lines
+    from irad.report.shown.text import explain, overview, shown_lines
 
     report = collector.report(stages, measures=bool(questions) or not stages)
     if not stages and not questions:

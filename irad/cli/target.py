@@ -20,7 +20,7 @@ import numba
 import numpy as np
 
 from irad.api.functions import primal_of
-from irad.api.positions import check_positions
+from irad.api.selection import check_positions
 from irad.errors import IradError, SignatureError
 from irad.frontend.numba.cpu import location_of
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from irad.api.functions import check_options, options_or_default
-from irad.api.kernels import ConfiguredKernel, DerivedKernel, Launched
-from irad.api.modes import AutodiffMode, Reverse
+from irad.api.annotations import AutodiffMode, Reverse
+from irad.api.functions import ConfiguredKernel, DerivedKernel, Launched, check_options, options_or_default
 from irad.backend.cuda.kernel import KernelModule
 from irad.cuda.calls.annotated import AnnotatedCall, annotated
 from irad.cuda.calls.compiled import Wanted, derivative_of

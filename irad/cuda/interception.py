@@ -15,7 +15,7 @@ from numba import cuda
 from numba.core import sigutils
 from numba.cuda import dispatcher
 
-from irad.api.kernels import ConfiguredKernel, Launched
+from irad.api.functions import ConfiguredKernel, Launched
 from irad.cuda.arrays import numpy_library
 from irad.cuda.devices import standins
 from irad.cuda.devices.current import current_device, emulated

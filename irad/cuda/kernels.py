@@ -8,7 +8,7 @@ from typing import Any, Final
 from numba import cuda
 from numba.cuda.dispatcher import CUDADispatcher
 
-from irad.api.not_functions import not_a_function, of_numba_cuda_mlir
+from irad.api.invalid_callables import not_a_function, of_numba_cuda_mlir
 from irad.backend.executor.launch import Extent
 from irad.cuda.calls.flatten import array_of, flat_of, name_of, primal_of
 from irad.cuda.calls.raising import raising

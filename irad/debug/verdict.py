@@ -12,8 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from irad.debug.events import MOST_EVENTS, Event, Record, Watched, event_of_mark
-from irad.debug.nonfinite import Found, nonfinite
+from irad.debug.events import MOST_EVENTS, Event, Found, Record, Watched, event_of_mark, nonfinite
 from irad.driver import MarkKind
 from irad.errors import NonFiniteError, NonFiniteWarning, TieWarning
 

@@ -7,26 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from irad.decompile import trees
-from irad.decompile.arithmetic.facts import find_choices
-from irad.decompile.arithmetic.integers import find_affine
-from irad.decompile.cleanup import clean_up
-from irad.decompile.control.loop_forms import LoopForm, find_loop_forms
-from irad.decompile.control.loop_names import name_loops
-from irad.decompile.control.raises import Raised, split_raises
-from irad.decompile.control.structure import Structurer
-from irad.decompile.memory.arrays import ParameterFacts, ReturnedValue
-from irad.decompile.memory.chosen import find_chosen
-from irad.decompile.memory.memory import PairMemory, is_allocation
-from irad.decompile.memory.pointers import origin_of, place_of
-from irad.decompile.memory.reads import Reads
-from irad.decompile.naming.names import FreshNames, source_names
-from irad.decompile.naming.value_names import ValueNames
-from irad.decompile.naming.variables import Interference, VariableChoice, share_variables
-from irad.decompile.needs import keep_choices
+from irad.decompile.arrays import ParameterFacts, ReturnedValue
+from irad.decompile.chosen import find_chosen
+from irad.decompile.cleanup import clean_up, keep_choices
+from irad.decompile.integers import find_affine, find_choices
+from irad.decompile.loops import LoopForm, find_loop_forms, name_loops
+from irad.decompile.names import FreshNames, source_names
+from irad.decompile.pair_memory import PairMemory, Reads, is_allocation
+from irad.decompile.pointers import origin_of, place_of
+from irad.decompile.raises import Raised, split_raises
 from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet, block_of
+from irad.decompile.structure import Structurer
 from irad.decompile.sweep_text import SweepText, debug_places
 from irad.decompile.tidy import tidy
+from irad.decompile.variables import Interference, ValueNames, VariableChoice, share_variables
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.values import abi
 from irad.ir.cfg import control_flow

@@ -9,10 +9,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from irad.decompile.arithmetic.polynomial import Polynomial
-from irad.decompile.control.loop_forms import LoopForm
-from irad.decompile.memory.memory import PairMemory
-from irad.decompile.memory.reads import Reads
+from irad.decompile.loops import LoopForm
+from irad.decompile.pair_memory import PairMemory, Reads
+from irad.decompile.polynomial import Polynomial
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Instruction

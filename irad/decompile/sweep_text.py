@@ -8,18 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from irad.decompile import trees
-from irad.decompile.arithmetic.expressions import element_text, operation, sum_text, text_of
-from irad.decompile.arithmetic.integers import is_checked_arithmetic, polynomial_of
-from irad.decompile.arithmetic.sums import is_zero
-from irad.decompile.control.loop_text import Range, range_text
-from irad.decompile.control.raises import Raised
-from irad.decompile.memory.bulk_text import bulk_statements
-from irad.decompile.memory.chosen import array_of, choice_text
-from irad.decompile.memory.memory import ArrayPlace, is_allocation
-from irad.decompile.memory.pointers import element_of, flat_index, place_of
-from irad.decompile.naming.variables import Site, is_silent
+from irad.decompile.arrays import items_in
+from irad.decompile.chosen import array_of, choice_text
+from irad.decompile.cleanup import is_zero
+from irad.decompile.expressions import array_text, element_text, natural_text, operation, sum_text, text_of
+from irad.decompile.integers import first_index, is_checked_arithmetic, is_fixed, is_run, plain_bounds, polynomial_of
+from irad.decompile.loops import LoopForm, exit_of
+from irad.decompile.pair_memory import ArrayPlace, is_allocation
+from irad.decompile.pointers import element_of, flat_index, place_of
+from irad.decompile.polynomial import Polynomial
+from irad.decompile.raises import Raised
 from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
+from irad.decompile.variables import Site, is_silent
 from irad.errors import SourceLocation
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import (
@@ -27,6 +28,7 @@ from irad.ir.instructions import (
     Call,
     CallSite,
     CondBr,
+    ICmp,
     Instruction,
     Phi,
     Select,
@@ -35,9 +37,165 @@ from irad.ir.instructions import (
 )
 from irad.ir.loops import Loop
 from irad.ir.module import Block
-from irad.ir.types import FloatType, IntType, PointerType
-from irad.ir.values import Value
+from irad.ir.types import I64, FloatType, IntType, PointerType
+from irad.ir.values import ConstantInt, Value
 from irad.passes.convention import LibraryCode
+
+# Calls that move or fill memory, as slices.
+
+
+def bulk_statements(sheet: Sheet, call: CallSite) -> list[ast.stmt] | None:
+    """The statements of a call; None where it is another call."""
+    name = call.callee.name or ""
+    arguments = call.arguments
+    if name.startswith("llvm.memset"):
+        return _fill(sheet, call, arguments)
+    if name.startswith(("llvm.memcpy", "llvm.memmove")):
+        into, source, size = arguments[:3]
+        if place_of(sheet, into).array.is_result or place_of(sheet, source).array.is_result:
+            return None
+        return [trees.assign(_slice(sheet, into, size), _slice(sheet, source, size))]
+    if name.startswith("irad.copy_adjoint"):
+        into, source, size = arguments
+        taken, grown = _slice(sheet, into, size), _slice(sheet, source, size)
+        return [_added(grown, taken), trees.assign(taken, trees.number(0.0))]
+    return None
+
+
+def _fill(sheet: Sheet, call: CallSite, arguments: list[Value]) -> list[ast.stmt] | None:
+    pointer, byte, size = arguments[:3]
+    place = place_of(sheet, pointer)
+    if not isinstance(byte, ConstantInt) or (byte.value and place.array.itemsize != 1):
+        raise refused("memory that is filled with bytes other than zero", call)
+    if place.array.is_result:
+        return [] if place.array.is_shadow else None
+    number = trees.number(byte.value if place.array.itemsize == 1 else 0.0)
+    return [trees.assign(_slice(sheet, pointer, size), number)]
+
+
+def _added(into: ast.expr, amount: ast.expr) -> ast.stmt:
+    return trees.assign(into, trees.binary(into, ast.Add(), amount))
+
+
+def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
+    """The items that so many bytes behind a pointer are."""
+    place: ArrayPlace = place_of(sheet, pointer)
+    array = place.array
+    first, number = (items_in(total, array.itemsize) for total in (place.offset, polynomial_of(sheet, size)))
+    base = array_text(sheet, array)
+    if len(array.strides) > 1 or array.is_flat:
+        base = ast.Call(ast.Attribute(base, "reshape", ast.Load()), [trees.number(-1)], [])
+    written = natural_text if array.is_view else sum_text
+    lower = written(sheet, first) if first.terms else None
+    upper = sum_text(sheet, first + number)
+    return ast.Subscript(base, ast.Slice(lower, upper), ast.Load())
+
+
+# The ranges of loops, in both directions.
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The head of a `for`, the block that ends its iterations, and where the loop goes when they are exhausted."""
+
+    variable: str
+    iterator: ast.expr
+    last: Block
+    exit: Block
+
+
+def range_text(sheet: Sheet, loop: Loop) -> Range | None:
+    """The range of a loop of a sweep; None where it is a `while`."""
+    return _reverse_range(sheet, loop) if sheet.is_reverse else _forward_range(sheet, loop)
+
+
+def _forward_range(sheet: Sheet, twin: Loop) -> Range | None:
+    form = next((f for f in sheet.forms.values() if f.twin.header is twin.header), None)
+    if form is None or form.count is None:
+        return None
+    latch = form.twin.latch
+    assert latch is not None
+    return Range(str(form.variable.name), _iterator(sheet, form), latch, exit_of(form))
+
+
+def _iterator(sheet: Sheet, form: LoopForm) -> ast.expr:
+    start, stop, step = bounds(sheet, form)
+    if form.index is not None:
+        return _range(sheet, start, stop, step)
+    if abs(step) == 1:
+        return trees.call("range", sum_text(sheet, (stop - start).scaled(step)))
+    return trees.call("range", trees.call("len", _range(sheet, start, stop, step)))
+
+
+def bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
+    """Start, stop and step of the range of a loop of the forward sweep, empty only if the loop is not run."""
+    start, stop, step = plain_bounds(sheet, form)
+    if not is_run(sheet, form):
+        first = start + Polynomial.constant(1 if step > 0 else -1)
+        stop = Polynomial.of(_extreme(sheet, stop, first, "max" if step > 0 else "min"))
+    return start, stop, step
+
+
+def _extreme(sheet: Sheet, stop: Polynomial, first: Polynomial, function: str) -> Value:
+    """`max(stop, start + 1)`: a range that is run at least once."""
+    made = Value(I64)
+    sheet.extremes[made] = stop.values | first.values
+    sheet.texts[made] = lambda: trees.call(function, sum_text(sheet, stop), sum_text(sheet, first))
+    return made
+
+
+def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.expr:
+    arguments = [sum_text(sheet, start), sum_text(sheet, stop)]
+    if step != 1:
+        arguments.append(trees.number(step))
+    elif not start.terms:
+        arguments = arguments[1:]
+    return trees.call("range", *arguments)
+
+
+def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
+    """Of the reversed loop: the same range backwards, from the last iteration that was run."""
+    numbers = sheet.reads.numbers.items()
+    known = next(((p, n) for p, n in numbers if isinstance(n, Instruction) and n.block is loop.header), None)
+    if known is None:
+        return None
+    primal, number = known
+    form = sheet.forms[primal]
+    last, exit_ = _last_block(sheet, loop, number)
+    if form.is_for and sheet.captured.loops.trips.get(primal) is not None and sheet.augmented is not None:
+        start, stop, _ = bounds(sheet.augmented, form)
+        if all(is_fixed(sheet.augmented, v) for v in start.values | stop.values):
+            return Range(str(form.variable.name), trees.call("reversed", _iterator(sheet.augmented, form)), last, exit_)
+    first = _first_number(sheet, loop, number)
+    count = polynomial_of(sheet, first) + Polynomial.constant(1)
+    iterator: ast.expr = trees.call("range", sum_text(sheet, count))
+    if form.index is not None:
+        start, step = first_index(sheet, form), form.index.step
+        iterator = _range(sheet, start, start + count.scaled(step), step)
+    return Range(str(form.variable.name), trees.call("reversed", iterator), last, exit_)
+
+
+def _last_block(sheet: Sheet, loop: Loop, number: Value) -> tuple[Block, Block]:
+    """The block that looks whether iteration 0 is done, and where it goes then."""
+    for block in loop.order:
+        match block.terminator:
+            case CondBr(operands=[ICmp(predicate="eq", operands=[tested, ConstantInt(value=0)])], targets=[out, _]):
+                if tested is number and out not in loop.blocks:
+                    return block, out
+            case _:
+                pass
+    raise refused("a loop that is reversed in this way", number)
+
+
+def _first_number(sheet: Sheet, loop: Loop, number: Value) -> Value:
+    assert isinstance(number, Phi)
+    outside = [v for v, b in number.incoming() if b not in loop.blocks]
+    if len({id(v) for v in outside}) != 1:
+        raise refused("a loop that is entered at several places", number)
+    return outside[0]
+
+
+# The statements of a sweep.
 
 
 @dataclass(eq=False, slots=True)

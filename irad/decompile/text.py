@@ -1,36 +1,155 @@
-"""The adjoint of a function as Python source."""
+"""The adjoint of a function as Python source, and what its executable form calls."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 from numba.core import types
 
 from irad.decompile import trees
-from irad.decompile.capture import Capture, capture
-from irad.decompile.control.raises import reaching_success
-from irad.decompile.helpers import BUILTINS, HELPERS, namespace
-from irad.decompile.memory.arrays import ReturnedValue, result_of
-from irad.decompile.naming.names import FreshNames
-from irad.decompile.naming.symbols import PARALLEL_LOOP, demangle
+from irad.decompile.arrays import ReturnedValue, result_of
+from irad.decompile.names import PARALLEL_LOOP, FreshNames, demangle
 from irad.decompile.pair_text import PairText, pair_text
+from irad.decompile.raises import reaching_success
 from irad.decompile.refusal import refused
 from irad.driver import locate
 from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.calls.task import Role, Seed, Task
+from irad.frontend.derivation import generated
 from irad.frontend.numba.convention import NUMBA
+from irad.frontend.numba.cpu import NumbaProgram
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.ir.instructions import CallSite
-from irad.ir.module import Function
+from irad.ir.module import Function, Module
 from irad.options import Options
 from irad.passes.callees import Pointer, resolve
+from irad.passes.generated import GeneratedPair
+from irad.ruleset.expr import evaluate, expression
 from irad.ruleset.interface import CallRule
+from irad.ruleset.numba_slopes import BODIES, VALUES
 from irad.ruleset.python_names import python_name
+
+# What irad generates for a function, stopped before the plan is carried out.
+#
+# Input   a dispatcher, argument types, a task.
+# Output  `Capture`: for the entry and each callee with a derivative a `GeneratedPair`: both sweeps as objects of
+#         `irad.ir`, and the plan. The reverse sweep still has placeholders for what it needs of the forward sweep.
+# Method  the steps of `irad.driver.derive`, with the same request, rules and passes; the text is not printed, and
+#         nothing is compiled. So what is rendered is what the compiled gradient is made of.
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A whole derivative; the pair of the entry comes first."""
+
+    program: NumbaProgram
+    arguments: tuple[Argument, ...]
+    return_type: Any
+    module: Module
+    pairs: tuple[GeneratedPair, ...]
+
+
+def capture(dispatcher: Any, argument_types: tuple[Any, ...], task: Task) -> Capture:
+    """Runs irad up to the plan.
+
+    Raises:
+        IradError: the function cannot be compiled or differentiated.
+    """
+    wanted, module, made = generated(dispatcher, argument_types, task, "plan.plan")
+    return Capture(wanted.program, wanted.arguments, wanted.return_type, module, tuple(made.pairs))
+
+
+# What the executable form of an adjoint needs besides numpy.
+
+
+def times(cotangent: Any, factor: Any) -> Any:
+    """A product that is zero where the cotangent is, whatever the factor is."""
+    return cotangent * factor if cotangent != 0.0 else cotangent * 0.0
+
+
+def divided(cotangent: Any, divisor: Any) -> Any:
+    """A quotient that is zero where the cotangent is, whatever the divisor is."""
+    return cotangent / divisor if cotangent != 0.0 else cotangent * 0.0
+
+
+def unsigned(number: int, bits: int = 64) -> int:
+    """The number that the same bits are without a sign."""
+    return int(number) % (1 << bits)
+
+
+def wrapped(number: int, bits: int = 64) -> int:
+    """The number with a sign that the lowest bits are."""
+    return (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+as_int64 = wrapped
+"""The same, where only the exact form says it."""
+
+
+def truncated_quotient(a: int, b: int) -> int:
+    """Division that rounds towards zero, as machines divide."""
+    whole = abs(int(a)) // abs(int(b))
+    return whole if (a < 0) == (b < 0) else -whole
+
+
+def truncated_rest(a: int, b: int) -> int:
+    """What such a division leaves."""
+    return int(a) - truncated_quotient(a, b) * int(b)
+
+
+def natural(index: int) -> int:
+    """An index into a part of an array, where only the exact form says it: Python counts others from the end."""
+    if index < 0:
+        raise IndexError(f"{index} is in front of the part of an array that is read or written")
+    return index
+
+
+def whole_items(count: int, size: int) -> int:
+    """How many items so many bytes are, `count // size` where the form does not look whether none is cut in two."""
+    if count % size:
+        raise IndexError(f"{count} bytes are not a whole number of items of {size} bytes each")
+    return count // size
+
+
+def address(array: Any) -> int:
+    """Where the items of an array begin: two arrays are compared by it, to see whether they overlap."""
+    return int(array.ctypes.data)
+
+
+def slope(name: str) -> Callable[..., float]:
+    """A function in which derivatives of Numba's functions are written (`irad.ruleset.numba_slopes`)."""
+    return lambda *arguments: evaluate(BODIES[name](*map(expression, map(float, arguments))), {})
+
+
+HELPERS: Final = {
+    **{name: slope(name) for name in BODIES if name not in VALUES},
+    "as_int64": as_int64, "address": address, "natural": natural, "whole_items": whole_items, "times": times,
+    "divided": divided, "unsigned": unsigned, "wrapped": wrapped, "truncated_quotient": truncated_quotient,
+    "truncated_rest": truncated_rest,
+}  # fmt: skip
+"""What the source calls besides numpy, `scipy.special` and functions of Python."""
+
+BUILTINS: Final = ("abs", "bool", "float", "int", "len", "max", "min", "range", "reversed")
+"""Functions of Python that the source calls."""
+
+
+def globals_of_exact_form() -> dict[str, Any]:
+    """A namespace in which the source runs."""
+    found: dict[str, Any] = {"np": np, "special": None, **HELPERS}
+    with contextlib.suppress(ImportError):
+        found["special"] = importlib.import_module("scipy.special")  # takes long, and few functions need it
+    return found
+
+
+# The text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +176,7 @@ class PythonText:
 
     def namespace(self, *, exact: bool = True) -> dict[str, Any]:
         """The text, executed; the function stands there under its name."""
-        found = {**namespace(), **self.exceptions}
+        found = {**globals_of_exact_form(), **self.exceptions}
         exec(compile(self.exact if exact else self.source, f"<{self.name}>", "exec"), found)
         return found
 

@@ -1,18 +1,113 @@
-"""The course of the demo."""
+"""The course of the demo: what is printed, the picture."""
 
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
-from rich.console import Console
+import numpy as np
+from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 import irad
-from irad.demo import check, plot, report
+from irad.demo import check
+from irad.demo.check import DIFFERENCE_TOLERANCE, HAND_TOLERANCE, GradientCheck
 from irad.demo.fit import TRUTH, Fit, ValueAndGradient, fit, make_points, make_start, match, require_scipy
 from irad.demo.model import Floats, Mixture, negative_log_likelihood
 from irad.versions import install
+
+# The picture: points, true and found ellipses.
+
+
+def can_plot() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def save_plot(path: Path, points: Floats, truth: Mixture, found: Mixture) -> None:
+    """Draw the points and the two-sigma ellipses of both mixtures into a PNG file."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # an optional dependency; needs no display # pyright: ignore[reportMissingImports]
+    from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports]
+
+    figure = Figure(figsize=(7.0, 6.0), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.scatter(points[:, 0], points[:, 1], s=3, color="0.7", label="data")
+    for name, mixture, style in (("true", truth, "k--"), ("found", found, "C3-")):
+        for c in range(len(mixture.weights)):
+            ellipse = two_sigma_ellipse(mixture.means[c], mixture.covariances[c])
+            axes.plot(ellipse[:, 0], ellipse[:, 1], style, label=name if c == 0 else None)
+    axes.set_aspect("equal")
+    axes.set_title("Gaussian mixture: two-sigma ellipses")
+    axes.legend(loc="best")
+    figure.savefig(path)
+
+
+def two_sigma_ellipse(mean: Floats, covariance: Floats, count: int = 100) -> Floats:
+    """Points of a closed ellipse, at Mahalanobis distance 2 from the mean, one per row."""
+    angles = np.linspace(0.0, 2.0 * np.pi, count)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.asarray(mean + 2.0 * circle @ np.linalg.cholesky(covariance).T)
+
+
+# What the demo prints.
+
+
+def mixture_table(truth: Mixture, found: Mixture) -> RenderableType:
+    """True and found components, one below the other."""
+    table = Table(title="Components")
+    for heading in ("", "weight", "mean", "standard deviations", "correlation"):
+        table.add_column(heading, justify="right")
+    for c in range(len(truth.weights)):
+        for name, mixture in (("true", truth), ("found", found)):
+            covariance = mixture.covariances[c]
+            table.add_row(
+                name,
+                f"{mixture.weights[c]:.3f}",
+                _vector(mixture.means[c]),
+                _vector(_deviations(covariance)),
+                f"{_correlation(covariance):+.2f}",
+                end_section=name == "found",
+            )
+    return table
+
+
+def check_table(check: GradientCheck) -> RenderableType:
+    """The check of the gradient."""
+    table = Table("irad's gradient against", "largest relative difference", "allowed", title="Check of the gradient")
+    table.add_row("hand-written gradient", f"{check.from_hand:.1e}", f"{HAND_TOLERANCE:.0e}")
+    table.add_row("central differences", f"{check.from_differences:.1e}", f"{DIFFERENCE_TOLERANCE:.0e}")
+    return table
+
+
+def time_table(times: dict[str, float]) -> RenderableType:
+    """The times of one evaluation."""
+    table = Table(title="CPU time of one evaluation, medians")
+    table.add_column("what")
+    table.add_column("ms", justify="right")
+    table.add_column("× likelihood", justify="right")
+    alone = times["likelihood alone"]
+    for name, seconds in times.items():
+        table.add_row(name, f"{1e3 * seconds:.3f}", f"{seconds / alone:.1f}")
+    return table
+
+
+def _vector(values: Floats) -> str:
+    return "(" + ", ".join(f"{value:.2f}" for value in values) + ")"
+
+
+def _deviations(covariance: Floats) -> Floats:
+    return np.sqrt(np.diag(covariance))
+
+
+def _correlation(covariance: Floats) -> float:
+    first, second = _deviations(covariance)
+    return float(covariance[0, 1] / (first * second))
+
+
+# The course of the demo.
 
 
 def run(console: Console, count: int, seed: int, plot_path: Path | None) -> bool:
@@ -42,10 +137,10 @@ def run(console: Console, count: int, seed: int, plot_path: Path | None) -> bool
         f"(the true parameters have {true_value:.6f})."
     )
     found = match(result.mixture, TRUTH)
-    console.print(report.mixture_table(TRUTH, found))
+    console.print(mixture_table(TRUTH, found))
     checked = check.check_gradient(gradient, start, points, components)
-    console.print(report.check_table(checked))
-    console.print(report.time_table(check.measure_times(gradient, start, points, components)))
+    console.print(check_table(checked))
+    console.print(time_table(check.measure_times(gradient, start, points, components)))
     _plot(console, plot_path, points, found)
     if not checked.passed:
         console.print("The gradient is wrong.", style="bold red")
@@ -77,8 +172,8 @@ def _fit(console: Console, gradient: ValueAndGradient, start: Floats, points: Fl
 def _plot(console: Console, path: Path | None, points: Floats, found: Mixture) -> None:
     if path is None:
         return
-    if not plot.can_plot():
+    if not can_plot():
         console.print(f"No plot: matplotlib is not installed ({install('demo')}).", markup=False, highlight=False)
         return
-    plot.save_plot(path, points, TRUTH, found)
+    save_plot(path, points, TRUTH, found)
     console.print(f"Plot saved to {path}.", highlight=False, soft_wrap=True)

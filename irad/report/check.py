@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.api.argument_types import bound, kinds_of, literal_where_asked
-from irad.api.functions import options_or_default, primal_of
-from irad.api.kernels import kernel_of, launched_of
-from irad.api.positions import check_positions, chosen
+from irad.api.functions import kernel_of, launched_of, options_or_default, primal_of
+from irad.api.selection import check_positions, chosen
 from irad.errors import IradError
 from irad.frontend.calls.problems import default_positions, problems_of
 from irad.frontend.calls.raising import public

@@ -1,44 +1,213 @@
-"""From a function and the types of a call to a `Report`.
-
-Input   a `Subject`, the stages that are wanted.
-Output  `Report`: plain data.
-Method  derive once more, with an observer; read the analyses, the plan and the tape while they exist. The stages before
-        the analyses need no derivative, so functions that are refused have them too.
-"""
+"""Fills a report: what is read while the engine runs, then the lines, stages and figures."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from irad.decompile.naming.symbols import Namer
+from irad.decompile.names import Namer
 from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
-from irad.errors import IradError, SignatureError, UnsupportedError
+from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError, UnsupportedProgram
+from irad.frontend.custom.ruled_calls import Outlined
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.numba.cpu import NumbaProgram, location_of
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.reports.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
 from irad.ir.text.parser import parse_module
 from irad.message import array_types
+from irad.passes.generated import Generated
+from irad.passes.instrument.source_map import SourceMap
+from irad.passes.instrument.watched import TapePlaces
 from irad.passes.pipeline import COMPLETE
-from irad.report.lines import line_facts, refusals
-from irad.report.llvm_text import lines_of_functions, lines_of_text
-from irad.report.machine import assembly_stage, compile_code, optimized_stage
-from irad.report.model import Report, Stage, StageText, TextLine
-from irad.report.observed import Observed, namer_of
-from irad.report.profile import Profile, profile
+from irad.report.functions import INACTIVE, PairReader
+from irad.report.measure import Profile, is_call, measure, profile
+from irad.report.model import FunctionReport, LineFacts, Refusal, Report, Stage, StageText, Storage, TextLine
 from irad.report.source import UserSource, is_library
-from irad.report.stages import adjoint_python_stage, facts_stage, python_stage
+from irad.report.stages import (
+    adjoint_python_stage,
+    assembly_stage,
+    compile_code,
+    facts_stage,
+    lines_of_functions,
+    lines_of_text,
+    optimized_stage,
+    python_stage,
+)
 from irad.report.subject import Subject
-from irad.report.tape.measure import is_call, measure
-from irad.report.tape.totals import counted
-from irad.report.variables import Copies
+from irad.report.tape_size import TapeReader, counted
+from irad.report.variables import ActiveVariables, Copies, find_active
+from irad.report.words import lane_words, numbers_of
+
+# The lines of the user's source with everything that is known about them, or that is refused there.
+
+_SUPPORT: Final = ("NRT_", "nrt_", "numba_", "irad.", "llvm.mem")
+
+Variables = Mapping[int, tuple[frozenset[str], frozenset[str]]]
+
+
+def line_facts(
+    source: UserSource, functions: Collection[FunctionReport], variables: Iterable[Variables]
+) -> tuple[LineFacts, ...]:
+    """Facts for every line of the source, in order."""
+    per_call, per_iteration, totals = (Counter[int]() for _ in range(3))
+    rules: dict[int, dict[str, None]] = defaultdict(dict)
+    active: dict[int, set[str]] = defaultdict(set)
+    constant: dict[int, set[str]] = defaultdict(set)
+    keeps: set[int] = set()
+    entries = [entry for function in functions for entry in function.tape]
+    for entry in entries:
+        if entry.place is None or not source.is_here(entry.place):
+            continue
+        line = entry.place.line
+        totals[line] += entry.total or 0
+        if entry.bytes is None:
+            keeps.add(line)
+        else:
+            (per_call if entry.storage is Storage.FRAME else per_iteration)[line] += entry.bytes
+    for value in (value for function in functions for value in function.values):
+        known = source.line_of(value.places)
+        if value.rule is not None and known is not None and not _is_support(value.rule):
+            rules[known][value.rule] = None
+    for found in variables:
+        for number, (some, others) in found.items():
+            active[number] |= some
+            constant[number] |= others
+    is_measured = all(entry.total is not None for entry in entries)
+    return tuple(
+        LineFacts(
+            line=number,
+            text=source.text(number),
+            active=tuple(sorted(active[number])),
+            constant=tuple(sorted(constant[number] - active[number])),
+            saved_per_call=per_call[number],
+            saved_per_iteration=per_iteration[number],
+            rules=tuple(rules[number]),
+            saved=totals[number] if is_measured else None,
+            keeps=number in keeps,
+        )
+        for number in source.numbers
+    )
+
+
+def refusals(source: UserSource, error: IradError) -> tuple[Refusal, ...]:
+    """Everything that is refused, each with its line of the source."""
+    found = dict[str, Refusal]()
+    for each in error.errors if isinstance(error, UnsupportedProgram) else (error,):
+        places = [place for place in (each.location, *each.callers) if place is not None]
+        found.setdefault(str(each), Refusal(each.problem, str(each), source.line_of(places)))
+    return tuple(found.values())
+
+
+def _is_support(rule: str) -> bool:
+    """Whether a rule is for run-time support that no line of the source names: memory, reference counts, containers."""
+    return rule.endswith(INACTIVE) or rule.startswith(_SUPPORT)
+
+
+# What is read of a derivation while the engine runs, when analyses, sweeps and plan exist.
+
+
+@dataclass
+class Observed:
+    """What was read.
+
+    Attributes:
+        primals: the functions of the program, before they are differentiated.
+        active: which values and variables are active.
+        variables: of each function, by line.
+    """
+
+    primals: list[Function] = field(default_factory=list)
+    functions: tuple[FunctionReport, ...] = ()
+    active: ActiveVariables | None = None
+    variables: list[Any] = field(default_factory=list)
+    prepared: tuple[TextLine, ...] = ()
+    adjoint: tuple[TextLine, ...] = ()
+    source: UserSource | None = None
+
+    def read(
+        self,
+        generated: Generated,
+        ruled: tuple[Outlined, ...],
+        defined: Mapping[str, Callable[..., Any]],
+        source: UserSource,
+        copies: Copies,
+        namer: Namer | None = None,
+    ) -> None:
+        """Reads everything while the primal is still there.
+
+        Args:
+            generated: the program with its derivative.
+            ruled: its functions with rules of the user's.
+            defined: the Python functions of its symbols.
+            source: the user's lines.
+            copies: what variables are called.
+            namer: of the program's functions; by default by their symbols.
+        """
+        derived, pairs = generated.program, generated.pairs
+        module = derived.module
+        info = DebugInfo(module)
+        namer = namer or namer_of(ruled, map(str, module.functions))
+        places = {symbol: _definition(function, source) for symbol, function in defined.items()}
+        tape_places = TapePlaces(
+            derived.tape_marks, derived.frame_parts, SourceMap(module, derived.request.host.library, derived.launches)
+        )
+        readers = {
+            made.pair.variant: PairReader(made, info, source, namer, ruled, places, copies, tape_places.loops)
+            for made in pairs
+        }
+        _name_lanes(readers.values(), derived.launches)
+        reader = TapeReader(generated, tape_places, lambda variant, value: readers[variant].spell(value))
+        tape = reader.entries()
+        self.source = source
+        self.functions = tuple(each.report(pairs, tape.get(variant, ())) for variant, each in readers.items())
+        self.active = find_active(pairs, copies, info)
+        self.prepared = lines_of_functions(self.primals, info, source, namer)
+        made = [function for each in pairs for function in each.pair.functions.values()]
+        self.adjoint = lines_of_functions(made, info, source, namer)
+
+    def split_variables(self, typed: Iterable[TypedFunction]) -> None:
+        """Finds out which variables are active on which line of the user's functions."""
+        source, active = self.source, self.active
+        assert source is not None, "the program was read"
+        assert active is not None
+        here = [each for each in typed if source.is_here(location_of(each.function))]
+        self.variables = [active.split(each, source.definition) for each in here]
+
+
+def namer_of(ruled: Iterable[Outlined], symbols: Iterable[str]) -> Namer:
+    """Names the functions of a program, those with rules by what they stand for."""
+    return Namer(symbols, {each.symbol: each.rule.name for each in ruled})
+
+
+def _name_lanes(readers: Iterable[PairReader], launches: Mapping[Function, CallSite]) -> None:
+    """Tells the readers of parallel loops' bodies what the function around passes to them."""
+    by_function = {each.made.unit.function: each for each in readers}
+    for function, reader in by_function.items():
+        loop, launch = reader.made.augmented.program.loops.get(function), launches.get(function)
+        caller = launch.block.function if launch is not None and launch.block is not None else None
+        around = by_function.get(caller) if isinstance(caller, Function) else None
+        if loop is not None and around is not None:
+            reader.name_parameters(lane_words(loop, launch, around.words.of_given), numbers_of(loop))
+
+
+def _definition(function: Any, source: UserSource) -> SourceLocation | None:
+    """Where a function of the program is defined; of library functions nothing is said."""
+    if getattr(inspect.unwrap(function), "__code__", None) is None:
+        return None
+    place = location_of(function)
+    line = source.definition(place.line) if source.is_here(place) else place.line
+    return None if is_library(place.file) else SourceLocation(place.file, line, place.function)
+
 
 _CALL_DETAILS = re.compile(
     r"(?:, |(?<=\())func=[^,]+, args=\[.*?\], kws=.*?, vararg=[^,]+, varkwarg=[^,]+, target=[^)]+\)"

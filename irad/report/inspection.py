@@ -1,24 +1,52 @@
-"""`irad.inspect`: everything about a derivative as a Python object."""
+"""`irad.inspect`, of functions and of CUDA kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from irad.api.kernels import kernel_of
-from irad.api.positions import chosen
+from irad.api.functions import kernel_of
+from irad.api.selection import chosen
 from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options
+from irad.report.collect import Collector
 from irad.report.html import notebook, render
-from irad.report.kernels.recognise import AnyCollector, collector_of
 from irad.report.model import Report, Stage
 from irad.report.shown.amounts import short_signature
-from irad.report.shown.as_json import to_json
-from irad.report.shown.explain import explain
-from irad.report.shown.overview import overview
-from irad.report.shown.text import difference, stage_text
+from irad.report.shown.text import difference, explain, overview, stage_text, to_json
+from irad.report.subject import subject_of
+
+if TYPE_CHECKING:
+    from irad.report.kernels.collect import KernelCollector
+
+
+# What a report is about: a function for the CPU or a kernel.
+
+AnyCollector: TypeAlias = Union[Collector, "KernelCollector"]
+
+
+def collector_of(
+    f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None = None, options: Options | None = None
+) -> AnyCollector:
+    """What makes reports on the derivative of a function or of a kernel; the arguments are those of `irad.inspect`."""
+    kernel = kernel_of(f)
+    if kernel is None:
+        return Collector(subject_of(f, args, argnums, options), args)
+    from irad.report.kernels.collect import KernelCollector  # imports numba.cuda
+    from irad.report.kernels.subject import kernel_subject
+
+    positions = (argnums,) if isinstance(argnums, int) else argnums
+    if kernel is not f:
+        if options is not None:
+            raise SignatureError(
+                f"{f!r} is made already: options cannot be chosen any more",
+                "inspect the kernel",
+                "a derivative has the options that it was asked for with",
+            )
+        options = f.options
+    return KernelCollector(kernel_subject(kernel, args, positions, options), args)
 
 
 class Inspection:

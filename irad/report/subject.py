@@ -8,14 +8,13 @@ from typing import Any
 
 from numba.core import types
 
-from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated
+from irad.api.annotations import Active, Const, Duplicated, MixedDuplicated, Reverse
 from irad.api.argument_types import with_types
 from irad.api.autodiff import autodiff_of
 from irad.api.functions import check_options, options_or_default, primal_of
 from irad.api.grad import grad
-from irad.api.modes import Reverse
-from irad.api.positions import check_positions
-from irad.api.separate.vjp import augmented_of
+from irad.api.selection import check_positions
+from irad.api.vjp import augmented_of
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.problems import default_positions

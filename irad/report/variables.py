@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from irad.decompile.naming.symbols import python_name
+from irad.decompile.names import python_name
 from irad.frontend.numba.reports.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Store

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
+from numba.core import config
 
 import irad
 from irad.api.forward import with_direction
@@ -18,7 +19,24 @@ from irad.data.structure import is_structure, members
 from irad.frontend.packing.packed import packed
 from irad.options import Options, PlanName
 from irad.testing.gradients.objective import Objective
-from irad.testing.optimisation import optimisation_limited
+
+# How much Numba optimises, for code whose speed does not matter.
+
+_LIMIT: Final = 1  # at 0 LLVM leaves so much code that machine code takes as long as is saved
+
+
+@contextmanager
+def optimisation_limited() -> Iterator[None]:
+    """LLVM does little more than inline and simplify what Numba compiles meanwhile, and no vectors; in all threads."""
+    before = config.OPT, config.LOOP_VECTORIZE
+    config.OPT, config.LOOP_VECTORIZE = type(config.OPT)(min(config.OPT, _LIMIT)), 0
+    try:
+        yield
+    finally:
+        config.OPT, config.LOOP_VECTORIZE = before
+
+
+# ``check_gradient``: compares the derivatives of a function, and everything that comes with them, with a reference.
 
 _RTOL: Final = 1e-6
 _RTOL_SINGLE: Final = 2e-4

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.api.kernels import is_kernel, launched_of, no_configuration
-from irad.api.positions import chosen
+from irad.api.functions import is_kernel, launched_of, no_configuration
+from irad.api.selection import chosen
 from irad.data.floats import in_types_of, read_floats, with_floats
 from irad.options import Options
 from irad.testing.gradients.comparison import Comparison, Tolerances
@@ -17,7 +17,7 @@ from irad.testing.gradients.input import CheckedFunction, Range, check_modes, ch
 from irad.testing.gradients.modes import Answer, gradients_match, hidden_zero
 from irad.testing.gradients.reference import reference_for, sizes_of
 from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict, merged
-from irad.testing.gradients.rounding import GradientNearby
+from irad.testing.gradients.slope import GradientNearby
 from irad.testing.rules.trial import Trial
 
 _REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order

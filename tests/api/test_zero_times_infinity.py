@@ -13,7 +13,7 @@ import pytest
 from numba import njit, prange, types
 
 import irad
-from irad.testing.gradients.finite_difference import gradient
+from irad.testing.gradients.slope import gradient
 
 PLANS = ("default", "save_all")
 POINTS = np.array([[0.3, -1.0], [1.2, 0.4], [-0.7, 0.9], [0.1, 2.0]])

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from irad.benchmark import overhead
-from irad.benchmark.clock import Timing, time_interleaved
+from irad.benchmark import costs
 from irad.benchmark.compare import changes, figures_of, spread_of
+from irad.benchmark.costs import Timing, time_interleaved
 from irad.cli import main
 
 MODEL = """
@@ -204,8 +204,8 @@ def test_the_empty_call_passes_arguments_as_the_function_takes_them(monkeypatch:
         timed.update(runs)
         return {name: Timing((run() is not None,) * rounds) for name, run in runs.items()}
 
-    monkeypatch.setattr(overhead, "time_interleaved", looked_at)
-    overhead.call_overhead((np.ones(3), [1.0, 2.0], "word", 2.0), (0, 3), 3)
+    monkeypatch.setattr(costs, "time_interleaved", looked_at)
+    costs.call_overhead((np.ones(3), [1.0, 2.0], "word", 2.0), (0, 3), 3)
     for run in timed.values():
         assert [np.size(value) for value in run.args] == [0, 1, 1, 1]
         function = getattr(run.func, "primal", run.func)

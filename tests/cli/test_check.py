@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from irad.cli import main
-from irad.cli.progress import _bar
+from irad.cli.output import _bar
 
 MODEL = """
 import math

@@ -18,9 +18,8 @@ from rich.console import Console
 import irad
 from irad.cli import main
 from irad.cli.doctor import _show
-from irad.report.installation import cuda, facts as environment
-from irad.report.installation.facts import facts
-from irad.report.installation.probe import Fact, State
+from irad.report import doctor, doctor as environment
+from irad.report.doctor import Fact, State, facts
 from irad.versions import install
 
 
@@ -167,7 +166,7 @@ def test_a_cache_folder_and_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def cuda_by_name() -> dict[str, Fact]:
-    return {fact.what: fact for fact in cuda.cuda_facts()}
+    return {fact.what: fact for fact in doctor.cuda_facts()}
 
 
 def no_toolkit(*_: str) -> Any:
@@ -175,10 +174,10 @@ def no_toolkit(*_: str) -> Any:
 
 
 def test_without_a_driver_nothing_of_cuda_is_missing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cuda, "loads", lambda library: False)
-    monkeypatch.setattr(cuda, "find_libdevice", no_toolkit)
-    monkeypatch.setattr(cuda, "find_tool", no_toolkit)
-    monkeypatch.setattr(cuda, "version_of", lambda package: None)
+    monkeypatch.setattr(doctor, "loads", lambda library: False)
+    monkeypatch.setattr(doctor, "find_libdevice", no_toolkit)
+    monkeypatch.setattr(doctor, "find_tool", no_toolkit)
+    monkeypatch.setattr(doctor, "version_of", lambda package: None)
     found = cuda_by_name()
     assert {found[what].state for what in ("driver", "CuPy", "libdevice", "ptxas")} == {State.NOTE}
     assert "irad.cuda.executor()" in found["driver"].remedy
@@ -186,11 +185,11 @@ def test_without_a_driver_nothing_of_cuda_is_missing(monkeypatch: pytest.MonkeyP
 
 
 def test_with_a_driver_what_is_missing_has_a_command(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cuda, "loads", lambda library: True)
-    monkeypatch.setattr(cuda, "_driver_and_devices", lambda: "for CUDA 13.0, 1 devices")
-    monkeypatch.setattr(cuda, "find_libdevice", no_toolkit)
-    monkeypatch.setattr(cuda, "find_tool", lambda name: f"/opt/{name}")
-    monkeypatch.setattr(cuda, "version_of", {"cupy-cuda12x": "13.6.0"}.get)
+    monkeypatch.setattr(doctor, "loads", lambda library: True)
+    monkeypatch.setattr(doctor, "_driver_and_devices", lambda: "for CUDA 13.0, 1 devices")
+    monkeypatch.setattr(doctor, "find_libdevice", no_toolkit)
+    monkeypatch.setattr(doctor, "find_tool", lambda name: f"/opt/{name}")
+    monkeypatch.setattr(doctor, "version_of", {"cupy-cuda12x": "13.6.0"}.get)
     found = cuda_by_name()
     assert (found["driver"].state, found["CuPy"].value) == (State.GOOD, "cupy-cuda12x 13.6.0")
     assert (found["ptxas"].value, found["ptxas"].state) == ("/opt/ptxas", State.GOOD)
@@ -199,7 +198,7 @@ def test_with_a_driver_what_is_missing_has_a_command(monkeypatch: pytest.MonkeyP
 
 
 def test_numba_cuda_that_is_old_or_cannot_be_imported(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cuda, "version_of", {"numba-cuda": "0.19.0"}.get)
+    monkeypatch.setattr(doctor, "version_of", {"numba-cuda": "0.19.0"}.get)
     assert cuda_by_name()["numba.cuda"].value == "numba-cuda 0.19.0, older than 0.24"
 
     def fails(name: str) -> Any:

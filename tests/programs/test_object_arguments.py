@@ -17,8 +17,7 @@ import irad
 from irad import data
 from irad.data.copies import same_bits
 from irad.options import Options
-from irad.testing.check_gradient import reference
-from irad.testing.optimisation import optimisation_limited
+from irad.testing.check_gradient import optimisation_limited, reference
 from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()

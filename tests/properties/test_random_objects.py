@@ -22,8 +22,7 @@ from numba.typed import Dict, List
 import irad
 from irad import data
 from irad.options import Options
-from irad.testing.check_gradient import reference
-from irad.testing.optimisation import optimisation_limited
+from irad.testing.check_gradient import optimisation_limited, reference
 
 COUNT = int(os.environ.get("IRAD_RANDOM_OBJECTS", "3"))
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import irad
-from irad.api.separate.vjp import augmented_of
+from irad.api.vjp import augmented_of
 from irad.report.collect import Collector
 from irad.report.inspection import Inspection
 from irad.report.model import FunctionReport, LineFacts, Storage, ValueFacts
 from irad.report.subject import subject_of
-from irad.report.tape.totals import terms
+from irad.report.tape_size import terms
 from irad.runtime_layouts import STATE
 from tests.report.subjects import (
     TYPES,

@@ -15,8 +15,7 @@ import pytest
 
 from irad.errors import IradError
 from irad.report.html import render, summary
-from irad.report.html.graph import Drawing, draw
-from irad.report.html.payload import blocks, head, script_json
+from irad.report.html.payload import Drawing, blocks, draw, head, script_json
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine, Times
 from irad.report.shown.amounts import format_bytes, short_signature
 

@@ -12,7 +12,7 @@ import irad
 from irad.errors import BackendError, NoRuleError, SignatureError
 from irad.report.collect import ALL
 from irad.report.shown.amounts import wrapped_code
-from irad.report.shown.overview import annotated_source, overview
+from irad.report.shown.text import annotated_source, overview
 from tests.report.subjects import TYPES, energy, fill, inspected, line_of, refused, scaled
 
 X = numba.float64[::1]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.decompile.naming.symbols import Namer, demangle, python_name
+from irad.decompile.names import Namer, demangle, python_name
 
 
 def symbol_of(dispatcher, *args) -> str:

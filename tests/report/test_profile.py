@@ -15,8 +15,8 @@ from irad.data.copies import same_bits
 from irad.errors import SignatureError
 from irad.frontend.numba.reports.replaced import replaced_code
 from irad.report.collect import Collector
+from irad.report.measure import Profile, profile
 from irad.report.model import Stage
-from irad.report.profile import Profile, profile
 from irad.report.subject import subject_of
 
 

@@ -21,7 +21,7 @@ import pytest
 import irad
 from irad.data.copies import copied
 from irad.frontend import derivation
-from irad.report.tape.totals import tape_total
+from irad.report.tape_size import tape_total
 from tests.report.tape_programs import CASES
 
 PROGRAMS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from irad.data.floats import has_floats, read_floats
-from irad.testing.optimisation import optimisation_limited
-from irad.testing.rules.forward_run import directions_of, draw_tangents, run_forward
+from irad.testing.check_gradient import optimisation_limited
 from irad.testing.rules.lanes import check_lanes_forward, check_lanes_reverse
-from irad.testing.rules.trial import Trial
+from irad.testing.rules.trial import Trial, directions_of, draw_tangents, run_forward
 from tests.rules.programs import PROGRAMS, RuleProgram
 
 

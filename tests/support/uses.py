@@ -27,7 +27,7 @@ from irad.data.copies import copied
 from irad.data.floats import has_floats, read_floats, with_floats
 from irad.errors import ActivityError, IradError, SignatureError, UnsupportedError
 from irad.options import Options, PlanName
-from irad.testing.gradients.finite_difference import gradient
+from irad.testing.gradients.slope import gradient
 from tests.support.entries import Entry, Outcome
 from tests.support.language import DAY, Shade
 from tests.tools.catalogue import floats

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from irad.testing.gradients.finite_difference import derivative, gradient
+from irad.testing.gradients.slope import derivative, gradient
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
 from irad.testing.gradients.objective import Objective
-from irad.testing.rules.activities import activities
-from irad.testing.rules.programs import Passed, call_once
+from irad.testing.rules.programs import Passed, activities, call_once
 from irad.testing.rules.reverse_rule import Checker, _passed
 from irad.testing.rules.trial import Trial
 

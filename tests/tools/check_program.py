@@ -14,7 +14,7 @@ from irad.api.forward import batched_pushforward, with_direction
 from irad.data.copies import same_bits
 from irad.data.floats import read_floats
 from irad.options import Options, PlanName
-from irad.testing.optimisation import optimisation_limited
+from irad.testing.check_gradient import optimisation_limited
 from tests.tools.complex_step import differentiate, differentiate_along, floats_of
 from tests.tools.random_programs import Program, view_of
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import irad
-from irad.api.separate.vjp import Pullback
+from irad.api.vjp import Pullback
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,9 @@
-"""What the rules of checkpointed functions and loops call, written out for the types of a call."""
+"""What the rules of checkpointed functions and loops call, written out for the types of a call; and what is refused."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,21 +12,199 @@ from numba.core.types import Type
 from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 
-from irad.api.checkpointing.checks import (
-    arrays_of,
-    check_arguments,
-    check_result,
-    differs,
-    pairs_of_arrays,
-    returns_argument,
-)
-from irad.api.checkpointing.pulling import pulled_call
 from irad.api.checkpointing.random_state import put_random_state, random_state
-from irad.api.checkpointing.state import result_of
-from irad.api.checkpointing.values import FILE, Leaf, copied, leaves_of, structured
+from irad.api.checkpointing.values import FILE, Leaf, copied, leaves_of, pulled_call, structured
+from irad.errors import SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.generated import function_from
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.target import typing_context
 from irad.frontend.structures.identity import overlaps
 from irad.options import Options
+
+# Steps in compiled code: ``state = step(state, *arguments)``, or the same in place.
+#
+# A step that returns nothing changes the arrays of its state. One that returns a state is given arrays of the loop's
+# own, so it may overwrite them, too.
+
+
+def started(step: Any, state: Any, arguments: Any) -> Any:
+    """The state with which a loop begins."""
+    raise NotImplementedError
+
+
+def advanced(step: Any, state: Any, arguments: Any) -> Any:
+    """The state after a step."""
+    raise NotImplementedError
+
+
+def finished(step: Any, state: Any, arguments: Any) -> Any:
+    """What the loop returns: arrays of its own, if anything."""
+    raise NotImplementedError
+
+
+def _started_typed(step: Any, state: Any, arguments: Any) -> Any:
+    result = result_of(step, state, arguments)
+    _check_state(step.dispatcher.py_func, state, result)
+    if result == types.none:
+        return lambda step, state, arguments: state
+    return lambda step, state, arguments: copied(state)
+
+
+def _advanced_typed(step: Any, state: Any, arguments: Any) -> Any:
+    if result_of(step, state, arguments) != types.none:
+        return lambda step, state, arguments: step(state, *arguments)
+
+    def in_place(step, state, arguments):  # type: ignore[no-untyped-def]
+        step(state, *arguments)
+        return state
+
+    return in_place
+
+
+def _finished_typed(step: Any, state: Any, arguments: Any) -> Any:
+    if result_of(step, state, arguments) == types.none:
+        return lambda step, state, arguments: None
+    return lambda step, state, arguments: copied(state)
+
+
+def result_of(step: Any, state: Type, arguments: Any) -> Any:
+    """The type of what a step returns."""
+    return typing_context().resolve_function_type(step, (state, *arguments.types), {}).return_type
+
+
+def _check_state(function: Any, state: Type, result: Any) -> None:
+    """Checks that a step can follow another.
+
+    Raises:
+        SignatureError: what it returns is not a state like the one it is given.
+    """
+    name, place = function.__qualname__, SourceLocation.of(function)
+    for leaf in leaves_of(state):
+        is_array = _is_plain_array(leaf.type)
+        if not is_array and not isinstance(leaf.type, types.Number | types.Boolean):
+            raise SignatureError(
+                f"the state of a checkpointed loop of {name} holds {described(leaf.type)}",
+                "let the state hold numbers, arrays of numbers and tuples of these; pass the rest as further arguments",
+                "snapshots are copies of the state, and memory behind an object would not be copied",
+                place,
+            )
+        if result == types.none and not is_array:
+            raise SignatureError(
+                f"{name} returns nothing, and the state of its loop holds {described(leaf.type)}",
+                f"(a) let {name} return the new state or (b) pass numbers that stay the same as further arguments",
+                "a step that returns nothing changes the arrays of its state; it cannot change a number",
+                place,
+            )
+    if result != types.none and _invariant(state) != _invariant(result):
+        raise SignatureError(
+            f"{name} is given a state that is {described(state)} and returns {described(result)}",
+            "let it return a state of the type that it is given: the same tuples, dtypes and dimensions",
+            "what a step returns is the state of the next",
+            place,
+        )
+
+
+def _is_plain_array(numba_type: Type) -> bool:
+    return isinstance(numba_type, types.Array) and isinstance(numba_type.dtype, types.Number | types.Boolean)
+
+
+def _invariant(numba_type: Any) -> object:
+    """What stays the same from step to step; how arrays lie in memory may change."""
+    if isinstance(numba_type, types.BaseTuple):
+        return getattr(numba_type, "instance_class", None), tuple(map(_invariant, numba_type.types))
+    return (numba_type.dtype, numba_type.ndim) if isinstance(numba_type, types.Array) else types.unliteral(numba_type)
+
+
+overload(started, strict=False)(_started_typed)
+overload(advanced, strict=False)(_advanced_typed)
+overload(finished, strict=False)(_finished_typed)
+
+
+# What cannot be checkpointed is refused when the rule is compiled.
+
+
+def check_arguments(
+    function: Any, values: Sequence[Type], written: Sequence[bool], overwritten: Sequence[bool], *, of_loop: bool
+) -> None:
+    """Checks that a function can run again with the same arguments.
+
+    Args:
+        function: the function, or the step of a loop.
+        values: the types of the arguments; of a step those behind the state.
+        written: whether it may write to their memory.
+        overwritten: whether their memory may change afterwards.
+        of_loop: whether it is a step that must not write to arrays.
+
+    Raises:
+        UnsupportedError: it changes what is not copied.
+    """
+    name, place = function.__qualname__, SourceLocation.of(function)
+    for value, is_written, is_overwritten in zip(values, written, overwritten, strict=True):
+        for leaf in leaves_of(value):
+            if isinstance(leaf.type, types.NumPyRandomGeneratorType):
+                raise UnsupportedError(
+                    f"{name}, which is checkpointed, is passed a random generator",
+                    f"(a) draw with np.random in {name} or (b) draw first and pass the numbers to {name}",
+                    "it runs again in the reverse sweep, and would draw other numbers",
+                    place,
+                )
+            is_array = isinstance(leaf.type, types.Array)
+            if of_loop and is_written and is_array:
+                raise UnsupportedError(
+                    f"{name}, the step of a checkpointed loop, may write to an array that is not part of the state",
+                    f"(a) make the array part of the state or (b) let {name} make the array that it works in",
+                    "the step runs again from a snapshot of the state, and nothing else is as it was",
+                    place,
+                )
+            if (is_written or is_overwritten) and not (is_array or leaf.is_immutable):
+                raise UnsupportedError(
+                    f"{name}, which is checkpointed, is passed {described(leaf.type)} that may change",
+                    f"pass {name} arrays and numbers in its place",
+                    "it runs again in the reverse sweep, and irad keeps copies only of arrays",
+                    place,
+                )
+
+
+def check_result(function: Any, result: Type, returned: Sequence[bool]) -> None:
+    """Checks that a function makes the arrays that it returns.
+
+    Raises:
+        UnsupportedError: they may be those of an argument.
+    """
+    if any(returned) and arrays_of(result, ""):
+        raise UnsupportedError(
+            returns_argument(function),
+            f"let {function.__qualname__} return a copy",
+            "its value is known by new arrays when it runs again",
+            SourceLocation.of(function),
+        )
+
+
+def returns_argument(function: Any) -> str:
+    """What is wrong with a function that returns what it was passed."""
+    return f"{function.__qualname__}, which is checkpointed, may return an array that it was passed, or a view of it"
+
+
+def arrays_of(numba_type: Type, root: str) -> list[str]:
+    """The expressions of the arrays in a value."""
+    return [leaf.text for leaf in leaves_of(numba_type, root) if isinstance(leaf.type, types.Array)]
+
+
+def pairs_of_arrays(one: tuple[Type, str], other: tuple[Type, str]) -> str:
+    """The arguments of calls of `overlaps` for all arrays of two values."""
+    return " or ".join(f"overlaps({a}, {b})" for a, b in itertools.product(arrays_of(*one), arrays_of(*other)))
+
+
+@register_jitable
+def differs(one, other):  # type: ignore[no-untyped-def]
+    """Whether two arrays of one shape hold different numbers; NaN is not different from NaN."""
+    for index in np.ndindex(one.shape):
+        if one[index] != other[index] and (one[index] == one[index] or other[index] == other[index]):
+            return True
+    return False
+
+
+# The rules.
 
 
 def saved(config: Any, f: Any, values: Any, first: Any) -> Any:

@@ -9,9 +9,8 @@ from typing import Any, TypeVar, overload
 
 from numba.core.registry import CPUDispatcher
 
-from irad.api.inspectable import InspectableDispatcher
-from irad.api.jit import jit
-from irad.api.positions import check_positions, chosen
+from irad.api.jit import InspectableDispatcher, jit
+from irad.api.selection import check_positions, chosen
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue

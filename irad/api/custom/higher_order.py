@@ -19,8 +19,7 @@ from numba.core import types
 from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
-from irad.api.checkpointing.pulling import flattened, pulled_call
-from irad.api.checkpointing.values import Leaf, leaves_of, structured
+from irad.api.checkpointing.values import Leaf, flattened, leaves_of, pulled_call, structured
 from irad.api.forward import pushforward, with_direction
 from irad.errors import RuleError, SourceLocation, UnsupportedError
 from irad.frontend.custom import catalogue

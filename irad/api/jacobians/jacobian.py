@@ -14,12 +14,10 @@ from typing import Any, Final, get_args
 from numba.core import types
 
 from irad.api.functions import options_or_default, remembered
-from irad.api.jacobians.call import Call, JacobianTask, Mode, returning
-from irad.api.jacobians.device import device_code
-from irad.api.jacobians.specialised import Written, specialised
+from irad.api.jacobians.call import Call, JacobianTask, Mode, device_code, returning
 from irad.api.nopython import function_behind, literal
-from irad.api.positions import chosen
-from irad.api.selection import selected
+from irad.api.selection import chosen, selected
+from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 from irad.api.forward import dependence
 from irad.api.functions import remembered
-from irad.api.jacobians import writing
+from irad.api.jacobians import source
 from irad.api.jacobians.call import Call, JacobianTask
-from irad.api.jacobians.specialised import Written, specialised
+from irad.api.jacobians.source import indented, when
 from irad.api.jacobians.structure import Part
-from irad.api.jacobians.writing import indented, when
+from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.task import Returns
@@ -158,7 +158,7 @@ class _Reverse(_Forward):
         output, has_aux, at = self._output, self.task.has_aux, self._array
         seed = "irad_cotangent" if output.is_array else "irad_cotangent[0]"
         shape, size = ("irad_value.shape", "irad_value.size") if output.is_array else ("1", "1")
-        yield from writing.forward_sweep(self.call, ", ".join(self.parameters), has_aux)
+        yield from source.forward_sweep(self.call, ", ".join(self.parameters), has_aux)
         yield f"irad_rows = {size}"
         yield "irad_count = irad_directions.shape[0] if irad_directions.shape[1] == irad_rows else 0"
         yield f"irad_cotangent = irad_np.zeros({shape}, irad_np.{output.dtype})"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.api.annotate import Const
+from irad.api.annotations import Const
 from irad.cuda.arrays.recording import call_function, suspended
 from irad.cuda.arrays.structure import gathered
 from irad.cuda.devices.device import ArrayView

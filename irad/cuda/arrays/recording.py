@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.api.annotate import Const
+from irad.api.annotations import Const
 from irad.cuda.arrays.accumulate import accumulate, is_injective
 from irad.cuda.arrays.library import Library
 from irad.cuda.arrays.ruleset import ArrayCall, Rule, contributions

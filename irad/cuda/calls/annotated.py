@@ -11,15 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from irad.api.annotate import (
-    BATCHES,
-    Active,
-    BatchMixedDuplicated,
-    Cache,
-    Const,
-    MixedDuplicated,
-    width_of,
-)
+from irad.api.annotations import BATCHES, Active, BatchMixedDuplicated, Cache, Const, MixedDuplicated, width_of
 from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, part_of
 from irad.cuda.devices.device import ArrayView, Device
 from irad.errors import SignatureError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.np import numpy_support
 
-from irad.api.annotate import in_order
+from irad.api.annotations import in_order
 from irad.cuda.devices.device import ArrayView, Device
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.cuda.program import KernelProgram, flatten, load_kernel

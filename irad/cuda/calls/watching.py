@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irad.cuda.devices.device import Launch
-from irad.debug.events import Record, close_call, install, open_call, watched_by
-from irad.debug.nonfinite import nonfinite
+from irad.debug.events import Record, close_call, install, nonfinite, open_call, watched_by
 from irad.debug.verdict import check_result, warn_of_ties
 from irad.driver import MarkKind
 from irad.kernel.derive import KernelDerivative

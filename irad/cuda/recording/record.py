@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.api.annotate import Const
-from irad.api.modes import Reverse
+from irad.api.annotations import Const, Reverse
 from irad.cuda.calls.annotated import AnnotatedCall, ArrayPart
 from irad.cuda.calls.compiled import accesses_of
 from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, part_of, primal_of

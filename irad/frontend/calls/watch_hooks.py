@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from irad.debug.events import Record, Watched, close_call, open_call, record_of
-from irad.debug.nonfinite import nonfinite
+from irad.debug.events import Record, Watched, close_call, nonfinite, open_call, record_of
 from irad.debug.tape import Measurement, limit_error
 from irad.debug.verdict import check_result, warn_of_ties
 from irad.driver import MarkKind, TapePlace

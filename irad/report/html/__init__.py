@@ -16,10 +16,10 @@ from typing import Any
 
 from irad.errors import IradError
 from irad.options import Options
-from irad.report.html import graph, payload
+from irad.report.html import payload
 from irad.report.model import KernelCode, Report
 from irad.report.shown.amounts import count, format_bytes, format_seconds, short_signature
-from irad.report.tape.totals import formula, tape_total
+from irad.report.tape_size import formula, tape_total
 from irad.versions import install
 
 _HERE = Path(__file__).parent
@@ -36,7 +36,7 @@ def render(report: Report) -> str:
     return str(
         template.render(
             report=report,
-            drawing=graph.draw(report.functions),
+            drawing=payload.draw(report.functions),
             summary=summary(report),
             options="" if report.options == str(Options()) else report.options,
             signature=short_signature(report.signature),

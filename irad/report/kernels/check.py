@@ -21,8 +21,8 @@ from irad.report.kernels.subject import KernelSubject, check_count, kernel_subje
 from irad.report.model import Report
 from irad.report.results import CheckReport
 from irad.report.shown.amounts import format_bytes
-from irad.report.shown.overview import addition_words
-from irad.report.tape.totals import formula
+from irad.report.shown.text import addition_words
+from irad.report.tape_size import formula
 
 _BARRIERS = ("call of cuda.syncthreads", "call of cuda.syncwarp")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from numba.core import types
 
-from irad.api.kernels import is_kernel
+from irad.api.functions import is_kernel
 from irad.cuda.calls.compiled import memory_of
 from irad.cuda.calls.flatten import Primal, names_of
 from irad.driver import Observer

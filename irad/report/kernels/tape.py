@@ -3,27 +3,74 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irad.api.functions import options_or_default
-from irad.api.kernels import Launched
-from irad.api.modes import Reverse
+import numpy as np
+
+from irad.api.annotations import Active, Const, Duplicated, MixedDuplicated, Reverse
+from irad.api.functions import Launched, options_or_default
 from irad.cuda.calls.memory import check_overlap
 from irad.cuda.calls.slices import TapeUse, padded
 from irad.cuda.derivatives import derivative_kernel
 from irad.cuda.devices.emulated import EmulatedDevice
 from irad.cuda.kernels import launch_of
+from irad.data.copies import copied
+from irad.data.structure import mapped
 from irad.debug import tape as values
 from irad.debug.tape import shown
 from irad.errors import SourceLocation
 from irad.kernel.derive import KernelDerivative
 from irad.options import Options
 from irad.report.kernels.collect import KernelCollector
-from irad.report.kernels.launches import annotated_copies
 from irad.report.kernels.subject import kernel_subject
 from irad.report.results import TapeReport
+
+# Plain arguments of a launch as the derivative takes them: copies, with shadows of zeros.
+
+
+def annotated_copies(values: tuple[Any, ...], positions: Collection[int]) -> list[Any]:
+    """Copies of the arguments, with annotations; arrays that share memory have shadows that share memory alike.
+
+    Args:
+        values: arguments of a kernel; arrays of a GPU are copied to the host.
+        positions: of those that have a derivative.
+    """
+    copies = copied(mapped(on_host, values))
+    shadows = mapped(_cleared, copied(copies))
+    pairs = enumerate(zip(copies, shadows, strict=True))
+    return [_annotated(*pair) if position in positions else Const(pair[0]) for position, pair in pairs]
+
+
+def on_host(value: Any) -> Any:
+    """An array of a GPU as one of NumPy; everything else as it is."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__cuda_array_interface__"):
+        return value
+    return value.copy_to_host() if hasattr(value, "copy_to_host") else value.get()
+
+
+def _cleared(value: Any) -> Any:
+    """An array is filled with zeros, numbers are zeros."""
+    match value:
+        case np.ndarray():
+            value.flags.writeable = True
+            value.view(np.ndarray)[...] = np.zeros((), value.dtype)
+            return value
+        case np.void():
+            return np.zeros(1, value.dtype)[0]
+        case _:
+            return 0.0
+
+
+def _annotated(value: Any, shadow: Any) -> Any:
+    match value:
+        case tuple():
+            return MixedDuplicated(value, shadow)
+        case np.ndarray() | np.void():
+            return Duplicated(value, shadow)
+        case _:
+            return Active(value)
 
 
 @dataclass(frozen=True, slots=True)

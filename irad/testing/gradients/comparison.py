@@ -17,8 +17,7 @@ import numpy as np
 from irad.data.floats import Vector, name_of_float, read_floats
 from irad.testing.gradients.reference import DECIDED_OF_TERMS, Reference, sizes_of
 from irad.testing.gradients.report import ArgumentReport, Verdict
-from irad.testing.gradients.rounding import EPSILON, GradientNearby
-from irad.testing.gradients.slope import Shape, Slope
+from irad.testing.gradients.slope import EPSILON, GradientNearby, Shape, Slope
 
 _SAFETY: Final = 10.0  # times its estimated error that a reference may be off
 _ROUNDING: Final = 100.0  # times the noise of the function's values that rounding in a derivative may be

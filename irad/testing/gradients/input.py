@@ -12,7 +12,7 @@ import numpy as np
 
 from irad.api.argument_types import types_of
 from irad.api.functions import primal_of
-from irad.api.positions import check_positions
+from irad.api.selection import check_positions
 from irad.data.floats import Vector, has_floats, read_floats
 from irad.data.structure import flattened, members
 from irad.errors import HERE, SignatureError, SourceLocation

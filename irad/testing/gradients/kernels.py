@@ -10,7 +10,7 @@ import numpy as np
 
 import irad
 import irad.cuda
-from irad.api.kernels import Launched
+from irad.api.functions import Launched
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.kernels import launch_of, run_kernel
 from irad.data.copies import copied
@@ -18,8 +18,8 @@ from irad.data.floats import Vector, floats_only, in_types_of, read_floats, with
 from irad.data.structure import mapped
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.report.kernels.launches import on_host
 from irad.report.kernels.subject import kernel_subject
+from irad.report.kernels.tape import on_host
 from irad.testing.gradients.input import CheckedFunction, Range, can_be_varied
 from irad.testing.gradients.modes import Answer, by_autodiff
 from irad.testing.gradients.objective import Objective

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irad.data.floats import Vector, in_types_of, read_floats, with_floats
-from irad.testing.gradients.finite_difference import gradient
+from irad.testing.gradients.slope import gradient
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,16 @@ It tells kinks from smooth places, stays within a range, and takes into account 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from math import comb, floor, inf, isfinite, log2, nan, sqrt
-from typing import Final
+from math import comb, floor, inf, isfinite, isnan, log2, nan, sqrt
+from typing import Any, Final
 
 import numpy as np
+
+from irad.data.floats import Vector, in_types_of, read_floats, with_floats
 
 FIRST_STEPS: Final = (0.1, 3e-3, 1e-4, 3e-6, 1e-7)
 _SHRINK: Final = 1.6  # from each step of a sweep to the next
@@ -289,3 +291,148 @@ def _noise_in(values: Sequence[float]) -> float:
         if order in _NOISE_ORDERS:
             found.append(sqrt(float(np.mean(differences**2)) / comb(2 * order, order)))
     return peak * min(found)
+
+
+# Derivatives from function values alone: the independent truth that gradients are checked against.
+
+_FIRST_STEPS: Final = (0.05, 0.0007)
+_SMALLEST: Final = 0.1  # what counts as the size of smaller numbers
+_NARROW: Final = 0.3  # the first step as a part of a number that is smaller than the others
+_NOISE_SINGLE: Final = 2e-7
+
+
+def slope_at(f: Callable[[float], float], at: float, noise: float | None = None, *, single: bool = False) -> Slope:
+    """The slope of ``f`` at ``at``; where ``f`` raises as functions do outside their domain, it has no value.
+
+    Args:
+        f: a function of one number.
+        at: where.
+        noise: what is wrong with each value; measured if None.
+        single: the values are good to single precision only, if they do not show it either.
+    """
+    scale = max(abs(at), _SMALLEST)
+    narrow = [_NARROW * abs(at) / scale] if 0.0 < abs(at) < _FIRST_STEPS[1] else []
+
+    def along(t: float) -> float:
+        try:
+            return f(at + t * scale)
+        except (ArithmeticError, ValueError):
+            return nan
+
+    if noise is None:
+        noise = noise_of(along)
+    if single:
+        noise = max(noise, _NOISE_SINGLE * abs(along(0.0)))
+    return slope(along, noise=noise, first_steps=(*_FIRST_STEPS, *narrow)).times(1.0 / scale)
+
+
+def derivative(f: Callable[[float], float], at: float, noise: float | None = None, *, single: bool = False) -> Estimate:
+    """The derivative of ``f`` at ``at``; where it is not smooth the error is at least what both sides differ by."""
+    found = slope_at(f, at, noise, single=single)
+    if found.shape is Shape.SMOOTH:
+        return Estimate(found.value, found.error)
+    error = max(found.error, abs(found.left - found.right))
+    return Estimate(found.value, inf if isnan(error) else error)
+
+
+def gradient(f: Callable[[Vector], float], at: Vector, *, single: bool = False) -> tuple[Vector, Vector]:
+    """Partial derivatives of ``f`` at ``at`` and their errors."""
+    sizes = np.maximum(np.abs(at), _SMALLEST)
+    noise = noise_of(lambda t: f(at + t * sizes)) if at.size else 0.0
+
+    def along(i: int) -> Callable[[float], float]:
+        def partial(x: float) -> float:
+            point = at.copy()
+            point[i] = x
+            return f(point)
+
+        return partial
+
+    estimates = [derivative(along(i), float(at[i]), noise, single=single) for i in range(at.size)]
+    return np.array([e.value for e in estimates]), np.array([e.error for e in estimates])
+
+
+# How much of a derivative is rounding: its noise between points that agree to ten digits.
+#
+# Where large terms cancel, a derivative is as exact as its terms, not as their sum: any two ways of computing it differ
+# by rounding that may exceed the sum. What is smooth in the derivative vanishes in its higher differences along a line;
+# the rounding is what stays, and divided by the machine epsilon it tells how large the terms are.
+
+_STARTS: Final = (1.0, 12.0, 23.0)  # of samples, in steps from the point
+EPSILON: Final = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """A line of points through all arguments that may be varied.
+
+    Attributes:
+        values: the arguments of the point itself.
+        directions: by argument, how far the line goes for 1.
+        room: the range in which the function may be called.
+    """
+
+    values: tuple[Any, ...]
+    directions: Mapping[int, Vector]
+    room: tuple[float, float]
+
+    def at(self, t: float) -> tuple[Any, ...]:
+        """The arguments at a point of the line, in their precision."""
+        return tuple(
+            in_types_of(with_floats(value, read_floats(value) + t * self.directions[i]), value)
+            if i in self.directions
+            else value
+            for i, value in enumerate(self.values)
+        )
+
+
+def noise_nearby(derivative: Callable[[tuple[Any, ...]], float], nearby: Nearby) -> float:
+    """The noise of a derivative on a line; 0 where it cannot be computed there.
+
+    The point itself is left out: at a tie or a kink its derivative may be another one, which is no noise. Terms may
+    cancel without rounding at every point of a sample, so that the largest noise of several samples counts.
+    """
+    low, high = nearby.room
+    towards = 1.0 if high >= -low else -1.0
+
+    def derivative_at(t: float) -> float:
+        try:
+            return derivative(nearby.at(t))
+        except (ArithmeticError, ValueError):
+            return nan
+
+    def noise_from(start: float) -> float:
+        return noise_of(lambda t: derivative_at(start + t), (low - start, high - start))
+
+    return max(noise_from(towards * NOISE_STEP * each) for each in _STARTS)
+
+
+class GradientNearby:
+    """irad's gradient on a line of points, computed once at each.
+
+    Args:
+        gradient: of arguments; by position, None for what is constant.
+        nearby: the line.
+    """
+
+    def __init__(self, gradient: Callable[[tuple[Any, ...]], tuple[Vector | None, ...]], nearby: Nearby) -> None:
+        self._gradient, self._nearby = gradient, nearby
+        self._known: dict[bytes, tuple[Vector | None, ...]] = {}
+
+    def noise(self, position: int, direction: Vector) -> float:
+        """The rounding in a derivative; 0 if equal calls do not give equal ones, for then it is something else."""
+        first, again = self._gradient(self._nearby.values)[position], self._at(self._nearby.values)[position]
+        if first is None or again is None or not np.array_equal(first, again):
+            return 0.0
+
+        def derivative(values: tuple[Any, ...]) -> float:
+            found = self._at(values)[position]
+            return nan if found is None else float(found @ direction)
+
+        return noise_nearby(derivative, self._nearby)
+
+    def _at(self, values: tuple[Any, ...]) -> tuple[Vector | None, ...]:
+        key = b"".join(read_floats(values[i]).tobytes() for i in self._nearby.directions)
+        if key not in self._known:
+            self._known[key] = self._gradient(values)
+        return self._known[key]

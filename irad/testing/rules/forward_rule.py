@@ -17,16 +17,23 @@ import numpy as np
 from irad.data.floats import Vector, has_floats, read_floats
 from irad.errors import ActivityError, RuleError, SignatureError
 from irad.testing.allocations import allocations
-from irad.testing.gradients.finite_difference import derivative
+from irad.testing.check_gradient import optimisation_limited
 from irad.testing.gradients.objective import Objective
-from irad.testing.optimisation import optimisation_limited
-from irad.testing.rules.activities import activities, unwrapped
+from irad.testing.gradients.slope import derivative
 from irad.testing.rules.fault import Property, RuleFault
-from irad.testing.rules.forward_run import ForwardRun, directions_of, draw_tangents, run_forward
 from irad.testing.rules.lanes import check_lanes_forward
-from irad.testing.rules.programs import call_once
+from irad.testing.rules.programs import activities, call_once, unwrapped
 from irad.testing.rules.reverse_rule import callable_in_compiled_code, twins
-from irad.testing.rules.trial import RTOL, RTOL_SINGLE, Trial, only_memory
+from irad.testing.rules.trial import (
+    RTOL,
+    RTOL_SINGLE,
+    ForwardRun,
+    Trial,
+    directions_of,
+    draw_tangents,
+    only_memory,
+    run_forward,
+)
 
 _MODES_RTOL: Final = 1e-10
 _ROUNDS: Final = 3

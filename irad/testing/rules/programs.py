@@ -1,13 +1,11 @@
-"""Programs that call a function under test: once, three times before anything is reversed, without use of its value.
-
-Each is for Numba, and its derivative uses the rule of the function. For finite differences the first is compiled by
-Numba; what the others compute is computed in Python, by calls of the first, which takes less time than compiling them.
-"""
+"""Programs that call a function under test, and which of its arguments take part."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, count
+from math import comb
 from typing import Any, Final
 
 import numba
@@ -15,10 +13,59 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
-from irad.data.floats import read_floats
+import irad
+from irad.data.floats import has_floats, read_floats
 from irad.data.recursive.kinds import Vector, kind_of
 from irad.data.structure import flattened
+from irad.errors import SignatureError
 from irad.frontend.generated import function_from
+from irad.frontend.packing.packed import packed
+
+# Which arguments of a function take part in a check, and how the checks are told.
+
+_ANNOTATIONS = (irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed, irad.MixedDuplicated)
+
+
+def unwrapped(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ...]]:
+    """Arguments without their annotations, and for each whether it takes part.
+
+    Raises:
+        SignatureError: none does.
+    """
+    values = tuple(packed(each.value if isinstance(each, _ANNOTATIONS) else each) for each in arguments)
+    active = [
+        not isinstance(each, irad.Const) and has_floats(value) for each, value in zip(arguments, values, strict=True)
+    ]
+    if not any(active):
+        raise SignatureError(
+            "no argument is active",
+            "leave at least one argument of floats without irad.Const",
+            "a rule gives derivatives with respect to the arguments that are active",
+        )
+    return values, tuple(active)
+
+
+def activities(active: tuple[bool, ...]) -> Iterator[tuple[bool, ...]]:
+    """What may take part: all at first, then the fewest subsets with each two arguments in all four ways.
+
+    After the first row, each argument takes part in equally many rows, fewer than half of them, and no two in the same
+    ones: so there is a row with either of two alone, and one with neither. Two arguments have no row with neither.
+
+    Source:
+        Kleitman and Spencer 1973, "Families of k-independent sets".
+    """
+    positions = [i for i, takes_part in enumerate(active) if takes_part]
+    rows = next(n for n in count(4) if comb(n - 1, n // 2 - 1) >= len(positions))
+    chosen = dict(zip(positions, combinations(range(1, rows), rows // 2 - 1), strict=False))
+    table = [tuple(i in chosen and row in (0, *chosen[i]) for i in range(len(active))) for row in range(rows)]
+    yield from dict.fromkeys(row for row in table if any(row))
+
+
+# Programs that call a function under test: once, three times before anything is reversed, without use of its value.
+#
+# Each is for Numba, and its derivative uses the rule of the function. For finite differences the first is compiled by
+# Numba; what the others compute is computed in Python, by calls of the first, which takes less time than compiling
+# them.
 
 LIVE_CALLS: Final = 3
 

@@ -17,7 +17,6 @@ from irad.data.floats import Vector, has_floats, in_types_of, read_floats, with_
 from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
-from irad.testing.rules.activities import unwrapped
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.lanes import check_lanes_reverse
 from irad.testing.rules.programs import (
@@ -27,6 +26,7 @@ from irad.testing.rules.programs import (
     call_once,
     call_without_result,
     loop_of,
+    unwrapped,
     without_result,
 )
 from irad.testing.rules.trial import Run, Trial, only_memory, spoil

@@ -10,7 +10,7 @@ from numba import njit
 from numba.core.runtime import rtsys
 
 import irad
-from irad.api.checkpointing.schedule import reruns
+from irad.api.checkpointing.loops import reruns
 from irad.testing.allocations import allocations
 
 SIZE = 5

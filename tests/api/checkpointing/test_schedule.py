@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from math import comb
 
-from irad.api.checkpointing.schedule import distance, repetitions, replaced, reruns
+from irad.api.checkpointing.loops import distance, repetitions, replaced, reruns
 
 
 @cache

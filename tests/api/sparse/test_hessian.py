@@ -11,8 +11,7 @@ from numba.experimental import jitclass
 from scipy import sparse
 
 import irad
-from irad.api.sparse.colouring import star_colours_of
-from irad.api.sparse.compression import by_symmetry
+from irad.api.sparse.colouring import by_symmetry, star_colours_of
 
 
 @njit

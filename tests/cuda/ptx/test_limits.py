@@ -20,7 +20,7 @@ from irad.backend.cuda.ptx import LaunchBounds, compile_ptx
 from irad.backend.cuda.toolkit import assemble
 from irad.frontend.cuda.program import load_kernel
 from irad.ir.text.parser import parse_module
-from irad.report.shown.overview import code_words
+from irad.report.shown.text import code_words
 from tests.cuda.case import Case
 from tests.cuda.derivatives import derivative_of
 from tests.cuda.executor.texts import kernel, run

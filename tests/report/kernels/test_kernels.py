@@ -16,7 +16,7 @@ import irad.cuda
 from irad.backend.cuda import toolkit
 from irad.cli.inspect import inspect
 from irad.errors import SignatureError, UnsupportedError
-from irad.report.kernels.names import cuda_name
+from irad.report.kernels.collect import cuda_name
 from irad.report.model import Stage
 from irad.source_text import names_in
 from tests.cuda.ptx.tools import needs_libdevice, needs_ptxas

@@ -1,0 +1,278 @@
+"""Closures as values of compiled code: compiled functions with what they keep, tapes, pullbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from numba.core import cgutils, types, typing
+from numba.core.datamodel import models
+from numba.extending import intrinsic, lower_builtin, register_model
+
+from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher
+from irad.frontend.calls.separate_state import STATE_TYPE
+from irad.frontend.generated import emit_generated, function_from
+from irad.frontend.numba.target import typing_context
+from irad.frontend.offered import offer_type
+
+_CALL_OF_CLOSURE: Final = "irad.kept_call"
+
+
+class ClosureType(types.Callable):
+    """The type of such a value.
+
+    Attributes:
+        apply: the compiled ``(kept, *given) -> result``.
+        kept: the type of what is kept, a tuple.
+
+    Args:
+        what: it is called, in messages.
+        apply: as above.
+        kept: as above.
+    """
+
+    def __init__(self, what: str, apply: Any, kept: Any) -> None:
+        self.apply, self.kept = apply, kept
+        super().__init__(name=f"{what} of {apply.py_func.__name__} ({id(apply)}, {kept})")
+
+    def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        """Numba's hook when the value is called."""
+        found = context.resolve_function_type(types.Dispatcher(self.apply), (self.kept, *args), kws)
+        return None if found is None else typing.signature(found.return_type, *args, recvr=self)
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        """Numba's hook for messages."""
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> str:
+        """Numba's hook when it lowers a call."""
+        return _CALL_OF_CLOSURE
+
+
+class ClosureModel(models.StructModel):
+    """What such a value holds."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, [("kept", kind.kept)])
+
+
+def _call_closure(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    kind, *given = signature.args
+    held = cgutils.create_struct_proxy(kind)(context, builder, values[0])
+    names = "".join(f", a{i}" for i in range(len(given)))
+    source = f"def call(kept{names}):\n    return apply(kept{names})\n"
+    call = function_from("call", source, "irad", {"apply": kind.apply})
+    inner = typing.signature(signature.return_type, kind.kept, *given)
+    return emit_generated(context, builder, call, inner, (held.kept, *values[1:]))
+
+
+offer_type(ClosureType, ClosureModel, call=(_CALL_OF_CLOSURE, _call_closure))
+
+
+def closure_maker(kind: ClosureType) -> Any:
+    """An intrinsic that makes such a value of what it keeps."""
+
+    @intrinsic
+    def make(context: Any, kept: Any) -> tuple[Any, Callable[..., Any]]:
+        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            made = cgutils.create_struct_proxy(kind)(context, builder)
+            [made.kept] = values
+            if context.enable_nrt:  # device code counts no references
+                context.nrt.incref(builder, signature.args[0], made.kept)
+            return made._getvalue()
+
+        return kind(kept), lower
+
+    return make
+
+
+def type_of_call(function: Any, *given: Any) -> Any:
+    """The type of what a function returns."""
+    context = typing_context()
+    kind = types.Dispatcher(function) if hasattr(function, "py_func") else context.resolve_value_type(function)
+    return context.resolve_function_type(kind, given, {}).return_type
+
+
+# Tapes and pullbacks.
+
+_CALL_OF_PULLBACK: Final = "irad.pullback"
+
+
+class TapeType(types.Type):
+    """The type of a tape.
+
+    Attributes:
+        sweep: the forward sweep that makes it.
+        number: of its specialisation.
+        specialisation: that.
+        alive: the type of what the tape refers to.
+    """
+
+    def __init__(self, sweep: AugmentedDispatcher, number: int, alive: Any) -> None:
+        self.sweep, self.number, self.specialisation = sweep, number, sweep.specialisations[number]
+        self.alive = alive
+        name = sweep.primal.py_func.__qualname__
+        super().__init__(name=f"tape of {name} by irad.{sweep.kind} ({id(sweep)}, {number}, {alive})")
+
+
+def tape_type(
+    sweep: AugmentedDispatcher,
+    shadows: tuple[Any, ...],
+    arguments: tuple[Any, ...],
+    named: Mapping[str, Any] | None = None,
+) -> TapeType:
+    """The type of the tape of a call in compiled code, which holds the arguments and the value.
+
+    Args:
+        sweep: what is called.
+        shadows: the types of the given ones.
+        arguments: their types.
+        named: the types of further arguments, by name.
+
+    Raises:
+        IradError: there is no such derivative.
+    """
+    named = named or {}
+    found = typing_context().resolve_function_type(types.Dispatcher(sweep), (*shadows, *arguments), named)
+    result = found.return_type
+    assert isinstance(result, types.BaseTuple)
+    return TapeType(
+        sweep, sweep.number_of(found.args), types.BaseTuple.from_types((*arguments, *named.values(), result.types[1]))
+    )
+
+
+@register_model(TapeType)
+class TapeModel(models.StructModel):
+    """What a tape holds: the state, which frees the tape, and what it refers to."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        members = [("state", STATE_TYPE), ("shadows", kind.specialisation.shadows), ("alive", kind.alive)]
+        super().__init__(manager, kind, members)
+
+
+class PullbackType(types.Callable):
+    """The type of a pullback.
+
+    Attributes:
+        tape: the type of its tape.
+        argnums: which of the gradients it returns; None: one for each argument.
+        has_aux: whether its cotangent is that of the first of the two values of the function.
+    """
+
+    def __init__(self, tape: TapeType, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False) -> None:
+        self.tape, self.argnums, self.has_aux = tape, argnums, has_aux
+        super().__init__(name=f"pullback with {tape.name} (argnums={argnums}, has_aux={has_aux})")
+
+    def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        """Numba's hook when the pullback is called."""
+        if len(args) != 1 or kws:
+            return None
+        every = gradients_type(self.tape, types.Tuple((args[0], types.none)) if self.has_aux else args[0])
+        if self.argnums is None:
+            found = every
+        elif isinstance(self.argnums, int):
+            found = every.types[self.argnums]
+        else:
+            found = types.BaseTuple.from_types(tuple(every.types[i] for i in self.argnums))
+        return typing.signature(found, *args, recvr=self)
+
+    def returned(self) -> str:
+        """The expression of what it returns, with ``found`` for the gradients of all arguments."""
+        if self.argnums is None:
+            return "found"
+        if isinstance(self.argnums, int):
+            return f"found[{self.argnums}]"
+        return f"({''.join(f'found[{i}], ' for i in self.argnums)})"
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        """Numba's hook for messages."""
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> str:
+        """Numba's hook when it lowers a call."""
+        return _CALL_OF_PULLBACK
+
+
+@register_model(PullbackType)
+class PullbackModel(models.StructModel):
+    """A pullback holds its tape."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, [("tape", kind.tape)])
+
+
+@lower_builtin(_CALL_OF_PULLBACK, PullbackType, types.Any)
+def _call_pullback(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    kind, given = signature.args
+    tape = cgutils.create_struct_proxy(kind)(context, builder, values[0]).tape
+    return reverse_tape(
+        context,
+        builder,
+        kind.tape,
+        tape,
+        (values[1], given),
+        signature.return_type,
+        cotangent="(given, None)" if kind.has_aux else "given",
+        returned=kind.returned(),
+    )
+
+
+def gradients_type(tape: TapeType, cotangent: Any) -> Any:
+    """The type of what the reverse sweep of a tape returns."""
+    function, sweeps = types.Dispatcher(tape.specialisation.pullback), tape.specialisation
+    return typing_context().resolve_function_type(function, (STATE_TYPE, sweeps.shadows, cotangent), {}).return_type
+
+
+def reverse_tape(
+    context: Any,
+    builder: Any,
+    kind: TapeType,
+    tape: Any,
+    given: tuple[Any, Any],
+    return_type: Any,
+    *,
+    cotangent: str = "given",
+    returned: str = "found",
+) -> Any:
+    """Emits the reverse sweep of a tape, on which the caller holds a reference.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        kind: the type of the tape.
+        tape: the tape.
+        given: what stands for the cotangent, and its type.
+        return_type: the type of what is returned.
+        cotangent: the expression of the cotangent.
+        returned: that of what is returned, with ``found`` for the gradients of all arguments.
+    """
+    held = cgutils.create_struct_proxy(kind)(context, builder, tape)
+    value, value_type = given
+    source = (
+        f"def call(state, shadows, given):\n    found = pullback(state, shadows, {cotangent})\n    return {returned}\n"
+    )
+    call = function_from("call", source, "irad.vjp", {"pullback": kind.specialisation.pullback})
+    inner = typing.signature(return_type, STATE_TYPE, kind.specialisation.shadows, value_type)
+    return emit_generated(context, builder, call, inner, (held.state, held.shadows, value))
+
+
+def pullback_maker(kind: PullbackType | TapeType) -> Any:
+    """An intrinsic that makes a tape, or a pullback with one, of its state, its shadows and what it refers to."""
+    tape = kind.tape if isinstance(kind, PullbackType) else kind
+
+    @intrinsic
+    def make(context: Any, state: Any, shadows: Any, alive: Any) -> tuple[Any, Callable[..., Any]]:
+        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            made = cgutils.create_struct_proxy(tape)(context, builder)
+            made.state, made.shadows, made.alive = values
+            for value, value_type in zip(values, signature.args, strict=True):
+                context.nrt.incref(builder, value_type, value)
+            if kind is tape:
+                return made._getvalue()
+            pullback = cgutils.create_struct_proxy(kind)(context, builder)
+            pullback.tape = made._getvalue()
+            return pullback._getvalue()
+
+        return kind(state, shadows, alive), lower
+
+    return make

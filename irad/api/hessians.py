@@ -1,0 +1,496 @@
+"""Second derivatives: `hessian`, its products with vectors, and the forms that write to arrays of the caller.
+
+There is no machinery here: a Hessian is the Jacobian of a gradient, a product its pushforward: forward mode over
+reverse mode. What is written to an array of the caller is the tangent of the array that `irad.value_and_grad_into`
+writes the gradient to, so nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from numba.core import types
+
+from irad.api.forward import directional
+from irad.api.functions import options_or_default, remembered
+from irad.api.grad import grad, value_and_grad_into
+from irad.api.jacobians.call import call_of
+from irad.api.jacobians.jacobian import derivative_matrix
+from irad.api.nopython import function_behind, literal, offer_maker
+from irad.api.selection import Selection, selected
+from irad.api.specialised import Written, specialised
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.calls.definition import Definition, Returned
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
+from irad.frontend.calls.raising import public
+from irad.frontend.calls.retry import speculating
+from irad.frontend.calls.task import Returns
+from irad.frontend.derivation import derivation_of
+from irad.frontend.generated import function_from
+from irad.frontend.memory.arrays import shadow_like
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.offered import offer
+from irad.frontend.values import tree
+from irad.frontend.values.tree import content_of
+from irad.options import Options
+
+
+@public
+def hessian(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    chunk: int | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """All second derivatives of a function that returns a float.
+
+    The result takes the arguments of ``f``. For an array ``argnums`` it is an array of the shape
+    ``(*argument.shape, *argument.shape)``, for a number a number; for several arguments a tuple with a row of blocks
+    for each, mixed derivatives among them. It is the Jacobian of the gradient, of which ``chunk`` columns at a time
+    are computed. Where a few products with vectors will do, `irad.hvp` is much cheaper.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(hessian, aux)``.
+        chunk: how many columns are computed in each run, 8 unless given.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivatives are created; see `irad.Options`.
+
+    Returns:
+        A callable, also in compiled code.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> irad.hessian(product)(np.array([3.0, 5.0]))
+        array([[ 0., 10.],
+               [10.,  6.]])
+    """
+    return hessian_of("hessian", f, argnums, has_aux, chunk, argnames, options)
+
+
+@public
+def hvp(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """The product of the Hessian of a function that returns a float and a vector.
+
+    The result takes the arguments of ``f``, and the vector after the last of those that are differentiated:
+    ``(x, vector, *rest)``, the order in which `scipy.optimize.minimize` calls ``hessp``; ``(x, y, (v, w), *rest)`` for
+    ``argnums=(0, 1)``. The vector has the structure of the argument ``argnums``, as in `irad.pushforward`; so has the
+    product. For several arguments, both are tuples with an entry for each, and the product has mixed derivatives in it.
+    It costs a few gradients, whatever the size of the Hessian.
+
+    If ``f`` writes to an array among ``argnums``, that array is overwritten, as by ``f``; the vector never is.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(product, aux)``.
+        argnames: in place of ``argnums``, the name of the parameter, or a tuple of names.
+        options: how the derivatives are created; see `irad.Options`.
+
+    Returns:
+        A callable ``(x, vector, *rest) -> product``, also in compiled code.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> irad.hvp(product)(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
+        array([ 0., 10.])
+    """
+    return _second("hvp", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT)
+
+
+@public
+def hvp_and_grad(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """As `irad.hvp`, with the gradient that is computed on the way.
+
+    Args:
+        f: the function, as in `irad.hvp`.
+        argnums: as in `irad.hvp`.
+        has_aux: as in `irad.hvp`; the result is ``(product, gradient, aux)``.
+        argnames: as in `irad.hvp`.
+        options: how the derivatives are created; see `irad.Options`.
+
+    Returns:
+        A callable ``(x, vector, *rest) -> (product, gradient)``, also in compiled code.
+
+    Raises:
+        SignatureError: as in `irad.hvp`.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def cube(x):
+        ...     return x**3
+        >>> irad.hvp_and_grad(cube)(2.0, 1.0)
+        (12.0, 12.0)
+    """
+    return _second("hvp_and_grad", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT_AND_VALUE)
+
+
+def _second(kind: str, wanted: Selection, has_aux: bool, options: Options | None, returns: Returns) -> Any:
+    options = options_or_default(options)
+    gradient = partial(grad, wanted.primal, wanted.argnums, has_aux)
+    rebuild = (_second, (kind, selected(wanted.primal, wanted.argnums), has_aux, options, returns))
+
+    def make(gradient: Any, options: Options, *tellers: Any) -> Any:
+        of_gradient = selected(gradient, wanted.argnums)
+        kept = of_gradient.positions
+        return directional(kind, of_gradient, options, rebuild, *tellers, returns=returns, has_aux=has_aux, kept=kept)
+
+    found = telling(make, gradient, options)
+    found.names_primal = False
+    return wanted.bound(found)
+
+
+def hessian_of(
+    kind: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    chunk: int | None,
+    argnames: str | Sequence[str] | None,
+    options: Options | None,
+) -> Any:
+    """What `hessian` and `hessian_into` return."""
+    wanted, options = selected(f, argnums, argnames), options_or_default(options)
+
+    def make(gradient: Any, options: Options, *tellers: Any) -> Any:
+        return derivative_matrix(
+            kind, gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options, *tellers
+        )
+
+    found = telling(make, partial(grad, wanted.primal, wanted.argnums, has_aux), options)
+    return wanted.bound(found, leading=int(kind == "hessian_into"))
+
+
+def telling(make: Callable[..., Any], gradient_with: Callable[..., Any], options: Options) -> Any:
+    """A derivative of a gradient that tells, called from Python, of zeros that won over infinities in the gradient.
+
+    Args:
+        make: makes it, of a gradient, with options, and with what `directional` takes to tell of zeros.
+        gradient_with: the gradient with ``options``.
+        options: those of the call.
+    """
+    gradient = gradient_with(options=options)
+    plain = None
+    if options.speculates:
+        plain = gradient_with(options=replace(options, zero_times_infinity="nan"))
+
+    def shows_zeros(watched: bool) -> Any:
+        return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
+
+    return make(gradient, options, plain, shows_zeros)
+
+
+def offer_hessian(derive: Callable[..., Any]) -> None:
+    """Lets compiled code call `hessian`, or a function with the same parameters."""
+
+    def typed(
+        f: Any, argnums: Any = 0, has_aux: Any = False, chunk: Any = None, argnames: Any = None
+    ) -> Callable[..., Any]:
+        numbers, aux, size = literal(argnums, "argnums"), literal(has_aux, "has_aux"), literal(chunk, "chunk")
+        found = derive(function_behind(f), numbers, aux, chunk=size, argnames=literal(argnames, "argnames"))
+        return lambda f, argnums=0, has_aux=False, chunk=None, argnames=None: found
+
+    offer(derive, typed)
+
+
+offer_hessian(hessian)
+for _maker in (hvp, hvp_and_grad):
+    offer_maker(_maker)
+
+
+# Second derivatives that are written to arrays of the caller.
+
+
+@public
+def hessian_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    chunk: int | None = None,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `hessian`, but writes the Hessian to arrays that are passed in.
+
+    The result is called as ``(out, *args)`` and returns the gradient, which is computed on the way. ``out`` is as in
+    `irad.value_and_jacobian_into`: it has the structure of the Hessian, with an array of one element for a number.
+
+    Returns:
+        A callable ``(out, *args) -> gradient``, also in compiled code; with ``has_aux`` it returns ``(gradient, aux)``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> matrix = np.empty((2, 2))
+        >>> irad.hessian_into(product)(matrix, np.array([3.0, 5.0]))
+        array([25., 30.])
+        >>> matrix
+        array([[ 0., 10.],
+               [10.,  6.]])
+    """
+    return hessian_of("hessian_into", f, argnums, has_aux, chunk, argnames, options)
+
+
+@public
+def hvp_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `hvp`, but writes the product to arrays that are passed in.
+
+    The result is called as ``(out, x, vector, *rest)``, with the vector where `hvp` takes it, and returns the value of
+    ``f``. ``out`` is as in `irad.value_and_grad_into`, and must not share memory with the vector or the arguments.
+
+    Returns:
+        A callable ``(out, x, vector, *rest) -> value``, also in compiled code; with ``has_aux`` it returns
+        ``(value, aux)``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> out = np.empty(2)
+        >>> irad.hvp_into(product)(out, np.array([3.0, 5.0]), np.array([1.0, 0.0]))
+        75.0
+        >>> out
+        array([ 0., 10.])
+    """
+    return _into("hvp_into", selected(f, argnums, argnames), bool(has_aux), options)
+
+
+@public
+def hvp_and_grad_into(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    options: Options | None = None,
+) -> Any:
+    """Like `hvp_and_grad`, but writes both to arrays that are passed in, and allocates neither.
+
+    The result is called as ``(out, x, vector, *rest)``, with the vector where `hvp` takes it, and returns the value of
+    ``f``. ``out`` is a pair: what the product is written to, and what the gradient is, each as in
+    `irad.value_and_grad_into`.
+
+    Returns:
+        A callable ``((product, gradient), x, vector, *rest) -> value``, also in compiled code; with ``has_aux`` it
+        returns ``(value, aux)``.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x):
+        ...     return x[0] * x[1] ** 2
+        >>> out = np.empty(2), np.empty(2)
+        >>> irad.hvp_and_grad_into(product)(out, np.array([3.0, 5.0]), np.array([1.0, 0.0]))
+        75.0
+        >>> out
+        (array([ 0., 10.]), array([25., 30.]))
+    """
+    return _into("hvp_and_grad_into", selected(f, argnums, argnames), bool(has_aux), options)
+
+
+def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) -> Any:
+    used = options_or_default(options)
+
+    def make(
+        gradient: Any,
+        options: Options,
+        plain: Any = None,
+        shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
+    ) -> DerivativeDispatcher:
+        push = _pushforward_of_gradient(gradient, wanted, has_aux, options)
+        return _products_into(kind, wanted, has_aux, options, push, plain, shows_zeros)
+
+    def build() -> DerivativeDispatcher:
+        found: DerivativeDispatcher = telling(
+            make, partial(value_and_grad_into, wanted.primal, wanted.argnums, has_aux), used
+        )
+        return found
+
+    found = remembered(wanted.primal, (kind, wanted.argnums, has_aux, used), build)
+    return wanted.bound(found, leading=1)
+
+
+def _products_into(
+    kind: str,
+    wanted: Selection,
+    has_aux: bool,
+    options: Options,
+    push: DerivativeDispatcher,
+    plain: Any,
+    shows_zeros: Callable[[bool], DerivativeDispatcher] | None,
+) -> DerivativeDispatcher:
+    """What writes products to its first argument.
+
+    Args:
+        kind: the name of the public function.
+        wanted: the function, and with respect to what it is differentiated.
+        has_aux: it returns something besides the value.
+        options: how the derivative is made.
+        push: the pushforward of its gradient.
+        plain: as `directional` takes it.
+        shows_zeros: as `DerivativeDispatcher` takes it.
+    """
+    primal = wanted.primal
+    function, certain = primal.py_func, None
+    names, count = parameter_names(function), None if wanted.single else len(wanted.positions)
+    parameters = [f"{INTERNAL}out", f"{INTERNAL}vector", *names]
+
+    def written(push: DerivativeDispatcher) -> Definition:
+        def write(given: tuple[Any, ...]) -> Written:
+            _check_destination(kind, given[0], function)
+            code = _code(kind, given[0], count, has_aux, function)
+            return code, {"irad_push": push, "irad_shadow_like": shadow_like}
+
+        def on_device(given: tuple[Any, ...], _: Returned) -> Any:
+            if kind == "hvp_into":
+                raise UnsupportedError(
+                    f"device code calls irad.hvp_into of {function.__qualname__}",
+                    "irad.hvp_and_grad_into(f)((product, gradient), x, vector)",
+                    "the product is computed along with the gradient, for which device code cannot make memory",
+                    location_of(function),
+                )
+            body, scope = write(given)
+            return function_from(kind, f"def {kind}({', '.join(parameters)}):\n{body}", f"irad.{kind}", scope)
+
+        return specialised(kind, parameters, write, on_device)
+
+    called = written(push)
+    if plain is not None:
+        certain = partial(_products_into, kind, wanted, has_aux, options, push, None, shows_zeros)
+        arithmetic = replace(options, zero_times_infinity="nan")
+        pushed = _pushforward_of_gradient(plain, wanted, has_aux, arithmetic)
+
+        def repeats(given: tuple[Any, ...]) -> bool:
+            out, _, *arguments = given
+            gradient = out.types[1] if kind == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
+            found = derivation_of(plain, (gradient, *arguments), pushed.task)
+            return found.may_have_zeros_that_are_not_strong
+
+        called = speculating(parameters, written(pushed), called, repeats, None, into=0)
+    out, vector = (each if each not in names else f"{each}_of_product" for each in ("out", "vector"))
+    direction = vector, max(wanted.positions)
+    wrapper = make_wrapper(kind, function, [out], f"irad_call({out}, {{direction}}, {{arguments}})", called, direction)
+    rebuild = (_into, (kind, selected(primal, wanted.argnums), has_aux, options))
+    found = DerivativeDispatcher(
+        wrapper,
+        called,
+        primal,
+        kind,
+        rebuild,
+        lambda result: result,
+        certain=certain,
+        shows_zeros=shows_zeros,
+    )
+    found.writes_into = True
+    if options.debug and shows_zeros is not None:
+        found.tell_of_zeros(shows_zeros)
+    return found
+
+
+def _pushforward_of_gradient(gradient: Any, wanted: Selection, has_aux: bool, options: Options) -> Any:
+    """The pushforward of what writes the gradient to its first argument, whose tangent is the product.
+
+    It takes tangents first, and leaves those of the arguments of the function as they are.
+    """
+    places = tuple(1 + position for position in wanted.positions)
+    rebuild = (_pushforward_of_gradient, (gradient, selected(wanted.primal, wanted.argnums), has_aux, options))
+    of_gradient = selected(gradient, (0, *places))
+    return directional("pushforward", of_gradient, options, rebuild, has_aux=has_aux, tangents_first=True, kept=places)
+
+
+def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> None:
+    """Checks that products can be written to ``out``.
+
+    Raises:
+        SignatureError: there is something in it that is not an array.
+    """
+    for leaf in tree.leaves(content_of(out)):
+        if leaf.kind.is_reference or leaf.kind is tree.LeafKind.RECORD:
+            raise SignatureError(
+                f"irad.{kind} of {function.__qualname__} is to write to {described(leaf.type)}",
+                "irad.hvp or irad.hvp_and_grad, which return the product",
+                "the product is the tangent of the memory for the gradient, and only that of an array is written to",
+                location_of(function),
+            )
+
+
+def _code(kind: str, out: Any, count: int | None, has_aux: bool, function: Callable[..., Any]) -> str:
+    """The body; ``count`` is that of the vectors in a tuple."""
+    product, gradient = "irad_out[0]", "irad_out[1]"
+    if kind == "hvp_into":
+        product, gradient = "irad_out", _like(out, "irad_out")
+    vectors = "irad_vector, " if count is None else "".join(f"irad_vector[{i}], " for i in range(count))
+    aux = ", irad_aux" * has_aux
+    return (
+        f"    irad_value, irad_slope{aux} = irad_push(({product}, {vectors}), {gradient}, {call_of(function)})\n"
+        f"    return irad_value{aux}\n"
+    )
+
+
+def _like(out: Any, at: str) -> str:
+    """Memory for the gradient, where only the product is wanted."""
+    if isinstance(out, types.BaseTuple):
+        return f"({''.join(_like(part, f'{at}[{i}]') + ', ' for i, part in enumerate(out.types))})"
+    return f"irad_shadow_like({at})" if isinstance(out, types.Array) else at
+
+
+offer_hessian(hessian_into)
+for _maker_into in (hvp_into, hvp_and_grad_into):
+    offer_maker(_maker_into)
