@@ -13,11 +13,12 @@ from typing import Final
 
 from irad.ir.values import Value
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes, VectorShape
-from irad.rules.dense.elements import Scalar, quotient_or_zero
-from irad.rules.dense.kernel import NONE, TWO
-from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
+from irad.rules.dense.kernel import NONE, ONE, TWO, Kernel
+from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.lapack.reflectors import apply_reflectors, push_factorisation
 from irad.rules.lapack.singular import (
     add_singular_values,
     room_for_values,
@@ -31,13 +32,19 @@ _GOLUB_PEREYRA: Final = (
 
 
 def _room(sizes: Sizes, _: IsActive) -> Room:
-    """The matrix, two right-hand sides, one, r, D; singular values, the rank, and room for their adjoint."""
+    """The matrix, two right-hand sides, one, r, D; singular values, the rank, room for their adjoint, a column."""
     build, m, n, sides = sizes.build, sizes["m"], sizes["n"], sizes["nrhs"]
     longer = _longer(sizes)
     other = room_for_values(sizes.build, m, n).size(build)
     assert other is not None
     systems = [(m, n), (longer, build.mul(sides, TWO)), (longer, sides), (m, sides), (n, sides)]
-    return Room(systems, [longer, TWO, other])
+    return Room(systems, [longer, TWO, other, m])
+
+
+def _tangent_room(sizes: Sizes, active: IsActive) -> Room:
+    """The same, and the matrix with one more column, and its tangent."""
+    room, extended = _room(sizes, active), (sizes["m"], sizes.build.add(sizes["n"], ONE))
+    return Room([*room.matrices, extended, extended], room.vectors)
 
 
 def _longer(sizes: Sizes) -> Value:
@@ -49,7 +56,7 @@ def _gelsd(r: Adjoint) -> None:
     k, s, build = r.k, r.sizes, r.k.build
     m, n, sides, rank, longer = s["m"], s["n"], s["nrhs"], r.arrays["int rank"], _longer(s)
     copy, two, one, res, d = r.work.matrices
-    values, found, other = r.work.vectors
+    values, found, other, share = r.work.vectors
     a, b_bar = r.matrix("old a"), r.bar("b")
     x, bar = r.matrix("new b").sized(n, sides), b_bar.sized(n, sides)
     beta, gamma = two.sized(n, sides), two.part(NONE, sides, n, sides)
@@ -69,9 +76,10 @@ def _gelsd(r: Adjoint) -> None:
         copy.set(a)
         k.entry("numba_ez_gelsd", m, n, sides, copy.data, m, one.data, longer, *last)
         with k.loop(sides) as j:
-            share = _residual_share(m, n, j, r.matrix("new b"), b_bar)
+            content, bar_j = r.matrix("new b").column(j), b_bar.column(j)
+            _set_residual_share(a, copy, values, rank, content, bar_j, res.column(j), share)
             with k.loop(m) as i:
-                b_bar[i, j] = two[i, j] + share * res[i, j]
+                b_bar[i, j] = two[i, j] + share[i]
             with k.loop(longer, m) as i:
                 b_bar[i, j] = k.nothing
     with r.active("a") as a_bar:
@@ -86,15 +94,32 @@ def _gelsd(r: Adjoint) -> None:
             add_singular_values(a, s_bar, a_bar, other.data)
 
 
-def _residual_share(m: Value, n: Value, j: Value, x: Matrix, bar: Matrix) -> Scalar:
-    """λ: the cotangent of the rows below the solution is λ times their content."""
-    k = x.k
+def _set_residual_share(
+    a: Matrix, copy: Matrix, scales: Vector, rank: Value, content: Vector, bar: Vector, res: Vector, share: Vector
+) -> None:
+    """λ r, where the cotangent of the rows below the solution is λ times their content.
+
+    Where r is 0, their content has a tangent all the same: that of Qᴴ b with A = Q R.
+    """
+    k, m, n = copy.k, copy.rows, copy.columns
     along, square = k.variable(), k.real.variable()
     with k.loop(m, n) as i:
-        content = x[i, j]
-        along.accumulate(bar[i, j] * content.conj())
-        square.accumulate(content.square())
-    return quotient_or_zero(along.value.real, square.value)
+        along.accumulate(bar[i] * content[i].conj())
+        square.accumulate(content[i].square())
+    factor = quotient_or_zero(along.value.real, square.value)
+    share.fill(lambda i: factor * res[i])
+    if k.build.module.opaque_guards:
+        with k.when(_fits(k, m, n, rank, square.value)):
+            copy.set(a)
+            k.entry("numba_ez_geqrf", m, n, copy.data, m, scales.data)
+            share.fill(lambda i: choose(k.build.icmp("slt", i, n), k.nothing, bar[i]))
+            apply_reflectors(k, copy, Vector(k, scales.data, n), share)
+
+
+def _fits(k: Kernel, m: Value, n: Value, rank: Value, square: Scalar) -> Value:
+    """Whether the residual that the rows below the solution tell is exactly 0."""
+    tells = k.build.and_(k.same(rank, n), k.build.icmp("slt", n, m))
+    return k.build.and_(tells, square.is_zero())
 
 
 def _tangent(r: Tangent) -> None:
@@ -104,8 +129,8 @@ def _tangent(r: Tangent) -> None:
     """
     k, s, build = r.k, r.sizes, r.k.build
     m, n, sides, rank, longer = s["m"], s["n"], s["nrhs"], r.arrays["int rank"], _longer(s)
-    copy, two, one, res, h = r.work.matrices
-    values, found, other = r.work.vectors
+    copy, two, one, res, h, *_ = r.work.matrices
+    values, found, other, _ = r.work.vectors
     a, b_dot, x = r.matrix("old a"), r.tangent("b"), r.matrix("b").sized(n, sides)
     right, last = one.sized(m, sides), (values.data, s["rcond"], found.data)
     short, free = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
@@ -116,7 +141,7 @@ def _tangent(r: Tangent) -> None:
         right.set(b_dot.sized(m, sides))
         with r.moving("a") as a_dot:
             right.add(-(a_dot @ x))
-        _set_residual_tangents(n, r.matrix("b"), b_dot, res, right)
+        _set_residual_tangents(r, res, right)
         with r.moving("a") as a_dot, k.when(build.or_(short, free)):
             two.sized(n, sides).set(a_dot.H @ res)
             two.part(NONE, sides, n, sides).set(x)
@@ -139,17 +164,31 @@ def _tangent(r: Tangent) -> None:
     r.clear("a")
 
 
-def _set_residual_tangents(n: Value, content: Matrix, b_dot: Matrix, res: Matrix, change: Matrix) -> None:
-    k = res.k
+def _set_residual_tangents(r: Tangent, res: Matrix, change: Matrix) -> None:
+    k, m, n, rank = r.k, r.sizes["m"], r.sizes["n"], r.arrays["int rank"]
+    copy, (a, a_dot), scales = r.work.matrices[0], r.work.matrices[-2:], r.work.vectors[0]
+    content, b_dot = r.matrix("b"), r.tangent("b")
     with k.loop(res.columns) as j:
         along, square = k.variable(), k.real.variable()
         with k.loop(res.rows) as i:
             along.accumulate(res[i, j].conj() * change[i, j])
         with k.loop(res.rows, n) as i:
             square.accumulate(content[i, j].square())
-        share = quotient_or_zero(along.value.real, square.value)
+        share, fits = quotient_or_zero(along.value.real, square.value), _fits(k, m, n, rank, square.value)
+        with k.when(fits):  # the tangent of Qᴴ b with A = Q R
+            a.sized(m, n).set(r.matrix("old a"))
+            copy.set(r.matrix("old a"))
+            k.entry("numba_ez_geqrf", m, n, copy.data, m, scales.data)
+            a_dot.clear()
+            with r.active("a") as tangent:
+                a_dot.sized(m, n).set(tangent)
+            with k.loop(m) as i:
+                a[i, n], a_dot[i, n] = r.matrix("old b")[i, j], b_dot[i, j]
+            push_factorisation(k, a, copy, Vector(k, scales.data, n), a_dot)
         with k.loop(res.rows, n) as i:
             b_dot[i, j] = share * content[i, j]
+        with k.when(fits), k.loop(res.rows, n) as i:
+            b_dot[i, j] = a_dot[i, n]
 
 
 _GELSD: Final = Routine(
@@ -168,7 +207,7 @@ _GELSD: Final = Routine(
         after=_tangent,
         needs={"old a": "a b s", "old b": "a b s", "int rank": "a b s"},
         also_written="s",
-        work=_room,
+        work=_tangent_room,
     ),
 )
 

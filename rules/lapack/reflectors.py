@@ -17,6 +17,7 @@ orders. The last row of a real matrix has no reflector: 1 is its only orthogonal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -110,10 +111,35 @@ def _reverse_reflector(v: Vector, scale: Scalar, column: Vector, shadow: Vector,
 
 
 def _factorised(r: Tangent) -> None:
-    """Column by column as the factorisation goes; ``a`` holds what is left of the matrix before each reflector."""
-    k, a, factors, scales, tangent = r.k, r.matrix("old a"), r.matrix("a"), r.vector("tau"), r.tangent("a")
+    k, scales = r.k, r.vector("tau")
     r.clear("tau")
-    with r.moving("a"), k.loop(_reflectors(a, scales)) as i:
+
+    def keep(i: Value, scale_dot: Scalar) -> None:
+        with r.active_vector("tau") as tau_dot:
+            tau_dot[i] = scale_dot
+
+    with r.moving("a") as tangent:
+        push_factorisation(k, r.matrix("old a"), r.matrix("a"), scales, tangent, keep)
+
+
+def push_factorisation(
+    k: Kernel,
+    a: Matrix,
+    factors: Matrix,
+    scales: Vector,
+    tangent: Matrix,
+    keep: Callable[[Value, Scalar], None] = lambda i, scale_dot: None,
+) -> None:
+    """Column by column as the factorisation goes; ``a`` holds what is left of the matrix before each reflector.
+
+    Args:
+        k: where to.
+        a: the matrix, which is destroyed; it may have more columns than there are reflectors.
+        factors, scales: its R and reflectors.
+        tangent: that of the matrix; becomes that of R and of the reflectors.
+        keep: takes the tangent of each τ.
+    """
+    with k.loop(_reflectors(a, scales)) as i:
         scale, v, x_dot, keeps = _reflector(scales[i]), factors.column(i, i), tangent.column(i, i), scales[i].is_zero()
         along, diagonal, first_dot = k.variable(), factors[i, i].real, x_dot[NONE]
         beta = choose(keeps, -diagonal, diagonal)
@@ -129,8 +155,7 @@ def _factorised(r: Tangent) -> None:
             _push(v, x_dot, scale.conj(), scale_dot.conj(), a.column(j, i), tangent.column(j, i))
         with k.when(keeps), k.loop(a.columns, i) as j:
             tangent[i, j] = -tangent[i, j]
-        with r.active_vector("tau") as tau_dot:
-            tau_dot[i] = scale_dot
+        keep(i, scale_dot)
 
 
 def _assembled(r: Tangent) -> None:
@@ -186,6 +211,19 @@ def _push_body(
 
 
 # ------------------------------------------------------------------------------------------------ one column
+
+
+def apply_reflectors(k: Kernel, factors: Matrix, scales: Vector, y: Vector) -> None:
+    """`y = Q y` for a vector that begins with a 0 for each reflector."""
+    with k.loop_down(scales.size) as i:
+        v, onto = factors.column(i, i), k.variable(y[i])
+        with k.loop(v.size, ONE) as row:
+            onto.accumulate(v[row].conj() * y[k.build.add(i, row)])
+        step = _reflector(scales[i]) * onto.value
+        y[i] = y[i] - step
+        with k.loop(v.size, ONE) as row:
+            place = k.build.add(i, row)
+            y[place] = y[place] - step * v[row]
 
 
 def _reflectors(a: Matrix, scales: Vector) -> Value:

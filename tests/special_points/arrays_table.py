@@ -426,6 +426,14 @@ def _inverse(x: Any) -> Any:
 
 _SCALED: Final = [[2.0, 0.0, 0.0, 2.0]]
 _MATRIX: Final = "x.reshape(2, 2)"
+
+
+def _residual(x: Any) -> Any:
+    a, b = x[:6].reshape(3, 2), x[6:]
+    rest = b - a @ np.linalg.solve(a.T @ a, a.T @ b)
+    return rest @ rest
+
+
 _SPECTRA: Final = (
     Case(
         "np.linalg.eigh np.linalg.eigvalsh",
@@ -467,6 +475,12 @@ _SPECTRA: Final = (
         _SCALED,
         lambda x: _sum(2 * _inverse(x).reshape(2, 2) @ x[:2]),
         order=1,
+    ),
+    Case(  # the residual is 0
+        "np.linalg.lstsq",
+        "np.linalg.lstsq(x[:6].reshape(3, 2), x[6:].copy())[1]",
+        [[3.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0], [3.0, 0.5, 0.0, 2.0, 0.0, 0.0, 3.5, 2.0, 0.0]],
+        _residual,
     ),
     Case(
         "np.linalg.cholesky",
