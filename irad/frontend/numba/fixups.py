@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 
-from irad.passes.prepare.dimensions import DIMENSION
+from irad.passes.subscripts.dimensions import DIMENSION
 
 _NAME = r'%(?:"[^"]+"|[\w.$-]+)'
 _POINTER = r"(?:ptr|\[\d+ x i8\]\s*\*)"
