@@ -3,24 +3,15 @@
 ;
 ; Mathematics is in double precision; in single precision it is these functions, rounded.
 
-declare i32 @llvm.abs.i32(i32, i1)
-declare i64 @llvm.abs.i64(i64, i1)
-declare i32 @llvm.bitreverse.i32(i32)
-declare i64 @llvm.bitreverse.i64(i64)
-declare i32 @llvm.ctpop.i32(i32)
-declare i64 @llvm.ctpop.i64(i64)
-declare i32 @llvm.ctlz.i32(i32, i1)
-declare i64 @llvm.ctlz.i64(i64, i1)
-declare i32 @llvm.cttz.i32(i32, i1)
-declare i64 @llvm.cttz.i64(i64, i1)
-declare i32 @llvm.smax.i32(i32, i32)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i32 @llvm.smin.i32(i32, i32)
-declare i64 @llvm.smin.i64(i64, i64)
-declare i32 @llvm.umax.i32(i32, i32)
-declare i64 @llvm.umax.i64(i64, i64)
-declare i32 @llvm.umin.i32(i32, i32)
-declare i64 @llvm.umin.i64(i64, i64)
+declare ${int} @llvm.abs.${int}(${int}, i1)
+declare ${int} @llvm.bitreverse.${int}(${int})
+declare ${int} @llvm.ctpop.${int}(${int})
+declare ${int} @llvm.ctlz.${int}(${int}, i1)
+declare ${int} @llvm.cttz.${int}(${int}, i1)
+declare ${int} @llvm.smax.${int}(${int}, ${int})
+declare ${int} @llvm.smin.${int}(${int}, ${int})
+declare ${int} @llvm.umax.${int}(${int}, ${int})
+declare ${int} @llvm.umin.${int}(${int}, ${int})
 declare double @llvm.fabs.f64(double)
 declare float @llvm.fabs.f32(float)
 declare float @llvm.maxnum.f32(float, float)
@@ -37,22 +28,14 @@ declare double @cbrt(double)
 declare double @erf(double)
 declare double @erfc(double)
 
-; --- integers
-define linkonce_odr i32 @__nv_abs(i32 %x) nounwind {
-  %r = call i32 @llvm.abs.i32(i32 %x, i1 false)
-  ret i32 %r
+; --- integers, those of 32 and 64 bits alike
+define linkonce_odr ${int} @__nv_${ll}abs(${int} %x) nounwind {
+  %r = call ${int} @llvm.abs.${int}(${int} %x, i1 false)
+  ret ${int} %r
 }
-define linkonce_odr i64 @__nv_llabs(i64 %x) nounwind {
-  %r = call i64 @llvm.abs.i64(i64 %x, i1 false)
-  ret i64 %r
-}
-define linkonce_odr i32 @__nv_brev(i32 %x) nounwind {
-  %r = call i32 @llvm.bitreverse.i32(i32 %x)
-  ret i32 %r
-}
-define linkonce_odr i64 @__nv_brevll(i64 %x) nounwind {
-  %r = call i64 @llvm.bitreverse.i64(i64 %x)
-  ret i64 %r
+define linkonce_odr ${int} @__nv_brev${ll}(${int} %x) nounwind {
+  %r = call ${int} @llvm.bitreverse.${int}(${int} %x)
+  ret ${int} %r
 }
 define linkonce_odr i32 @__nv_clz(i32 %x) nounwind {
   %n = call i32 @llvm.ctlz.i32(i32 %x, i1 false)
@@ -87,69 +70,37 @@ define linkonce_odr i32 @__nv_popcll(i64 %x) nounwind {
   %r = trunc i64 %n to i32
   ret i32 %r
 }
-define linkonce_odr i32 @__nv_max(i32 %x, i32 %y) nounwind {
-  %r = call i32 @llvm.smax.i32(i32 %x, i32 %y)
-  ret i32 %r
+define linkonce_odr ${int} @__nv_${ll}max(${int} %x, ${int} %y) nounwind {
+  %r = call ${int} @llvm.smax.${int}(${int} %x, ${int} %y)
+  ret ${int} %r
 }
-define linkonce_odr i32 @__nv_min(i32 %x, i32 %y) nounwind {
-  %r = call i32 @llvm.smin.i32(i32 %x, i32 %y)
-  ret i32 %r
+define linkonce_odr ${int} @__nv_${ll}min(${int} %x, ${int} %y) nounwind {
+  %r = call ${int} @llvm.smin.${int}(${int} %x, ${int} %y)
+  ret ${int} %r
 }
-define linkonce_odr i32 @__nv_umax(i32 %x, i32 %y) nounwind {
-  %r = call i32 @llvm.umax.i32(i32 %x, i32 %y)
-  ret i32 %r
+define linkonce_odr ${int} @__nv_u${ll}max(${int} %x, ${int} %y) nounwind {
+  %r = call ${int} @llvm.umax.${int}(${int} %x, ${int} %y)
+  ret ${int} %r
 }
-define linkonce_odr i32 @__nv_umin(i32 %x, i32 %y) nounwind {
-  %r = call i32 @llvm.umin.i32(i32 %x, i32 %y)
-  ret i32 %r
+define linkonce_odr ${int} @__nv_u${ll}min(${int} %x, ${int} %y) nounwind {
+  %r = call ${int} @llvm.umin.${int}(${int} %x, ${int} %y)
+  ret ${int} %r
 }
-define linkonce_odr i64 @__nv_llmax(i64 %x, i64 %y) nounwind {
-  %r = call i64 @llvm.smax.i64(i64 %x, i64 %y)
-  ret i64 %r
+define linkonce_odr ${int} @__nv_mul${64}hi(${int} %x, ${int} %y) nounwind {
+  %a = sext ${int} %x to ${wide}
+  %b = sext ${int} %y to ${wide}
+  %p = mul ${wide} %a, %b
+  %h = lshr ${wide} %p, ${bits}
+  %r = trunc ${wide} %h to ${int}
+  ret ${int} %r
 }
-define linkonce_odr i64 @__nv_llmin(i64 %x, i64 %y) nounwind {
-  %r = call i64 @llvm.smin.i64(i64 %x, i64 %y)
-  ret i64 %r
-}
-define linkonce_odr i64 @__nv_ullmax(i64 %x, i64 %y) nounwind {
-  %r = call i64 @llvm.umax.i64(i64 %x, i64 %y)
-  ret i64 %r
-}
-define linkonce_odr i64 @__nv_ullmin(i64 %x, i64 %y) nounwind {
-  %r = call i64 @llvm.umin.i64(i64 %x, i64 %y)
-  ret i64 %r
-}
-define linkonce_odr i32 @__nv_mulhi(i32 %x, i32 %y) nounwind {
-  %a = sext i32 %x to i64
-  %b = sext i32 %y to i64
-  %p = mul i64 %a, %b
-  %h = lshr i64 %p, 32
-  %r = trunc i64 %h to i32
-  ret i32 %r
-}
-define linkonce_odr i32 @__nv_umulhi(i32 %x, i32 %y) nounwind {
-  %a = zext i32 %x to i64
-  %b = zext i32 %y to i64
-  %p = mul i64 %a, %b
-  %h = lshr i64 %p, 32
-  %r = trunc i64 %h to i32
-  ret i32 %r
-}
-define linkonce_odr i64 @__nv_mul64hi(i64 %x, i64 %y) nounwind {
-  %a = sext i64 %x to i128
-  %b = sext i64 %y to i128
-  %p = mul i128 %a, %b
-  %h = lshr i128 %p, 64
-  %r = trunc i128 %h to i64
-  ret i64 %r
-}
-define linkonce_odr i64 @__nv_umul64hi(i64 %x, i64 %y) nounwind {
-  %a = zext i64 %x to i128
-  %b = zext i64 %y to i128
-  %p = mul i128 %a, %b
-  %h = lshr i128 %p, 64
-  %r = trunc i128 %h to i64
-  ret i64 %r
+define linkonce_odr ${int} @__nv_umul${64}hi(${int} %x, ${int} %y) nounwind {
+  %a = zext ${int} %x to ${wide}
+  %b = zext ${int} %y to ${wide}
+  %p = mul ${wide} %a, %b
+  %h = lshr ${wide} %p, ${bits}
+  %r = trunc ${wide} %h to ${int}
+  ret ${int} %r
 }
 ; Products of the low 24 bits.
 define linkonce_odr i32 @__nv_mul24(i32 %x, i32 %y) nounwind {

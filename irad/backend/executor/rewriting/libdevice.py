@@ -36,6 +36,10 @@ _ROUNDED: Final = "rsqrt rcbrt sinpi cospi erfinv erfcinv erfcx normcdf normcdfi
 _HALF: Final = "irad.cuda.half"
 _FLOATS: Final = {"double": "f64", "float": "f32"}
 _INTEGERS: Final = {"int": ("i32", "si"), "uint": ("i32", "ui"), "ll": ("i64", "si"), "ull": ("i64", "ui")}
+_WIDTHS: Final = (
+    {"int": "i32", "bits": "32", "wide": "i64", "ll": "", "64": ""},
+    {"int": "i64", "bits": "64", "wide": "i128", "ll": "ll", "64": "64"},
+)  # parameters of the text: functions of integers, with what their names have for 64 bits
 _TO_INTEGER: Final = {"rn": "roundeven", "rz": "trunc", "ru": "ceil", "rd": "floor"}
 
 
@@ -92,7 +96,8 @@ def libdevice_text() -> str:
 
 @cache
 def _library() -> LlvmText:
-    return read(_NATIVE, "libdevice", structs=()).with_text("\n".join(_generated()))
+    by_hand = read(_NATIVE, "libdevice", structs=(), parameters=_WIDTHS)
+    return by_hand.with_text("\n".join(_generated()))
 
 
 @cache
