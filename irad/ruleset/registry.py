@@ -136,8 +136,9 @@ class Registry:
             if symbol.startswith(prefix):
                 return entry
         for library in self.libraries:
-            if library.symbols.match(symbol) and (entry := library.registry._find(symbol)) is not None:
-                return entry
+            loaded = library.registry._find(symbol) if library.symbols.match(symbol) else None
+            if loaded is not None:
+                return loaded
         return None if self.base is None else self.base._find(symbol)
 
 
