@@ -54,7 +54,7 @@ import json, sys, warnings
 import shapes
 without_irad = "irad" not in sys.modules
 import irad
-from irad.frontend.custom import packs
+from irad.frontend.custom import rule_plugins
 @irad.rules.augmented_primal(shapes.square)
 def augmented(config, x):
     return irad.rules.AugmentedReturn(x.value ** 2, None, None)
@@ -63,10 +63,10 @@ def reverse(config, cotangent, tape, x):
     return (7.0 * cotangent,)
 late = "shapes_rules" not in sys.modules
 with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always", packs.PackWarning)
+    warnings.simplefilter("always", rule_plugins.PackWarning)
     found = [irad.grad(shapes.cube)(2.0), irad.grad(shapes.square)(2.0)]
-said = [str(each.message) for each in caught if each.category is packs.PackWarning]
-loaded, value = packs.loaded(), irad.grad(shapes.cube)(2.0)
+said = [str(each.message) for each in caught if each.category is rule_plugins.PackWarning]
+loaded, value = rule_plugins.loaded(), irad.grad(shapes.cube)(2.0)
 import shapes_rules
 print(json.dumps([without_irad, late, found, said, list(loaded), value, shapes_rules.count]))
 """
@@ -91,7 +91,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> list:
     return json.loads(done.stdout)
 
 
-def test_a_pack_needs_no_irad_until_the_first_derivative(outcome):
+def test_a_plugin_needs_no_irad_until_the_first_derivative(outcome):
     without_irad, late, *_ = outcome
     assert without_irad
     assert late
@@ -108,14 +108,14 @@ def test_what_the_user_registered_wins(outcome):
     assert outcome[2][1] == 7.0
 
 
-def test_a_broken_pack_is_named_and_leaves_nothing(outcome):
+def test_a_broken_plugin_is_named_and_leaves_nothing(outcome):
     [broken, _] = outcome[3]
     assert "'awkward'" in broken
     assert "rules = awkward_rules" in broken
     assert "ModuleNotFoundError: No module named 'nothing_of_this_name'" in broken
 
 
-def test_two_packs_with_a_rule_for_one_function_are_named(outcome):
+def test_two_plugins_with_a_rule_for_one_function_are_named(outcome):
     [_, twice] = outcome[3]
     assert "'shapes'" in twice
     assert "'zealous'" in twice
