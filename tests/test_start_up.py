@@ -98,7 +98,6 @@ LOADED = {
     "irad.frontend",
     *(f"irad.frontend.{name}" for name in ("calls", "custom", "diagnosis", "frozen", "memory", "numba", "packing")),
     "irad.frontend.custom.workspace",
-    "irad.frontend.numba.stand_ins",
     "irad.frontend.values",
     "irad.ir",
     "irad.ir.text",

@@ -19,7 +19,7 @@ from irad.frontend.custom.ruled_calls import Outlined
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.numba.cpu import NumbaProgram, location_of
 from irad.frontend.numba.library import CPU
-from irad.frontend.numba.reports.inspection import TypedFunction, program_of, raw_text, typed_functions
+from irad.frontend.numba.reports import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function

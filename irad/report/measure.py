@@ -22,7 +22,7 @@ from irad.errors import SignatureError
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher
 from irad.frontend.calls.task import Role, Seed
 from irad.frontend.calls.watch_hooks import measured
-from irad.frontend.numba.reports.replaced import kinds_of, replaced_code
+from irad.frontend.numba.reports import kinds_of, replaced_code
 from irad.report.model import Report, Times
 from irad.report.source import UserSource
 from irad.report.stages import is_of_reverse_sweep, line_finder

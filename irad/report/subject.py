@@ -22,7 +22,7 @@ from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, task_fo
 from irad.frontend.calls.separate_state import STATE_TYPE
 from irad.frontend.calls.signature import without_derivative
 from irad.frontend.calls.task import Role, Seed, Task
-from irad.frontend.numba.reports.inspection import program_of
+from irad.frontend.numba.reports import program_of
 from irad.frontend.values import abi, gradients, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import LeafKind

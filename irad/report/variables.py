@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from irad.decompile.names import python_name
-from irad.frontend.numba.reports.inspection import TypedFunction
+from irad.frontend.numba.reports import TypedFunction
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function, Module

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2] / "irad"
 OTHER_TEXTS = {
     *(
         "frontend/numba/messages.py",
-        "frontend/numba/type_inference.py",
+        "frontend/numba/reports.py",
         "frontend/external.py",
         "source_text.py",
         "frontend/frozen/numba_flags.py",

@@ -13,7 +13,7 @@ from numba import float64, njit, prange
 import irad
 from irad.data.copies import same_bits
 from irad.errors import SignatureError
-from irad.frontend.numba.reports.replaced import replaced_code
+from irad.frontend.numba.reports import replaced_code
 from irad.report.collect import Collector
 from irad.report.measure import Profile, profile
 from irad.report.model import Stage

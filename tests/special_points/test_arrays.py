@@ -11,7 +11,7 @@ from numba import njit
 from numba.core.typing.templates import builtin_registry
 
 import irad
-from irad.frontend.numba.stand_ins import arrays, overloads
+from irad.frontend.numba import methods, stand_ins
 from tests.special_points.arrays_table import ELSEWHERE, FIRST, LATER, LINEAR, Case
 from tests.support.entries import Outcome
 from tests.support.numpy_functions import GROUPS
@@ -163,9 +163,9 @@ def test_every_differentiable_function_is_listed():
 def test_every_function_with_a_stand_in_is_registered_with_numba():
     """Numba asks for it by this name: what it has renamed would be differentiated as it is."""
     registered = {
-        overloads.name_of(template)
+        methods.name_of(template)
         for _, function in builtin_registry.globals
         for template in getattr(function, "templates", ())
         if hasattr(template, "_overload_func")
     }
-    assert set(arrays.MAKERS) - registered == set()
+    assert set(stand_ins.MAKERS) - registered == set()

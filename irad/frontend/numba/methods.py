@@ -5,14 +5,16 @@ Each is given the shadow if it asks for it, then Numba's own method, the object 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
+from numba import njit
 from numba.core import cgutils, cpu, dispatcher, errors, funcdesc, ir, ir_utils, sigutils
 from numba.core.compiler import CompileResult, Flags, StateDict
 from numba.core.dispatcher import Dispatcher
@@ -29,7 +31,6 @@ from irad.frontend.frozen.inherited_options import inherited, under
 from irad.frontend.frozen.values import Reads, following
 from irad.frontend.numba import internals, marks
 from irad.frontend.numba.raw_target import RawContext
-from irad.frontend.numba.stand_ins.overloads import stand_in
 from irad.frontend.numba.target import real_context, typing_context
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def implementation(shadow: Shadow, original: Original, self: Any, args: object, 
         if shadow.refuses_pullbacks:
             self._impl_cache = shadow.own_implementations.setdefault(type(self), {})
         return original(self, args, kws)
-    own = stand_in(self)
+    own = _stand_in(self)
     if own is not None:
         self._overload_func = own
         self._impl_cache = shadow.own_implementations.setdefault(type(self), {})
@@ -256,6 +257,40 @@ def implementation(shadow: Shadow, original: Original, self: Any, args: object, 
     if found is not None and own is None:
         shadow.implementations.add(found)
     return found, arguments
+
+
+def _stand_in(template: Any) -> Callable[..., Any] | None:
+    """What Numba asks for an implementation in place of its own function, if there is something."""
+    make = _makers().get(name_of(template))
+    if make is None:
+        return None
+    original: Any = internals.overload_function(template)
+
+    @functools.wraps(original)  # Numba compares the signatures
+    def choose(*args: Any, **kwargs: Any) -> Any:
+        implementation = original(*args, **kwargs)
+        if implementation is None:
+            return None
+        options = {name: value for name, value in internals.overload_options(template).items() if name != "nopython"}
+        made = make(njit(**options)(implementation), *args, **kwargs)
+        return implementation if made is None else made
+
+    return choose
+
+
+def name_of(template: Any) -> tuple[str, str]:
+    """Module and name of the function that is registered: of the implementation, if it is the same for all types."""
+    function: Any = internals.overload_function(template)
+    if function.__qualname__.startswith("register_jitable."):
+        function = template.key
+    return function.__module__, function.__qualname__
+
+
+@functools.cache
+def _makers() -> Mapping[tuple[str, str], Callable[..., Any]]:
+    from irad.frontend.numba.stand_ins import MAKERS  # it uses `irad.stop_gradient`, which imports this package
+
+    return MAKERS
 
 
 def type_intrinsic(shadow: Shadow, original: Original, self: Any, args: object, kws: object) -> object:

@@ -1,7 +1,15 @@
-"""Functions of arrays that Numba cuts short at special points, with the derivatives that they have there.
+"""Functions that Numba cuts short at special points: what stands in for them in a program that is differentiated.
 
-See `overloads`. Each maker takes Numba's implementation, compiled, and the argument types, and
-gives another with the same signature and the same bits. docs/special_points.md says what each does where.
+Numba tests some numbers for a certain value and returns there what it need not compute: `np.interp` on a knot the
+table's entry, `np.linalg.det` of a singular matrix the constant 0. The value is right; its derivative is that of the
+shortcut.
+
+Input   Numba's implementation of such a function, compiled, and the argument types.
+Output  another with the same signature: it has the bits of Numba's value and the derivative of the function, and costs
+        nothing elsewhere. docs/special_points.md says what each does where.
+Method  `methods.implementation` gives Numba an implementation of `MAKERS` in place of its own, in the shadow compile.
+        To add one: a maker, a line in `MAKERS`, and a case in `tests/special_points/arrays_table.py` that fails
+        without it.
 """
 
 from __future__ import annotations
