@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function
@@ -28,7 +29,6 @@ from irad.passes.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.parallel.modes import Sharing, SharingMode
-from irad.passes.parallel.windows import Move, move_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
@@ -142,3 +142,27 @@ def _is_pointer(value: Value) -> bool:
 
 def _name(callee: Callee) -> str:
     return f"{callee.name}" if isinstance(callee, Function) else "a callee"
+
+
+# Memory that lanes move: copies and fills, whose adjoint in a lane goes through windows, number by number.
+
+_COPIES: Final = ("llvm.memcpy.", "llvm.memmove.")
+_FILL: Final = "llvm.memset."
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A copy of bytes, or a fill, which has no source."""
+
+    into: Value
+    source: Value | None
+    size: Value
+
+
+def move_of(call: CallSite) -> Move | None:
+    """What a call moves; None if it does anything else."""
+    name = call.callee.name if isinstance(call.callee, Function) else None
+    if name is None or not name.startswith((*_COPIES, _FILL)):
+        return None
+    into, source, size = call.arguments[:3]
+    return Move(into, None if name.startswith(_FILL) else source, size)

@@ -32,8 +32,8 @@ from irad.ir.types import FloatType, PointerType, Type, VectorType, holds_floats
 from irad.ir.values import Value, const_int
 from irad.passes import products
 from irad.passes.analysis.refusals import unsupported
-from irad.passes.parallel.windows import window_of
 from irad.passes.reverse.sweep import Sweep
+from irad.passes.reverse.windows import window_of
 from irad.ruleset.guards import shown, zero_of
 
 

@@ -15,10 +15,10 @@ from irad.ir.values import TrackedValue, Value
 from irad.passes.analysis.refusals import no_rule
 from irad.passes.callees import Pointer, Unknown, resolve
 from irad.passes.mode import REVERSE
-from irad.passes.parallel.windows import reverse_shared_move, window_of
 from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep
+from irad.passes.reverse.windows import reverse_shared_move, window_of
 from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import PAIR_REVERSE
 from irad.passes.unit import Unit
