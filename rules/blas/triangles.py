@@ -13,9 +13,8 @@ from typing import Final
 from irad.ir.values import Value
 from irad.rules.dense.adjoint import IsActive, Room, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
-from irad.rules.dense.kernel import NONE
 from irad.rules.dense.matrix import Matrix, Vector
-from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.dense.tangent import Differential, Tangent, room_for_copy, without_diagonal
 
 _VECTOR: Final = VectorShape("n", "incx")
 
@@ -100,20 +99,7 @@ def _call(r: Tangent, routine: str, diag: Value | str, factor: Scalar, a: Matrix
     r.call(routine, s["side"], s["uplo"], s["transa"], diag, s["m"], s["n"], factor, a, b)
 
 
-def without_diagonal(r: Tangent, tangent: Matrix, copy: Matrix) -> Matrix:
-    """A tangent, or where the diagonal counts as 1 a copy with 0 there."""
-    k, unit = r.k, r.sizes.is_unit()
-    with k.when(unit), r.triangle(tangent.rows) as (i, j):
-        copy[i, j] = choose(k.same(i, j), 0.0, tangent[i, j])
-    return copy.or_else(unit, tangent)
-
-
 # ------------------------------------------------------------------------------------------------ differentials
-
-
-def room_for_copy(sizes: Sizes, count: Value) -> tuple[Value, Value]:
-    """Of `without_diagonal`."""
-    return sizes.build.select(sizes.is_unit(), count, NONE), count
 
 
 def _room_for_vector(sizes: Sizes, active: IsActive) -> Room:

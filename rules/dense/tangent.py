@@ -26,7 +26,7 @@ from irad.ir.types import StructType, Type
 from irad.ir.values import Value, zero
 from irad.rules.dense.adjoint import IsActive, Operands, Room, Shapes, Sizes
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
-from irad.rules.dense.kernel import I64, Kernel
+from irad.rules.dense.kernel import I64, NONE, Kernel
 from irad.rules.dense.library import Library
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector, as_matrix, is_given
 from irad.rules.dense.saved import copied, kept_pivots, shadow_or_null, workspace
@@ -305,3 +305,16 @@ def _packed(k: Kernel, number: Scalar, type_: Type) -> Value:
     for i, part in enumerate(number.as_complex().parts):
         packed = k.build.insert_value(packed, part, i)
     return packed
+
+
+def without_diagonal(r: Tangent, tangent: Matrix, copy: Matrix) -> Matrix:
+    """A tangent, or where the diagonal counts as 1 a copy with 0 there."""
+    k, unit = r.k, r.sizes.is_unit()
+    with k.when(unit), r.triangle(tangent.rows) as (i, j):
+        copy[i, j] = choose(k.same(i, j), 0.0, tangent[i, j])
+    return copy.or_else(unit, tangent)
+
+
+def room_for_copy(sizes: Sizes, count: Value) -> tuple[Value, Value]:
+    """Room for the copy that `without_diagonal` may make: rows and columns."""
+    return sizes.build.select(sizes.is_unit(), count, NONE), count

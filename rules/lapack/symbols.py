@@ -10,12 +10,11 @@ import math
 from typing import Final
 
 from irad.ir.values import const_int
-from irad.rules.blas.triangles import room_for_copy, without_diagonal
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes
 from irad.rules.dense.kernel import I8, I64
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, fortran_rule
-from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.dense.tangent import Differential, Tangent, room_for_copy, without_diagonal
 from irad.rules.dense.triangular import exchange_rows, restore_rows
 from irad.rules.lapack.systems import (
     SOLUTION_TANGENT,
