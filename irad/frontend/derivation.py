@@ -41,48 +41,6 @@ from irad.passes.derivative import generate
 from irad.passes.generated import Generated
 from irad.ruleset.registry import Registry
 
-# --- remedies in the words of forward mode ----------------------------------------------------------------------------
-# Analyses, which both modes share, word them for reverse mode.
-
-_WORDS: Final = (
-    ("irad.grad or irad.vjp, which create", "irad.jvp or irad.pushforward, which create"),
-    ("pass it as irad.Active", "pass it as irad.Duplicated, with its tangent"),
-    ("irad.rules.easy_rule, or irad.rules.augmented_primal and reverse", "irad.rules.easy_rule or irad.rules.forward"),
-    (
-        "whose reverse sets the shadow of what it overwrites to zero (irad.rules.augmented_primal and reverse)",
-        "which sets the tangent of what it overwrites (irad.rules.forward)",
-    ),
-)
-
-
-def word_for_forward_mode(errors: Iterable[IradError]) -> None:
-    """Has remedies name what forward mode has."""
-    for error in errors:
-        for reverse, forward in _WORDS:
-            error.remedy = error.remedy.replace(reverse, forward)
-
-
-# --- results that can be scanned for NaN: numbers and contiguous arrays -----------------------------------------------
-
-
-def is_checkable(arguments: Sequence[Argument], task: Task) -> bool:
-    """Whether all that a derivative goes to can be looked through, where a caller is going to."""
-    if not task.speculates or any(is_generator(leaf) for argument in arguments for leaf in argument.leaves):
-        return False
-    active = (leaf for a in arguments if task.role_of(a.position) is not Role.CONST for leaf in a.leaves)
-    return all(map(_is_checkable_leaf, active))
-
-
-def is_generator(leaf: Content) -> bool:
-    """Whether a part of an argument draws random numbers, others in each run."""
-    return isinstance(leaf.type, types.NumPyRandomGeneratorType)
-
-
-def _is_checkable_leaf(leaf: Content) -> bool:
-    if leaf.kind is LeafKind.ARRAY:
-        return leaf.type.layout in ("C", "F") and leaf.element in (*layouts.FLOATS, *layouts.COMPLEX)
-    return leaf.kind in (LeafKind.NUMBER, LeafKind.INERT)
-
 
 @dataclass(frozen=True)
 class Compiled:
@@ -555,3 +513,46 @@ def _registry() -> Registry:
     from irad.rules import builtin  # takes long, and is not needed to make a derivative that is not called
 
     return builtin.registry()
+
+
+# --- remedies in the words of forward mode ----------------------------------------------------------------------------
+# Analyses, which both modes share, word them for reverse mode.
+
+_WORDS: Final = (
+    ("irad.grad or irad.vjp, which create", "irad.jvp or irad.pushforward, which create"),
+    ("pass it as irad.Active", "pass it as irad.Duplicated, with its tangent"),
+    ("irad.rules.easy_rule, or irad.rules.augmented_primal and reverse", "irad.rules.easy_rule or irad.rules.forward"),
+    (
+        "whose reverse sets the shadow of what it overwrites to zero (irad.rules.augmented_primal and reverse)",
+        "which sets the tangent of what it overwrites (irad.rules.forward)",
+    ),
+)
+
+
+def word_for_forward_mode(errors: Iterable[IradError]) -> None:
+    """Has remedies name what forward mode has."""
+    for error in errors:
+        for reverse, forward in _WORDS:
+            error.remedy = error.remedy.replace(reverse, forward)
+
+
+# --- results that can be scanned for NaN: numbers and contiguous arrays -----------------------------------------------
+
+
+def is_checkable(arguments: Sequence[Argument], task: Task) -> bool:
+    """Whether all that a derivative goes to can be looked through, where a caller is going to."""
+    if not task.speculates or any(is_generator(leaf) for argument in arguments for leaf in argument.leaves):
+        return False
+    active = (leaf for a in arguments if task.role_of(a.position) is not Role.CONST for leaf in a.leaves)
+    return all(map(_is_checkable_leaf, active))
+
+
+def is_generator(leaf: Content) -> bool:
+    """Whether a part of an argument draws random numbers, others in each run."""
+    return isinstance(leaf.type, types.NumPyRandomGeneratorType)
+
+
+def _is_checkable_leaf(leaf: Content) -> bool:
+    if leaf.kind is LeafKind.ARRAY:
+        return leaf.type.layout in ("C", "F") and leaf.element in (*layouts.FLOATS, *layouts.COMPLEX)
+    return leaf.kind in (LeafKind.NUMBER, LeafKind.INERT)

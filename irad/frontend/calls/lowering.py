@@ -236,8 +236,6 @@ def _packed(context: BaseContext, builder: IRBuilder, items: Sequence[tuple[Any,
 
 # --- forward mode -----------------------------------------------------------------------------------------------------
 
-_POINTER = cgutils.voidptr_t
-
 
 def check_forward(derivation: Derivation) -> None:
     """Checks that the tangent of what a function returns can be represented.
@@ -275,7 +273,7 @@ def emit_forward_call(
         sweeps.add_lane(targets)
     arena = sweeps.open_arena()
     sweeps.watch(arena, arguments, extras, output_names(derivation, extras.targets))
-    no_frame = Constant(_POINTER, None)
+    no_frame = Constant(_VOID_POINTER, None)
     tangents = [number for targets in (first, *others) for number in _tangents_of_numbers(sweeps, targets)]
     status = sweeps.run_augmented(no_frame, arena, tangents)
     result = sweeps.zeroed(context.get_value_type(result_type))
@@ -391,7 +389,7 @@ class _TangentOfValue:
     def _record(self, content: RecordContent, shadow: Any) -> Any:
         """A copy of what a shadow leads to; zeros where it leads nowhere."""
         build, nrt, size = self.builder, self.context.nrt, cgutils.intp_t(content.type.size)
-        data = build.load(build.bitcast(shadow, _POINTER.as_pointer()))
+        data = build.load(build.bitcast(shadow, _VOID_POINTER.as_pointer()))
         meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
         with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
             self.fail()

@@ -33,9 +33,9 @@ from irad.frontend.derivation import Derivation
 from irad.frontend.memory.arrays import copy_arrays, returned_shadow
 from irad.frontend.memory.caller_values import SHADOW, CallerShadows, CallerValues, GivenObject, Visit, VisitBlock
 from irad.frontend.memory.list_shadows import clear_block, list_of_block
-from irad.frontend.memory.object_gradients import TableNotes
 from irad.frontend.memory.object_shadows import clear_objects, copy_objects
 from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import TableNotes
 from irad.frontend.memory.shadows import MEMINFO_TYPE, all_of, clear, extent_of_array
 from irad.frontend.memory.walks import notes_in_table
 from irad.frontend.numba.messages import described
@@ -45,11 +45,12 @@ from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.passes.mode import REVERSE
 
-# --- the forward sweep ------------------------------------------------------------------------------------------------
-
 _INTP = cgutils.intp_t
 _I64 = ir.IntType(64)
 _VOID_POINTER = cgutils.voidptr_t
+
+
+# --- the forward sweep ------------------------------------------------------------------------------------------------
 
 
 def emit_augmented(
@@ -233,9 +234,6 @@ def add_final(context: BaseContext, builder: IRBuilder, shadow: TypedArray, give
 
 # --- the reverse sweep ------------------------------------------------------------------------------------------------
 
-_INTEGER = ir.IntType(64)
-_POINTER = cgutils.voidptr_t
-
 
 def _notes(builder: IRBuilder, notes: Mapping[Any, Any], content: Content) -> TableNotes:
     return TableNotes(builder, builder.load(notes[content]))
@@ -341,7 +339,7 @@ class _Pullback:
         for shadows, returned in zip(self._lanes, self._state.shadows, strict=True):
             for array, array_type in shadows.own:
                 extent = extent_of_array(context, builder, array, array_type)
-                start = builder.inttoptr(extent.low, _POINTER)
+                start = builder.inttoptr(extent.low, _VOID_POINTER)
                 clear(builder, start, extent.size(builder), derivation.compiled.clear)
             for leaf in tree.returned_leaves(derivation.return_type):
                 if leaf.kind is LeafKind.NUMBER:
@@ -526,7 +524,7 @@ class _Pullback:
     def _finish_watching(self, gradients: Sequence[tuple[Any, Any]]) -> None:
         if self._watched is None:
             return
-        augmented = self._builder.load(self._state.field("call", _INTEGER))
+        augmented = self._builder.load(self._state.field("call", _I64))
         outputs = [*gradients, *((array._getvalue(), kind) for _, (array, kind) in self._given())]
         with self._builder.if_then(self._watched.finish(outputs, augmented), likely=False):
             self._references.release()

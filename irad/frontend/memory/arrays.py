@@ -18,7 +18,7 @@ from numba.extending import intrinsic, overload
 
 from irad.frontend.generated import function_from
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import VOID_POINTER, Owner, Regions
+from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
     Extent,
@@ -34,9 +34,6 @@ from irad.frontend.memory.shadows import (
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.values import layouts, tree
 from irad.frontend.values.tree import Content
-
-_INTP = cgutils.intp_t
-_VOID_POINTER = cgutils.voidptr_t
 
 
 def memory_at(
@@ -56,7 +53,7 @@ def memory_at(
 def filled_record(context: BaseContext, builder: IRBuilder, record: Any, meminfo: Value, content: Any) -> Any:
     """A value of type `OwnedRecord` in new memory, a copy of the record at a pointer."""
     data = context.nrt.meminfo_data(builder, meminfo)
-    cgutils.raw_memcpy(builder, data, builder.bitcast(content, _VOID_POINTER), _INTP(record.size), 1)
+    cgutils.raw_memcpy(builder, data, builder.bitcast(content, VOID_POINTER), INTP(record.size), 1)
     return owned_record(context, builder, record, meminfo, data)
 
 
@@ -77,7 +74,7 @@ def returned_shadow(
         context.nrt.incref(builder, kind, shadow._getvalue())
         return references.keep(kind, shadow._getvalue())
     content = shadow.data if isinstance(kind, types.Array) else shadow
-    meminfo = references.allocated(_INTP(leaf.type.size), references.slot(references.results))
+    meminfo = references.allocated(INTP(leaf.type.size), references.slot(references.results))
     return filled_record(context, builder, leaf.type, meminfo, content)
 
 
@@ -203,8 +200,6 @@ def copy_arrays(
 
 # --- arrays whose elements alias --------------------------------------------------------------------------------------
 
-_INTEGER = cgutils.intp_t
-
 
 def unalias_elements(
     context: BaseContext, builder: IRBuilder, leaf: Content, flat: list[Any], references: References
@@ -222,11 +217,11 @@ def unalias_elements(
     owner = references.slot(references.transient)
     with builder.if_then(overlaps_itself(builder, leaf, flat), likely=False):
         shape = shape_of(leaf, flat)
-        size = builder.mul(flat[leaf.index + tree.ITEM_COUNT], _INTEGER(layouts.size_of_element(leaf.type.dtype)))
+        size = builder.mul(flat[leaf.index + tree.ITEM_COUNT], INTP(layouts.size_of_element(leaf.type.dtype)))
         meminfo = references.allocated(size, owner)
         data = builder.bitcast(context.nrt.meminfo_data(builder, meminfo), flat[leaf.data_index].type)
         strides = _packed_strides(builder, leaf, shape)
-        with cgutils.loop_nest(builder, shape, _INTEGER) as indices:
+        with cgutils.loop_nest(builder, shape, INTP) as indices:
             source = item_at(context, builder, leaf, flat[leaf.data_index], shape, strides_of(leaf, flat), indices)
             builder.store(builder.load(source), item_at(context, builder, leaf, data, shape, strides, indices))
         null = cgutils.get_null_value(flat[leaf.index + tree.PARENT].type)
@@ -259,7 +254,7 @@ def _slots_of(builder: IRBuilder, leaf: Content, flat: list[Any]) -> list[tuple[
 
 
 def _packed_strides(builder: IRBuilder, leaf: Content, shape: Sequence[Any]) -> list[Any]:
-    strides: list[Value] = [_INTEGER(layouts.size_of_element(leaf.type.dtype))]
+    strides: list[Value] = [INTP(layouts.size_of_element(leaf.type.dtype))]
     for length in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], length))
     return strides

@@ -20,9 +20,9 @@ from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 
 from irad.frontend.calls.task import Role
-from irad.frontend.memory.object_gradients import ObjectGradients, TableNotes
+from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, SsaNotes
+from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, SsaNotes, TableNotes
 from irad.frontend.memory.shadows import Extent, all_of, differ, extent_of_array
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, floats_of_element

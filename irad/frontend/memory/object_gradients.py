@@ -1,4 +1,4 @@
-"""Gradients with respect to objects, read from what `object_walk` noted, after the reverse sweep has run.
+"""Gradients with respect to objects, read from what `walks` noted, after the reverse sweep has run.
 
 An instance becomes an instance or a named tuple, a list a list, a dictionary a dictionary with the same keys: the
 structure that the argument had before the call. Arrays are those of the shadows themselves.
@@ -15,56 +15,11 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.containers import Maker, Reader
-from irad.frontend.memory.regions import INTP, VOID_POINTER, SsaNotes, words_of
+from irad.frontend.memory.regions import INTP, SsaNotes, TableNotes
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, array_at
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content, is_mirrored, noted_fields
 from irad.frontend.values.layouts import size_of_element
-
-
-class TableNotes:
-    """Reads the words of a table, one after the other.
-
-    Args:
-        builder: of llvmlite.
-        address: of the first.
-        moved: bytes from the shadows to a copy of them, which addresses are to lead to.
-    """
-
-    def __init__(self, builder: IRBuilder, address: Any, moved: Any = None) -> None:
-        self._builder, self._moved = builder, moved
-        self._words = builder.bitcast(address, INTP.as_pointer())
-        self._next = cgutils.alloca_once(builder, INTP)
-        self.rewind()
-
-    def rewind(self) -> None:
-        """The next word is the first."""
-        self._builder.store(INTP(0), self._next)
-
-    def _place(self, words: int) -> Any:
-        index = self._builder.load(self._next)
-        self._builder.store(self._builder.add(index, INTP(words)), self._next)
-        return self._builder.gep(self._words, [index])
-
-    def word(self) -> Any:
-        """A number."""
-        return self._builder.load(self._place(1))
-
-    def shadow(self) -> Any:
-        """An address in a shadow."""
-        address = self.word()
-        if self._moved is not None:
-            address = self._builder.add(address, self._moved)
-        return self._builder.inttoptr(address, VOID_POINTER)
-
-    def value(self, size: int, model: Any) -> Any:
-        """A value of so many bytes."""
-        place = self._builder.bitcast(self._place(words_of(size)), model.get_data_type().as_pointer())
-        return model.load_from_data_pointer(self._builder, place)
-
-    def items(self) -> Callable[[Any], AbstractContextManager[None]]:
-        """What surrounds the reading of each item of a container, from its number."""
-        return lambda _: nullcontext()
 
 
 class ObjectGradients(Reader):

@@ -14,9 +14,18 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.caller_values import CallerValues, MessageWords, Visit, VisitBlock
-from irad.frontend.memory.object_gradients import ObjectGradients, TableNotes
+from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, SeparateShadows, ShadowAt, SsaNotes
+from irad.frontend.memory.regions import (
+    INTP,
+    VOID_POINTER,
+    Owner,
+    Regions,
+    SeparateShadows,
+    ShadowAt,
+    SsaNotes,
+    TableNotes,
+)
 from irad.frontend.memory.shadow_contract import Tracked
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, array_at, bytes_at
 from irad.frontend.memory.walks import ArgumentWalk

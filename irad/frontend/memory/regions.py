@@ -240,6 +240,51 @@ class Regions:
             take(self._builder.inttoptr(word, VOID_POINTER))
 
 
+class TableNotes:
+    """Reads the words of a table, one after the other.
+
+    Args:
+        builder: of llvmlite.
+        address: of the first.
+        moved: bytes from the shadows to a copy of them, which addresses are to lead to.
+    """
+
+    def __init__(self, builder: IRBuilder, address: Any, moved: Any = None) -> None:
+        self._builder, self._moved = builder, moved
+        self._words = builder.bitcast(address, INTP.as_pointer())
+        self._next = cgutils.alloca_once(builder, INTP)
+        self.rewind()
+
+    def rewind(self) -> None:
+        """The next word is the first."""
+        self._builder.store(INTP(0), self._next)
+
+    def _place(self, words: int) -> Any:
+        index = self._builder.load(self._next)
+        self._builder.store(self._builder.add(index, INTP(words)), self._next)
+        return self._builder.gep(self._words, [index])
+
+    def word(self) -> Any:
+        """A number."""
+        return self._builder.load(self._place(1))
+
+    def shadow(self) -> Any:
+        """An address in a shadow."""
+        address = self.word()
+        if self._moved is not None:
+            address = self._builder.add(address, self._moved)
+        return self._builder.inttoptr(address, VOID_POINTER)
+
+    def value(self, size: int, model: Any) -> Any:
+        """A value of so many bytes."""
+        place = self._builder.bitcast(self._place(words_of(size)), model.get_data_type().as_pointer())
+        return model.load_from_data_pointer(self._builder, place)
+
+    def items(self) -> Callable[[Any], AbstractContextManager[None]]:
+        """What surrounds the reading of each item of a container, from its number."""
+        return lambda _: nullcontext()
+
+
 def _place_apart(regions: Any, order: Any, count: int) -> int:
     """Compiled by Numba."""
     total = 0
@@ -304,7 +349,7 @@ def _meets(regions: Any, count: int, low: int, high: int) -> bool:
 
 @dataclass
 class ItemNotes:
-    """What is kept of the items of a container: a struct for each.
+    """The notes of the items of a container: a struct for each.
 
     Attributes:
         slot: where the address of the first struct is.
@@ -331,7 +376,7 @@ def support(builder: IRBuilder, symbol: str, result: Any, *arguments: Any) -> An
 
 
 class SsaRecorder:
-    """What is kept for `KeptNotes`.
+    """Records notes as SSA values, for `SsaNotes`.
 
     Args:
         context: Numba's target context.
@@ -397,11 +442,11 @@ class SsaRecorder:
 
 
 class SsaNotes:
-    """Reads what was kept, in the same order: in place of `object_gradients.NotedWords`.
+    """Reads notes that are SSA values, in the order in which they were recorded: in place of `TableNotes`.
 
     Args:
         builder: of llvmlite.
-        kept: by `SeparateShadows`.
+        kept: by an `SsaRecorder`.
     """
 
     def __init__(self, builder: IRBuilder, kept: Sequence[Note]) -> None:
