@@ -102,6 +102,7 @@ def test_what_may_run_in_lockstep(parts):
         {"before": "%longer = add nuw nsw i64 %i, 1", "bound": "%longer"},  # as long as its row
         {"guarded": "%i"},
         {"vector": "%y"},  # an earlier row stores what a later one loads
+        {"before": "%stored = load double, ptr %y"},
         {"factor": "%total"},  # it is saved before the row is done
         {"inside": "%w = fadd double %total, %v"},
         {"inside": "call void @NRT_incref(ptr null)"},
