@@ -20,27 +20,6 @@ EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [0, 4], [1, 4], [2, 5]])
 LENGTHS = np.array([0.7, 0.3, 1.2, 0.45, 0.8, 0.33, 0.51])
 
 
-@MORE.at(LENGTHS, EDGES)
-@njit
-def kruskal_union_find(w, edges):
-    order = [(w[i], i) for i in range(w.size)]
-    order.sort()
-    parent = np.arange(6)
-    s = 0.0
-    for a, i in order:
-        u, v = edges[i]
-        while parent[u] != u:
-            parent[u] = parent[parent[u]]
-            u = parent[u]
-        while parent[v] != v:
-            parent[v] = parent[parent[v]]
-            v = parent[v]
-        if u != v:
-            parent[u] = v
-            s += a * a
-    return s
-
-
 CELL = np.dtype([("parent", np.int64), ("rank", np.int32), ("weight", np.float64), ("seen", np.bool_)], align=True)
 
 
@@ -204,58 +183,6 @@ def argsort_records(x):
     s = 0.0
     for i in range(b.size):
         s += b[i].key * b[i].id * i
-    return s
-
-
-PTS = np.array([[0.1, 0.9], [0.4, 0.2], [0.8, 0.6], [0.5, 0.5], [0.95, 0.15], [0.3, 0.75], [0.65, 0.35]])
-
-
-@MORE.at(PTS)
-@njit
-def kd_tree(p):
-    n = p.shape[0]
-    nodes = [(0, 0.0, -1, -1)]
-    nodes.pop()
-    todo = [(0, n, 0, -1, False)]
-    idx = np.arange(n)
-    while len(todo) > 0:
-        lo, hi, axis, parent, is_right = todo.pop()
-        for i in range(lo + 1, hi):
-            j = i
-            while j > lo and p[idx[j], axis] < p[idx[j - 1], axis]:
-                idx[j], idx[j - 1] = idx[j - 1], idx[j]
-                j -= 1
-        m = (lo + hi) // 2
-        me = len(nodes)
-        nodes.append((idx[m], p[idx[m], axis], -1, -1))
-        if parent >= 0:
-            k, v, left, right = nodes[parent]
-            nodes[parent] = (k, v, left, me) if is_right else (k, v, me, right)
-        if m > lo:
-            todo.append((lo, m, 1 - axis, me, False))
-        if hi > m + 1:
-            todo.append((m + 1, hi, 1 - axis, me, True))
-    qx = 0.5 + 0.1 * p[0, 0]
-    qy = 0.45
-    best = 1e9
-    stack = [(0, 0, 0.0)]
-    while len(stack) > 0:
-        k, axis, bound = stack.pop()
-        if bound > best:
-            continue
-        i, v, left, right = nodes[k]
-        d = (p[i, 0] - qx) ** 2 + (p[i, 1] - qy) ** 2
-        if d < best:
-            best = d
-        diff = (qx if axis == 0 else qy) - v
-        near, far = (left, right) if diff < 0 else (right, left)
-        if far >= 0:
-            stack.append((far, 1 - axis, diff * diff))
-        if near >= 0:
-            stack.append((near, 1 - axis, 0.0))
-    s = best
-    for _, v, left, _ in nodes:
-        s += v * v * (left + 2)
     return s
 
 
@@ -482,23 +409,6 @@ def beam_search(x):
     s = 0.0
     for sc, _, n in beam:
         s += sc * sc * (n + 1)
-    return s
-
-
-@PROGRAMS.at(X)
-@njit
-def run_lengths(x):
-    runs = [(x[0], 1)]
-    for i in range(1, x.size):
-        v, n = runs[-1]
-        if x[i] * v > 0:
-            runs[-1] = (v + x[i], n + 1)
-        else:
-            runs.append((x[i], 1))
-    s = 0.0
-    while runs:
-        v, n = runs.pop()
-        s += v * v / n
     return s
 
 
