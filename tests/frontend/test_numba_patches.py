@@ -278,7 +278,7 @@ def test_the_user_sees_the_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_name_that_is_gone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = patches.Patch(
-        patches.Aim.MARKS, "numba.core.cgutils", "gone", "frontend.numba.marks:check_bounds", "why", ""
+        patches.Aim.MARKS, "numba.core.cgutils", "gone", "irad.frontend.numba.marks:check_bounds", "why", ""
     )
     monkeypatch.setattr(patches, "METHODS", (*patches.METHODS, gone))
     with pytest.raises(BackendError, match=r"has no numba\.core\.cgutils\.gone"):

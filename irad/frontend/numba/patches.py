@@ -47,7 +47,7 @@ class Patch:
         aim: what irad wants of Numba.
         module: of Numba, by name, so that this table imports none.
         name: in the module: of a function, or of a class and its attribute.
-        by: what is put in its place, as ``module:name`` in `irad`; of a table what it is at first.
+        by: what is put in its place, as ``module:name``; of a table what it is at first.
         why: what it is for.
         instead: the public thing that would make the change unnecessary.
         is_table: whether it is an attribute of instances.
@@ -86,7 +86,7 @@ class Patch:
     def replacement(self) -> Any:
         """What is put in its place."""
         module, _, name = self.by.partition(":")
-        return getattr(import_module(f"irad.{module}"), name)
+        return getattr(import_module(module), name)
 
 
 def missing(what: str, why: str, place: SourceLocation | None = None) -> BackendError:
@@ -144,79 +144,79 @@ METHODS: Final = (
         (
             "numba.core.registry",
             "CPUTarget.target_context",
-            "frontend.numba.methods:target_context",
+            "irad.frontend.numba.methods:target_context",
             "code is kept as it was lowered",
         ),
         (
             _DISPATCHER,
             "Dispatcher.compile",
-            "frontend.numba.methods:compile",
+            "irad.frontend.numba.methods:compile",
             "functions are lowered again, without caches, events and statistics",
         ),
         (
             _DISPATCHER,
             "Dispatcher.__init__",
-            "frontend.numba.methods:outside",
+            "irad.frontend.numba.methods:outside",
             "a dispatcher that is made meanwhile belongs to the user's target",
         ),
         (
             _DISPATCHER,
             "LiftedWith.compile",
-            "frontend.numba.methods:compile_lifted",
+            "irad.frontend.numba.methods:compile_lifted",
             "blocks in object mode are called through Python, and need machine code",
         ),
         (
             _DISPATCHER,
             "Dispatcher.get_compile_result",
-            "frontend.numba.methods:get_compile_result",
+            "irad.frontend.numba.methods:get_compile_result",
             "a first-class function is its lowered code, or a call of it where it has a rule",
         ),
         (
             _DISPATCHER,
             "Dispatcher.get_function_type",
-            "frontend.numba.methods:get_function_type",
+            "irad.frontend.numba.methods:get_function_type",
             "the type depends on the user's signatures, which private tables lack",
         ),
         (
             _DISPATCHER,
             "_DispatcherBase.get_call_template",
-            "frontend.numba.methods:get_call_template",
+            "irad.frontend.numba.methods:get_call_template",
             "of explicit signatures only the chosen one is lowered",
         ),
         (
             _TEMPLATES,
             "_OverloadFunctionTemplate._get_impl",
-            "frontend.numba.methods:implementation",
+            "irad.frontend.numba.methods:implementation",
             "implementations of overloads are made once, under the user's flags; some are irad's own",
         ),
         (
             _TEMPLATES,
             "_IntrinsicTemplate.generic",
-            "frontend.numba.methods:type_intrinsic",
+            "irad.frontend.numba.methods:type_intrinsic",
             "intrinsics that hold on to a function that they typed are typed again",
         ),
         (
             _UFUNC,
             "DUFunc.find_ewise_function",
-            "frontend.numba.methods:find_elementwise",
+            "irad.frontend.numba.methods:find_elementwise",
             "loop bodies of @vectorize functions are lowered again",
         ),
         (
             _UFUNC,
             "DUFunc._compile_for_argtys",
-            "frontend.numba.methods:compile_elementwise",
+            "irad.frontend.numba.methods:compile_elementwise",
             "NumPy's ufunc object stays as it is while a loop body is lowered",
         ),
         (
             _UFUNC_BASE,
             "UfuncBase.find_ewise_function",
-            "frontend.numba.methods:find_elementwise",
+            "irad.frontend.numba.methods:find_elementwise",
             "loop bodies of @guvectorize functions are lowered again",
         ),
         (
             "numba.np.ufunc.gufunc",
             "GUFunc._compile_for_argtys",
-            "frontend.numba.methods:compile_generalized",
+            "irad.frontend.numba.methods:compile_generalized",
             "NumPy's ufunc object stays as it is while a loop body is lowered",
         ),
     ),
@@ -226,13 +226,13 @@ METHODS: Final = (
         (
             _DISPATCHER,
             "_FunctionCompiler._customize_flags",
-            "frontend.numba.methods:customize_flags",
+            "irad.frontend.numba.methods:customize_flags",
             "functions have line tables, and bounds checks where they are asked for",
         ),
         (
             _LOWERING,
             "BaseLower._compute_def_location",
-            "frontend.numba.methods:definition_location",
+            "irad.frontend.numba.methods:definition_location",
             "Numba would parse the source file of each function, which takes most of the compile time",
         ),
     ),
@@ -242,13 +242,13 @@ METHODS: Final = (
         (
             _LOWERING,
             "Lower.lower_inst",
-            "frontend.numba.marks:lower_statement",
+            "irad.frontend.numba.marks:lower_statement",
             "bounds checks tell the line and the array; each index is checked to have its marks",
         ),
         (
             "numba.core.cgutils",
             "do_boundscheck",
-            "frontend.numba.marks:check_bounds",
+            "irad.frontend.numba.marks:check_bounds",
             "an index out of bounds raises with the line, the array, the index and the size",
         ),
     ),
@@ -258,19 +258,19 @@ METHODS: Final = (
         (
             "numba.np.arrayobj",
             "basic_indexing",
-            "frontend.numba.marks:index_array",
+            "irad.frontend.numba.marks:index_array",
             "elements of a row lie side by side; it is known what belongs to one element",
         ),
         (
             "numba.np.arrayobj",
             "_getitem_array_single_int",
-            "frontend.numba.marks:row_of_array",
+            "irad.frontend.numba.marks:row_of_array",
             "elements of a row lie side by side, in `for row in a`",
         ),
         (
             "numba.core.cgutils",
             "get_item_pointer2",
-            "frontend.numba.marks:address_of_element",
+            "irad.frontend.numba.marks:address_of_element",
             "what subscripts are multiplied by is marked, so that elements are told apart",
         ),
     ),
@@ -280,13 +280,13 @@ METHODS: Final = (
         (
             _WRAPPERS,
             "_GufuncWrapper._build_wrapper",
-            "frontend.numba.marks:build_wrapper",
+            "irad.frontend.numba.marks:build_wrapper",
             "the arrays that a parallel loop is given are noted with its kernel",
         ),
         (
             _WRAPPERS,
             "_GufuncWrapper.gen_loop_body",
-            "frontend.numba.marks:build_loop_body",
+            "irad.frontend.numba.marks:build_loop_body",
             "the code that raises in a thread is a function of its own",
         ),
     ),
@@ -296,7 +296,7 @@ METHODS: Final = (
         (
             "numba.cpython.numbers",
             "real_divmod",
-            "frontend.numba.shortcuts:divmod_of_reals",
+            "irad.frontend.numba.shortcuts:divmod_of_reals",
             "for a remainder of zero Numba has a constant, whose derivative is not that of the function",
         ),
     ),
@@ -306,13 +306,13 @@ METHODS: Final = (
         (
             _LOWERING,
             "Lower._lower_call_RecursiveCall",
-            "frontend.numba.methods:recursive_call",
+            "irad.frontend.numba.methods:recursive_call",
             "a recursive call of a function with a rule stays a call",
         ),
         (
             _LOWERING,
             "Lower._Lower__get_first_class_function_pointer",
-            "frontend.numba.methods:function_pointer",
+            "irad.frontend.numba.methods:function_pointer",
             "the address in a first-class function is read where it stands, without asking Python",
         ),
     ),
@@ -322,13 +322,13 @@ METHODS: Final = (
         (
             "numba.core.untyped_passes",
             "InlineInlinables._do_work",
-            "frontend.numba.methods:inline",
+            "irad.frontend.numba.methods:inline",
             "a function with a rule is not put in line",
         ),
         (
             "numba.core.typed_passes",
             "InlineOverloads._do_work_expr",
-            "frontend.numba.methods:inline_overload",
+            "irad.frontend.numba.methods:inline_overload",
             "an overload with a rule is not put in line",
         ),
     ),
@@ -344,13 +344,13 @@ NAMES: Final = _rows(
     (
         _INTERPRETER,
         "Interpreter.get_global_value",
-        "frontend.frozen.numba_follow:global_value",
+        "irad.frontend.frozen.values:global_value",
         "globals have the values that Numba froze when it compiled the function",
     ),
     (
         _INTERPRETER,
         "Interpreter.get_closure_value",
-        "frontend.frozen.numba_follow:closure_value",
+        "irad.frontend.frozen.values:closure_value",
         "variables of enclosing functions have the values that Numba froze",
     ),
 )
@@ -366,7 +366,7 @@ FOR_GOOD: Final = (
         (
             _DISPATCHER,
             "Dispatcher.add_overload",
-            "frontend.numba.patches:watch",
+            "irad.frontend.numba.patches:watch",
             "derivatives are dropped when Numba compiles a function with other values of names",
         ),
     ),
@@ -376,7 +376,7 @@ FOR_GOOD: Final = (
         (
             _DISPATCHER,
             "Dispatcher._compile_for_args",
-            "frontend.diagnosis.numba_traceback:shorten",
+            "irad.frontend.diagnosis.numba_traceback:shorten",
             "tracebacks of irad's errors end at the user's call, as those of Numba's do",
         ),
     ),
@@ -386,7 +386,7 @@ FOR_GOOD: Final = (
         (
             _CODEGEN,
             "AOTCodeLibrary._finalize_specific",
-            "frontend.numba.library:refuse_extension_modules",
+            "irad.frontend.numba.library:refuse_extension_modules",
             "extension modules that call a derivative are refused: its code is bound to the process",
         ),
     ),
@@ -400,25 +400,25 @@ KERNELS: Final = (
         (
             "numba.cuda.descriptor",
             "cuda_target._typingctx",
-            "frontend.cuda.numba_cuda:_TypingContext",
+            "irad.frontend.cuda.numba_cuda:_TypingContext",
             "calls of device functions go to dispatchers that compile for irad alone",
         ),
         (
             "numba.cuda.descriptor",
             "cuda_target._targetctx",
-            "frontend.cuda.numba_cuda:_TargetContext",
+            "irad.frontend.cuda.numba_cuda:_TargetContext",
             "Numba never launches what is lowered for irad",
         ),
         (
             "numba.cuda.cudadrv.nvvm",
             "NVVM",
-            "frontend.cuda.numba_cuda:_Nvvm",
+            "irad.frontend.cuda.numba_cuda:_Nvvm",
             "lowering asks the library for a version and a data layout",
         ),
         (
             "numba.cuda.dispatcher",
             "get_current_device",
-            "frontend.cuda.numba_cuda:CAPABILITY",
+            "irad.frontend.cuda.numba_cuda:CAPABILITY",
             "lowering asks the device for its compute capability",
         ),
     ),
@@ -428,7 +428,7 @@ KERNELS: Final = (
         (
             "numba.cuda.cgutils",
             "pointer_add",
-            "frontend.cuda.numba_cuda:_pointer_add",
+            "irad.frontend.cuda.numba_cuda:_pointer_add",
             "some versions make an integer of the address, and lose sight of the array",
         ),
     ),
@@ -438,7 +438,7 @@ KERNELS: Final = (
         (
             "numba.cuda.cpython.numbers",
             "real_divmod",
-            "frontend.cuda.numba_cuda:_divmod_of_reals",
+            "irad.frontend.cuda.numba_cuda:_divmod_of_reals",
             "for a remainder of zero Numba has a constant, whose derivative is not that of the function",
         ),
     ),
@@ -448,7 +448,7 @@ KERNELS: Final = (
         (
             "numba.cuda.core.callconv",
             "_MinimalCallHelper._add_exception",
-            "frontend.cuda.numba_cuda:_number_of",
+            "irad.frontend.cuda.numba_cuda:_number_of",
             "an exception has one number in all functions",
         ),
     ),
@@ -463,7 +463,7 @@ STANDINS: Final = (
 """Functions of `numba.cuda` that have a form for the executor; no version need have all of them."""
 
 _ON_EXECUTOR: Final = "kernels run on the executor, on a tape, and by irad where they call derivatives"
-_BY: Final = "cuda.interception:install"
+_BY: Final = "irad.cuda.interception:install"
 
 LAUNCHES: Final = _rows(
     Aim.LAUNCHES,
@@ -489,37 +489,37 @@ OVERRIDDEN: Final = (
         (
             _CODEGEN,
             "JITCPUCodegen._library_class",
-            "frontend.numba.raw_target:RawCodegen",
+            "irad.frontend.numba.raw_target:RawCodegen",
             "libraries keep the modules as they were lowered",
         ),
         (
             _CODEGEN,
             "JITCodeLibrary.add_ir_module",
-            "frontend.numba.raw_target:RawLibrary",
+            "irad.frontend.numba.raw_target:RawLibrary",
             "lowered text is brought into one form and kept",
         ),
         (
             _CODEGEN,
             "JITCodeLibrary.add_linking_library",
-            "frontend.numba.raw_target:RawLibrary",
+            "irad.frontend.numba.raw_target:RawLibrary",
             "the code of callees is kept beside it",
         ),
         (
             _CODEGEN,
             "JITCodeLibrary.finalize",
-            "frontend.numba.raw_target:RawLibrary",
+            "irad.frontend.numba.raw_target:RawLibrary",
             "there is no machine code to make",
         ),
         (
             _CONTEXT,
             "CPUContext.get_executable",
-            "frontend.numba.raw_target:RawContext",
+            "irad.frontend.numba.raw_target:RawContext",
             "a compilation ends with its lowered code",
         ),
         (
             _CONTEXT,
             "CPUContext.get_constant_generic",
-            "frontend.numba.raw_target:RawContext",
+            "irad.frontend.numba.raw_target:RawContext",
             "functions given by address have a symbol",
         ),
     ),
@@ -529,13 +529,13 @@ OVERRIDDEN: Final = (
         (
             _CONTEXT,
             "CPUContext.get_function",
-            "frontend.numba.raw_target:RawContext",
+            "irad.frontend.numba.raw_target:RawContext",
             "a call of a function with a rule stays a call; special points and Fourier transforms are marked",
         ),
         (
             _CONTEXT,
             "CPUContext.get_ufunc_info",
-            "frontend.numba.raw_target:RawContext",
+            "irad.frontend.numba.raw_target:RawContext",
             "kernels of ufuncs say at special points what they compute",
         ),
     ),
@@ -545,25 +545,25 @@ OVERRIDDEN: Final = (
         (
             _CONTEXT,
             "CPUContext.DIBuilder",
-            "frontend.numba.raw_target:RawContext",
+            "irad.frontend.numba.raw_target:RawContext",
             "line tables are made without variables and types",
         ),
         (
             "numba.core.debuginfo",
             "DIBuilder.mark_location",
-            "frontend.numba.raw_target:LineTable",
+            "irad.frontend.numba.raw_target:LineTable",
             "each operation has its line",
         ),
         (
             "numba.core.debuginfo",
             "DIBuilder.mark_variable",
-            "frontend.numba.raw_target:LineTable",
+            "irad.frontend.numba.raw_target:LineTable",
             "variables are left out",
         ),
         (
             "numba.core.debuginfo",
             "DIBuilder._di_subroutine_type",
-            "frontend.numba.raw_target:LineTable",
+            "irad.frontend.numba.raw_target:LineTable",
             "types are left out",
         ),
     ),
@@ -573,13 +573,13 @@ OVERRIDDEN: Final = (
         (
             _CODEGEN,
             "JITCodeLibrary._optimize_final_module",
-            "frontend.numba.library:DerivativeLibrary",
+            "irad.frontend.numba.library:DerivativeLibrary",
             "LLVM makes vectors of more loops, without instructions that gather",
         ),
         (
             _CODEGEN,
             "JITCodeLibrary._optimize_final_module",
-            "frontend.numba.library:LaneLibrary",
+            "irad.frontend.numba.library:LaneLibrary",
             "LLVM makes vectors of what is done to several numbers side by side",
         ),
     ),
@@ -589,13 +589,13 @@ OVERRIDDEN: Final = (
         (
             _DISPATCHER,
             "Dispatcher._compile_for_args",
-            "frontend.numba.internals:OpenDispatcher",
+            "irad.frontend.numba.internals:OpenDispatcher",
             "structures of Python are packed before a call",
         ),
         (
             _TEMPLATES,
             "_OverloadMethodTemplate._resolve",
-            "frontend.numba.internals:method_of_some",
+            "irad.frontend.numba.internals:method_of_some",
             "packed dictionaries have methods, other named tuples fields of these names",
         ),
     ),
@@ -605,13 +605,13 @@ OVERRIDDEN: Final = (
         (
             "numba.core.caching",
             "_Cache.load_overload",
-            "frontend.disk.cache:DiskCache",
+            "irad.frontend.disk.cache:DiskCache",
             "irad's cache looks at all that a program depends on",
         ),
         (
             "numba.core.caching",
             "_Cache.save_overload",
-            "frontend.disk.cache:DiskCache",
+            "irad.frontend.disk.cache:DiskCache",
             "irad's cache keeps derivatives, too",
         ),
     ),
