@@ -12,6 +12,7 @@ from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
 from irad.frontend.calls.definition import Definition
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.memory.shadows import extent_of_array, overlap
 from irad.frontend.numba import private
@@ -66,7 +67,7 @@ def share_memory(typing: Any, left: Any, right: Any) -> Any:
 
     def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
         arrays = [context.make_array(kind)(context, builder, v) for kind, v in zip(signature.args, values, strict=True)]
-        extents = [extent_of_array(context, builder, *each) for each in zip(arrays, signature.args, strict=True)]
+        extents = [extent_of_array(Emit(context, builder), *each) for each in zip(arrays, signature.args, strict=True)]
         return overlap(builder, *extents)
 
     return types.boolean(left, right), lower

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from irad.frontend.emit import Emit
+
 
 HOME: Final = "<irad>"
 """The first part of their qualified names, which no function of a user can have."""
@@ -30,20 +34,17 @@ def is_generated(function: Any) -> bool:
     return getattr(getattr(function, "__code__", None), "co_filename", "").startswith("<irad")
 
 
-def emit_generated(
-    context: Any, builder: Any, function: Callable[..., Any], signature: Any, values: Sequence[Any]
-) -> Any:
+def emit_generated(emit: Emit, function: Callable[..., Any], signature: Any, values: Sequence[Any]) -> Any:
     """Emits a call of a function that a text defines, compiled for this call.
 
     Numba's ``compile_internal`` remembers functions by their code. Functions that a text defines have equal code where
     they differ in their global names alone, and one would be called in place of another.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         function: by `function_from`.
         signature: Numba's, of the call.
         values: the arguments.
     """
-    compiled = context.compile_subroutine(builder, function, signature, caching=False)
-    return context.call_internal(builder, compiled.fndesc, signature, values)
+    context: Any = emit.context
+    compiled = context.compile_subroutine(emit.builder, function, signature, caching=False)
+    return context.call_internal(emit.builder, compiled.fndesc, signature, values)

@@ -11,6 +11,8 @@ from numba.extending import intrinsic, lower_builtin, register_model
 
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher
 from irad.frontend.calls.separate_state import STATE_TYPE
+from irad.frontend.emit import Emit
+from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.target import typing_context
 from irad.frontend.offered import offer_type
@@ -63,7 +65,7 @@ def _call_closure(context: Any, builder: Any, signature: Any, values: Sequence[A
     source = f"def call(kept{names}):\n    return apply(kept{names})\n"
     call = function_from("call", source, "irad", {"apply": kind.apply})
     inner = typing.signature(signature.return_type, kind.kept, *given)
-    return emit_generated(context, builder, call, inner, (held.kept, *values[1:]))
+    return emit_generated(Emit(context, builder), call, inner, (held.kept, *values[1:]))
 
 
 offer_type(ClosureType, ClosureModel, call=(_CALL_OF_CLOSURE, _call_closure))
@@ -253,7 +255,7 @@ def reverse_tape(
     )
     call = function_from("call", source, "irad.vjp", {"pullback": kind.specialisation.pullback})
     inner = typing.signature(return_type, STATE_TYPE, kind.specialisation.shadows, value_type)
-    return emit_generated(context, builder, call, inner, (held.state, held.shadows, value))
+    return emit_generated(Emit(context, builder), call, inner, (held.state, held.shadows, value))
 
 
 def pullback_maker(kind: PullbackType | TapeType) -> Any:

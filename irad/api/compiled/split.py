@@ -41,6 +41,7 @@ from irad.api.vjp import Tape
 from irad.errors import SignatureError
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.separate_state import STATE_TYPE
+from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import location_of, refuse_pullback
@@ -167,7 +168,7 @@ def _augmented(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any, Call
     returned = types.Tuple((tape, value)) if sweep.mode.has_primal else tape
 
     def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-        return emit_generated(context, builder, call, signature, values)
+        return emit_generated(Emit(context, builder), call, signature, values)
 
     return returned(*given), lower
 

@@ -36,6 +36,7 @@ from irad.frontend.calls.watch_hooks import last_repeats
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.memory.arrays import own_tangent
@@ -434,6 +435,7 @@ def intrinsic_call(
         exchanged: list[Any] = []
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+            emit = Emit(context, builder)
             if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
                 if not exchanged:
                     from irad.frontend.calls.recursive_gradients import (  # few functions are recursive
@@ -443,16 +445,16 @@ def intrinsic_call(
 
                     check_exchange(primal, derive())
                     exchanged.append(Exchanged(primal, derive(), intrinsic_call))
-                return exchanged[0].lower(context, builder, values)
+                return exchanged[0].lower(emit, values)
             more = list(values[len(parameters) :])
             targets = target_values(builder, targets_given, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
             arguments = values[: len(parameters)]
-            copies = _copies_of_tangents(context, builder, derive(), arguments, targets)
+            copies = _copies_of_tangents(emit, derive(), arguments, targets)
             held = (*zip(values, signature.args, strict=True), *copies.values())
             extras = Extras({**targets, **copies}, seed, held)
-            emit = emit_forward_call if task.is_forward else emit_call
-            result = emit(context, builder, derive(), arguments, signature.return_type, extras)
+            emit_it = emit_forward_call if task.is_forward else emit_call
+            result = emit_it(emit, derive(), arguments, signature.return_type, extras)
             for value, kind in copies.values():
                 context.nrt.decref(builder, kind, value)
             return result
@@ -534,13 +536,13 @@ def _of_floats(direction: Any, argument: Any) -> Any:
 
 
 def _copies_of_tangents(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     arguments: Sequence[Any],
     targets: Mapping[int, tuple[Any, Any]],
 ) -> dict[int, tuple[Any, Any]]:
     """New references to copies of the tangents that the function would overwrite, though the caller keeps them."""
+    builder = emit.builder
     found = dict[int, tuple[Any, Any]]()
     for position in sorted(derivation.task.kept & targets.keys()):
         value, kind = targets[position]
@@ -550,7 +552,7 @@ def _copies_of_tangents(
             function = typing_context().resolve_value_type(own_tangent)
             own = typing_context().resolve_function_type(function, (kind, of_argument), {})
             code = lambda tangent, argument: own_tangent(tangent, argument)  # noqa: E731
-            found[position] = context.compile_internal(builder, code, own, [value, argument]), own.return_type
+            found[position] = emit.context.compile_internal(builder, code, own, [value, argument]), own.return_type
     return found
 
 

@@ -18,12 +18,12 @@ from typing import Any, Final, ParamSpec
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
-from numba.core.base import BaseContext
 from numba.core.callconv import RETCODE_EXC
 from numba.core.pythonapi import PythonAPI
 
 from irad import errors
 from irad.errors import HERE, InternalError, IradError
+from irad.frontend.emit import Emit
 from irad.frontend.memory.shadows import NO_MEMORY
 from irad.frontend.numba import internals
 from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
@@ -102,8 +102,7 @@ def keep_misfit(error: str, problem: str, remedy: str, reason: str, address: int
 
 
 def emit_misfit(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     error: type[IradError],
     texts: tuple[str, str, str],
     given: Sequence[Value],
@@ -112,55 +111,54 @@ def emit_misfit(
     """Emits that an array is not as it should be: the error is kept, for `raise_kept`.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         error: which.
         texts: problem, remedy and reason.
         given: the array's shape or strides.
         wanted: those it should have.
     """
+    builder = emit.builder
     numbers = (*given, *wanted)
     slot = cgutils.alloca_once(builder, cgutils.intp_t, size=len(numbers))
     for index, number in enumerate(numbers):
         builder.store(number, builder.gep(slot, [cgutils.intp_t(index)]))
-    constants = [context.insert_const_string(builder.module, text) for text in (error.__name__, *texts)]
+    constants = [emit.context.insert_const_string(builder.module, text) for text in (error.__name__, *texts)]
 
-    def keep_it(context: BaseContext, builder: IRBuilder, python: PythonAPI, arguments: Sequence[Value]) -> None:
+    def keep_it(emit: Emit, python: PythonAPI, arguments: Sequence[Value]) -> None:
         *strings, numbers, rank = arguments
         values = [python.string_from_string(text) for text in strings]
-        values += [python.long_from_ssize_t(builder.ptrtoint(numbers, cgutils.intp_t)), python.long_from_ssize_t(rank)]
-        returned = call_python(context, builder, python, __name__, "keep_misfit", values)
+        address = emit.builder.ptrtoint(numbers, cgutils.intp_t)
+        values += [python.long_from_ssize_t(address), python.long_from_ssize_t(rank)]
+        returned = call_python(emit, python, __name__, "keep_misfit", values)
         for each in (*values, returned):
             python.decref(each)
 
     rank = cgutils.intp_t(len(given))
-    in_python(context, builder, _KEEP_MISFIT, (*constants, slot, rank), keep_it)
+    in_python(emit, _KEEP_MISFIT, (*constants, slot, rank), keep_it)
 
 
 def raise_misfit(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     error: type[IradError],
     texts: tuple[str, str, str],
     given: Sequence[Value],
     wanted: Sequence[object],
 ) -> None:
     """Ends the function that is being generated because an array is not as it should be, as `emit_misfit` takes it."""
-    emit_misfit(context, builder, error, texts, given, wanted)
-    raise_kept(context, builder)
+    emit_misfit(emit, error, texts, given, wanted)
+    raise_kept(emit)
 
 
 def in_python(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     name: str,
     arguments: Sequence[Value],
-    body: Callable[[BaseContext, IRBuilder, PythonAPI, Sequence[Value]], None],
+    body: Callable[[Emit, PythonAPI, Sequence[Value]], None],
 ) -> None:
     """Emits a call of a function that holds Python's lock while it does something; it is made once per module.
 
     It is not inlined: it is for what goes wrong, and the derivative of the caller takes it as a whole.
     """
+    context, builder = emit.context, emit.builder
     type_ = ir.FunctionType(ir.VoidType(), [value.type for value in arguments])
     function = cgutils.get_or_insert_function(builder.module, type_, name)
     if function.is_declaration:
@@ -169,17 +167,15 @@ def in_python(
         inside = IRBuilder(function.append_basic_block("entry"))
         python = context.get_python_api(inside)
         lock = python.gil_ensure()
-        body(context, inside, python, function.args)
+        body(Emit(context, inside), python, function.args)
         python.gil_release(lock)
         inside.ret_void()
     builder.call(function, arguments)
 
 
-def call_python(
-    context: BaseContext, builder: IRBuilder, python: PythonAPI, module: str, name: str, arguments: Sequence[Value]
-) -> Value:
+def call_python(emit: Emit, python: PythonAPI, module: str, name: str, arguments: Sequence[Value]) -> Value:
     """Emits the call of a function of a module; gives what it returns, null if it raises. The lock is held."""
-    place = python.import_module(context.insert_const_string(builder.module, module))
+    place = python.import_module(emit.context.insert_const_string(emit.builder.module, module))
     function = python.object_getattr_string(place, name)
     returned = python.call_function_objargs(function, arguments)
     python.decref(function)
@@ -187,37 +183,37 @@ def call_python(
     return returned
 
 
-def raise_kept(context: BaseContext, builder: IRBuilder) -> None:
+def raise_kept(emit: Emit) -> None:
     """Ends the function that is being generated with the exception that was kept."""
-    context.call_conv.return_user_exc(builder, Rethrown, ())
+    emit.context.call_conv.return_user_exc(emit.builder, Rethrown, ())
 
 
-def raise_status(context: BaseContext, builder: IRBuilder, status: Any) -> None:
+def raise_status(emit: Emit, status: Any) -> None:
     """Ends the function that is being generated with what a call ended with; an exception of Python's is kept.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         status: of the call, an error.
     """
+    builder = emit.builder
     with builder.if_then(status.is_python_exc):
-        raise_python_exception(context, builder)
-    context.call_conv.return_status_propagate(builder, status)
+        raise_python_exception(emit)
+    emit.context.call_conv.return_status_propagate(builder, status)
 
 
-def raise_python_exception(context: BaseContext, builder: IRBuilder) -> None:
+def raise_python_exception(emit: Emit) -> None:
     """Ends the function that is being generated with the exception that Python has set for this thread, kept."""
-    in_python(context, builder, _KEEP_RAISED, (), _keep_raised)
-    raise_kept(context, builder)
+    in_python(emit, _KEEP_RAISED, (), _keep_raised)
+    raise_kept(emit)
 
 
-def _keep_raised(context: BaseContext, builder: IRBuilder, python: PythonAPI, _: Sequence[Value]) -> None:
+def _keep_raised(emit: Emit, python: PythonAPI, _: Sequence[Value]) -> None:
+    builder = emit.builder
     slots = [cgutils.alloca_once_value(builder, python.get_null_object()) for _ in range(3)]
     python.err_fetch(*slots)
     normalise = ir.FunctionType(ir.VoidType(), [slot.type for slot in slots])
     builder.call(cgutils.get_or_insert_function(builder.module, normalise, "PyErr_NormalizeException"), slots)
     kind, error, traceback = map(builder.load, slots)
-    returned = call_python(context, builder, python, __name__, "keep_raised", (error, traceback))  # null ends the list
+    returned = call_python(emit, python, __name__, "keep_raised", (error, traceback))  # null ends the list
     for each in (kind, error, traceback, returned):
         python.decref(each)
 
@@ -253,9 +249,10 @@ class Failure:
     code: Value
 
     @classmethod
-    def of(cls, context: BaseContext, builder: IRBuilder, arena: Value) -> Failure:
+    def of(cls, emit: Emit, arena: Value) -> Failure:
         """Reads it; what is pending is taken out."""
-        exception = internals.exception_argument(context, builder).type.pointee
+        builder = emit.builder
+        exception = internals.exception_argument(emit.context, builder).type.pointee
         place = arena_field(builder, arena, "pending", exception)
         pending = builder.load(place)
         builder.store(cgutils.get_null_value(exception), place)
@@ -268,22 +265,21 @@ class Failure:
         builder.store(cgutils.get_null_value(_STATUS), place)
         return cls(reason, pending, code)
 
-    def raise_it(self, context: BaseContext, builder: IRBuilder, when_full: Callable[[], None] | None = None) -> None:
+    def raise_it(self, emit: Emit, when_full: Callable[[], None] | None = None) -> None:
         """Ends the function: with the exception of the rule, or because heap, stack or the allowed tape are small.
 
         Args:
-            context: Numba's target context.
-            builder: of llvmlite.
             when_full: emits the end where the tape exceeds its limit; None where it has none.
         """
-        call_conv = context.call_conv
+        builder = emit.builder
+        call_conv = emit.context.call_conv
         with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
             with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):
-                raise_python_exception(context, builder)
+                raise_python_exception(emit)
             with builder.if_then(cgutils.is_null(builder, self.pending)):
                 call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
-            builder.store(self.pending, internals.exception_argument(context, builder))
-            internals.return_status(context, builder, self.code)
+            builder.store(self.pending, internals.exception_argument(emit.context, builder))
+            internals.return_status(emit.context, builder, self.code)
         if when_full is not None:
             with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(TAPE_FULL))):
                 when_full()

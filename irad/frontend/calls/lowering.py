@@ -18,9 +18,8 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.ir import Constant, IRBuilder, Value
+from llvmlite.ir import Constant, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls import seeding
@@ -33,6 +32,7 @@ from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.task import Returns, Role, Seed
 from irad.frontend.calls.watched import output_names
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import Emit
 from irad.frontend.memory.arrays import memory_at
 from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.regions import SsaNotes
@@ -59,8 +59,7 @@ _STATUS = ir.IntType(32)
 
 
 def emit_call(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     arguments: Sequence[Any],
     result_type: Any,
@@ -69,8 +68,6 @@ def emit_call(
     """Emits both sweeps.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what is called.
         arguments: the caller's values, one per parameter of the primal.
         result_type: the Numba type of the result.
@@ -79,9 +76,10 @@ def emit_call(
     Returns:
         The result, a new reference.
     """
+    builder = emit.builder
     keeps_value = derivation.task.returns is not Returns.GRADIENT
     first, *others = targets_of_lanes(builder, extras.targets, derivation.task)
-    sweeps = Sweeps(context, builder, derivation, arguments, replace(extras, targets=first), keeps_value)
+    sweeps = Sweeps(emit, derivation, arguments, replace(extras, targets=first), keeps_value)
     for targets in others:
         sweeps.add_lane(targets)
     _check_scalars(sweeps, extras)
@@ -89,17 +87,17 @@ def emit_call(
     arena = sweeps.open_arena()
     sweeps.watch(arena, arguments, extras, output_names(derivation, extras.targets))
     status = sweeps.run_augmented(frame, arena)
-    result = sweeps.zeroed(context.get_value_type(result_type))
+    result = sweeps.zeroed(emit.context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
         misfits = _seed(sweeps, extras, arena)
         sweeps.run_reverse(frame, arena)
-        failure = Failure.of(context, builder, arena)
+        failure = Failure.of(emit, arena)
         sweeps.close_arena(arena)
         _raise_on_bad_seed(sweeps, misfits)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
             sweeps.references.release()
-            failure.raise_it(context, builder, sweeps.watched.when_full if sweeps.watched else None)
+            failure.raise_it(emit, sweeps.watched.when_full if sweeps.watched else None)
         if derivation.compiled.derivative.is_speculative:
             check_for_nan(sweeps)
         for lane in sweeps.lanes:
@@ -117,7 +115,7 @@ def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, 
     for argument, leaf in sweeps.derivation.active_numbers():
         if sweeps.derivation.task.role_of(argument.position) is Role.INTO:
             target = extras.targets[argument.position]
-            yield argument, leaf, *memory_at(sweeps.context, sweeps.builder, *target, leaf.path)
+            yield argument, leaf, *memory_at(sweeps.emit, *target, leaf.path)
 
 
 def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
@@ -134,7 +132,7 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
 
 def _seed(sweeps: Sweeps, extras: Extras, arena: Value) -> list[seeding.Misfit]:
     """Writes the cotangents of the return value; the result says where a seed has another shape."""
-    context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
+    builder, derivation = sweeps.builder, sweeps.derivation
     shadows = [lane.return_shadow for lane in sweeps.lanes]
     match derivation.task.seed:
         case Seed.ONE:
@@ -145,7 +143,7 @@ def _seed(sweeps: Sweeps, extras: Extras, arena: Value) -> list[seeding.Misfit]:
             value = sweeps.value()
             seeds = seeds_of_lanes(builder, extras.seed, derivation.task)
             lanes = [(shadow, partial(_notes, sweeps, arena, shadow)) for shadow in shadows]
-            return seeding.add_seeds(context, builder, derivation.return_type, value, seeds, lanes)
+            return seeding.add_seeds(sweeps.emit, derivation.return_type, value, seeds, lanes)
         case Seed.NONE:
             pass
     return []
@@ -160,7 +158,7 @@ def _notes(sweeps: Sweeps, arena: Value, shadow: Value, content: Content) -> Ssa
         sweeps.references.fail()
 
     places = seeding.places_of(sweeps.builder, (sweeps.return_pointer, shadow), content)
-    return notes_in_ssa(sweeps.context, sweeps.builder, content, places, arena, fail)
+    return notes_in_ssa(sweeps.emit, content, places, arena, fail)
 
 
 def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> None:
@@ -168,7 +166,7 @@ def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> Non
         with sweeps.builder.if_then(misfit.is_there, likely=False):
             sweeps.drop_value()
             sweeps.references.release()
-            misfit.raise_it(sweeps.context, sweeps.builder, SignatureError)
+            misfit.raise_it(sweeps.emit, SignatureError)
 
 
 def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:
@@ -185,8 +183,8 @@ def _reverse_result(sweeps: Sweeps, extras: Extras) -> Any:
     target_types = {p: kind for p, (_, kind) in extras.targets.items()}
     found = [_gradients(sweeps, lane, number, target_types) for number, lane in enumerate(sweeps.lanes)]
     if task.is_batched:
-        found = [[_packed(context, builder, lanes) for lanes in zip(*found, strict=True)]]
-    gradient, _ = found[0][0] if task.single else _packed(context, builder, found[0])
+        found = [[_packed(sweeps.emit, lanes) for lanes in zip(*found, strict=True)]]
+    gradient, _ = found[0][0] if task.single else _packed(sweeps.emit, found[0])
     result_type = derivative_type(sweeps.derivation, target_types)
     value = sweeps.kept_value()
     match task.returns:
@@ -207,7 +205,7 @@ def _reverse_result(sweeps: Sweeps, extras: Extras) -> Any:
 
 def _gradients(sweeps: Sweeps, lane: Lane, number: int, target_types: Mapping[int, Any]) -> list[tuple[Any, Any]]:
     """The derivatives of one direction that are returned, with their types."""
-    context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
+    derivation = sweeps.derivation
     objects = lane.memory.object_gradients()
 
     def make(leaf: Content, gradient_type: Any) -> Any:
@@ -224,14 +222,14 @@ def _gradients(sweeps: Sweeps, lane: Lane, number: int, target_types: Mapping[in
         numba_type = derivation.caller_arguments[position].type
         item_type = gradient_types_of(derivation, position, target_types)[number]
         leaves = iter(derivation.arguments[position].leaves)
-        found.append((structured(context, builder, numba_type, item_type, leaves, make), item_type))
+        found.append((structured(sweeps.emit, numba_type, item_type, leaves, make), item_type))
     return found
 
 
-def _packed(context: BaseContext, builder: IRBuilder, items: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _packed(emit: Emit, items: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
     """Values with their types as a tuple, with its type."""
     kind = types.BaseTuple.from_types(tuple(kind for _, kind in items))
-    return context.make_tuple(builder, kind, [value for value, _ in items]), kind
+    return emit.context.make_tuple(emit.builder, kind, [value for value, _ in items]), kind
 
 
 # --- forward mode -----------------------------------------------------------------------------------------------------
@@ -257,18 +255,18 @@ def check_forward(derivation: Derivation) -> None:
 
 
 def emit_forward_call(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     arguments: Sequence[Any],
     result_type: Any,
     extras: Extras,
 ) -> Any:
     """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
+    context, builder = emit.context, emit.builder
     returns = derivation.task.returns
     first, *others = targets_of_lanes(builder, extras.targets, derivation.task)
     in_lane = replace(extras, targets=first)
-    sweeps = Sweeps(context, builder, derivation, arguments, in_lane, returns is not Returns.GRADIENT)
+    sweeps = Sweeps(emit, derivation, arguments, in_lane, returns is not Returns.GRADIENT)
     for targets in others:
         sweeps.add_lane(targets)
     arena = sweeps.open_arena()
@@ -278,12 +276,12 @@ def emit_forward_call(
     status = sweeps.run_augmented(no_frame, arena, tangents)
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
-        failure = Failure.of(context, builder, arena)
+        failure = Failure.of(emit, arena)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.close_arena(arena)
             sweeps.drop_value()
             sweeps.references.release()
-            failure.raise_it(context, builder)
+            failure.raise_it(emit)
         tangent = _tangent_of_value(sweeps, arena, status)
         sweeps.close_arena(arena)
         value = sweeps.held_value()
@@ -324,17 +322,18 @@ def _tangent_of_value(sweeps: Sweeps, arena: Any, status: Any) -> Any:
 
 def _tangents_of_numbers(sweeps: Sweeps, targets: Mapping[int, tuple[Any, Any]]) -> Iterator[Any]:
     """The tangents of all floats passed by value, in the order of the LLVM parameters."""
-    context, builder = sweeps.context, sweeps.builder
+    builder = sweeps.builder
     for argument, leaf in sweeps.derivation.active_numbers():
         value, given = targets[argument.position]
         for step in leaf.path:
             if given == types.none:
                 break
             value, given = part_of(builder, value, (step,)), given.types[step]
-        yield from _floats_of(context, builder, leaf, value, given)
+        yield from _floats_of(sweeps.emit, leaf, value, given)
 
 
-def _floats_of(context: BaseContext, builder: IRBuilder, leaf: Content, value: Any, given: Any) -> Iterator[Any]:
+def _floats_of(emit: Emit, leaf: Content, value: Any, given: Any) -> Iterator[Any]:
+    context, builder = emit.context, emit.builder
     zero: Any = cgutils.get_null_value(context.get_value_type(leaf.number))
     number = zero if given == types.none else context.cast(builder, value, given, leaf.number)
     if leaf.float_count == 1:
@@ -354,8 +353,8 @@ class _TangentOfValue:
     """
 
     def __init__(self, sweeps: Sweeps, arena: Any, shadow: Any) -> None:
-        self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
-        self.shadow = shadow
+        self.emit, self.context, self.builder = sweeps.emit, sweeps.context, sweeps.builder
+        self.sweeps, self.arena, self.shadow = sweeps, arena, shadow
 
     def build(self, status: Any) -> Any:
         """A value of the type `tangent_type`, a new reference; the status tells whether the primal returned None."""
@@ -382,8 +381,8 @@ class _TangentOfValue:
         places = places_of(self.builder, (self.sweeps.return_pointer, self.shadow), content)
         if isinstance(content, RecordContent):
             return self.sweeps.references.keep(wanted, self._record(content, places[1]))
-        noted = notes_in_ssa(self.context, self.builder, content, places, self.arena, self.fail)
-        tangent = ObjectGradients(self.context, self.builder, noted, None, self.fail).gradient(content, places[1])
+        noted = notes_in_ssa(self.emit, content, places, self.arena, self.fail)
+        tangent = ObjectGradients(self.emit, noted, None, self.fail).gradient(content, places[1])
         return self.sweeps.references.keep(wanted, tangent)
 
     def _record(self, content: RecordContent, shadow: Any) -> Any:

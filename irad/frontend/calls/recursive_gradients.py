@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from llvmlite.ir import IRBuilder
 from numba import njit
 from numba.core import types
-from numba.core.base import BaseContext
 from numba.extending import overload
 
 from irad.errors import SignatureError, UnsupportedError
@@ -28,6 +26,7 @@ from irad.frontend.custom import catalogue
 from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
 from irad.frontend.custom.rules_from_pure_functions import cotangent_functions, tangent_functions
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.target import typing_context
@@ -97,14 +96,15 @@ class Exchanged:
         parts |= cotangent_functions(*self._cotangent_rule(), len(self._kinds), (), _FILE)
         catalogue.declare_new(self._gradient, parts, repeats=True)
 
-    def lower(self, context: BaseContext, builder: IRBuilder, values: Sequence[Any]) -> Any:
+    def lower(self, emit: Emit, values: Sequence[Any]) -> Any:
         """Emits a call."""
+        context = emit.context
         function = types.Dispatcher(self._gradient)
         signature = typing_context().resolve_function_type(function, self._kinds, {})
         implementation: Any = context.get_function(function, signature)
         for library in getattr(implementation, "libs", ()):
             context.active_code_library.add_linking_library(library)
-        return implementation(builder, values)
+        return implementation(emit.builder, values)
 
     def _written(self, derivation: Derivation) -> list[str]:
         """The arrays that the function may write to, as far as can be told of a recursive one."""

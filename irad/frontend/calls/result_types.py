@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from llvmlite.ir import IRBuilder
 from numba.core import types
-from numba.core.base import BaseContext
 
 from irad.frontend.calls.task import Returns, Task
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import Emit
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.values import gradients, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
@@ -97,8 +96,7 @@ def python_type(task: Task) -> Callable[[Any], Any]:
 
 
 def structured(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     numba_type: Any,
     gradient_type: Any,
     leaves: Iterator[Content],
@@ -107,16 +105,15 @@ def structured(
     """A derivative in the structure of an argument.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         numba_type: type of the argument.
         gradient_type: type of the derivative.
         leaves: of the argument.
         make: the derivative of a leaf as a value of a type.
     """
+    context = emit.context
     if isinstance(numba_type, types.BaseTuple):
         parts = zip(numba_type.types, gradient_type.types, strict=True)
-        items = [structured(context, builder, item, its_gradient, leaves, make) for item, its_gradient in parts]
-        return context.make_tuple(builder, gradient_type, items)
+        items = [structured(emit, item, its_gradient, leaves, make) for item, its_gradient in parts]
+        return context.make_tuple(emit.builder, gradient_type, items)
     leaf = next(leaves)
     return context.get_dummy_value() if leaf.kind is LeafKind.INERT else make(leaf, gradient_type)

@@ -20,6 +20,7 @@ from irad.frontend import resident
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.sweeps import Lane, Sweeps
 from irad.frontend.calls.watch_hooks import without_ties
+from irad.frontend.emit import Emit
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import any_of
 from irad.frontend.numba.private import shadow
@@ -126,16 +127,16 @@ def speculating(
                 return certain.define(given)
 
             def lower_checked(context: BaseContext, builder: IRBuilder, called: Any, values: Sequence[Any]) -> Any:
-                result = lower(context, builder, called, values)
+                emit, result = Emit(context, builder), lower(context, builder, called, values)
                 held = result, called.return_type, builder
                 parts = [] if looked_at is None else [looked_at(held)]
                 parts += [] if into is None else [(values[into], called.args[into])]
-                found = any_of(builder, [bit for part in parts for bit in _nans(context, builder, *part)])
+                found = any_of(builder, [bit for part in parts for bit in _nans(emit, *part)])
                 if is_made is not None:
                     found = builder.and_(found, cgutils.as_bool_bit(builder, is_made(held)[0]))
                 with cgutils.if_unlikely(builder, found):
                     context.nrt.decref(builder, called.return_type, result)
-                    References(context, builder, None, list(zip(values, called.args, strict=True))).release()
+                    References(emit, None, list(zip(values, called.args, strict=True))).release()
                     context.call_conv.return_user_exc(builder, FoundNaN, ())
                 return result
 
@@ -173,11 +174,12 @@ def _is_checkable(kind: Any) -> bool:
 _FLOATS = (*layouts.FLOATS, *layouts.COMPLEX)
 
 
-def _nans(context: BaseContext, builder: IRBuilder, value: Any, kind: Any) -> Iterator[Value]:
+def _nans(emit: Emit, value: Any, kind: Any) -> Iterator[Value]:
     """Bits that say that there is one."""
+    context, builder = emit.context, emit.builder
     if isinstance(kind, types.BaseTuple):
         for number, each in enumerate(kind.types):
-            yield from _nans(context, builder, builder.extract_value(value, number), each)
+            yield from _nans(emit, builder.extract_value(value, number), each)
     elif isinstance(kind, types.Array) and kind.dtype in _FLOATS:
         array: Any = context.make_array(kind)(context, builder, value)
         yield _has_nan(builder, kind.dtype, array.data, array.nitems)

@@ -10,10 +10,10 @@ from typing import Any
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.exceptions import raise_misfit
+from irad.frontend.emit import Emit
 from irad.frontend.memory import caller_values
 from irad.frontend.memory.caller_values import NotesOf
 from irad.frontend.memory.shadows import any_of, differ
@@ -43,16 +43,15 @@ class Misfit:
 
     def raise_it(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         error: type[IradError],
         texts: tuple[str, str, str] | None = None,
     ) -> None:
         """Ends the function that is being generated with an error that says this, or other texts."""
         if self.shapes is None:
-            context.call_conv.return_user_exc(builder, error, (*(texts or self.texts), HERE))
+            emit.context.call_conv.return_user_exc(emit.builder, error, (*(texts or self.texts), HERE))
         else:
-            raise_misfit(context, builder, error, texts or self.texts, *self.shapes)
+            raise_misfit(emit, error, texts or self.texts, *self.shapes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +167,7 @@ def _seeded(
 
 
 def misfits(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     value: Any,
     seed: Any,
     parts: Sequence[SeededPart],
@@ -178,13 +176,12 @@ def misfits(
     """What may not fit: parts that are None, and what has another shape or structure than what was returned.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         value: what was returned.
         seed: the cotangent.
         parts: of the value, those that get one.
         notes_of: reads what was noted of lists, dictionaries and instances; None where there are none.
     """
+    context, builder = emit.context, emit.builder
     found: list[Misfit] = []
     for part in parts:
         is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
@@ -192,7 +189,7 @@ def misfits(
         if part.leaf.kind.is_reference:
             assert notes_of is not None
             given = part_of(builder, seed, part.path), part.type
-            differs = caller_values.cotangent_misfit(context, builder, part.leaf, given, notes_of, is_there)
+            differs = caller_values.cotangent_misfit(emit, part.leaf, given, notes_of, is_there)
             found.append(Misfit(differs, _another_structure(part.way)))
         if part.leaf.is_array:
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
@@ -234,8 +231,7 @@ def _another_structure(at: str) -> tuple[str, str, str]:
 
 
 def add_seeds(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     return_type: Any,
     value: Any,
     seeds: Sequence[tuple[Any, Any]],
@@ -247,11 +243,12 @@ def add_seeds(
     Then ``refuse`` raises. Without it, all are left out, so that the reverse sweep can still run and release what it
     holds. Lanes are the shadows of the returned memory, with what reads the notes of what it leads to.
     """
+    builder = emit.builder
     parts = [seeded_parts(return_type, kind) for _, kind in seeds]
     found = [
         each
         for (seed, _), of_seed, (_, notes_of) in zip(seeds, parts, lanes, strict=True)
-        for each in misfits(context, builder, value, seed, of_seed, notes_of)
+        for each in misfits(emit, value, seed, of_seed, notes_of)
     ]
     if refuse is not None:
         refuse(found)
@@ -259,13 +256,12 @@ def add_seeds(
     with nullcontext() if refuse is not None else builder.if_then(fits, likely=True):
         for (seed, _), lane, of_seed in zip(seeds, lanes, parts, strict=True):
             for part in of_seed:
-                add_seed(context, builder, lane, value, seed, part)
+                add_seed(emit, lane, value, seed, part)
     return found
 
 
 def add_seed(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     lane: tuple[Any, NotesOf],
     value: Any,
     seed: Any,
@@ -274,17 +270,16 @@ def add_seed(
     """Adds the seed of one part.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         lane: the shadow of the memory that the value was returned through, and what reads the notes.
         value: the whole value, as Numba holds it.
         seed: the whole seed, as Numba holds it.
         seeded: the part.
     """
+    context, builder = emit.context, emit.builder
     leaf, seed_type, (shadow, notes_of) = seeded.leaf, seeded.type, lane
     part = part_of(builder, seed, seeded.path)
     if leaf.kind.is_reference:
-        caller_values.add_cotangent(context, builder, leaf, (part, seed_type), notes_of)
+        caller_values.add_cotangent(emit, leaf, (part, seed_type), notes_of)
         return
     place = place_of(builder, shadow, leaf.path)
     if leaf.kind is LeafKind.NUMBER:
@@ -299,23 +294,20 @@ def add_seed(
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
         returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
         given = context.make_array(seed_type)(context, builder, part)
-        add_elements(context, builder, leaf.type, data, returned, seed_type, given)
+        add_elements(emit, leaf.type, data, returned, seed_type, given)
 
 
-def add_elements(
-    context: BaseContext, builder: IRBuilder, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any
-) -> None:
+def add_elements(emit: Emit, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any) -> None:
     """Adds each element of an array to that of another one with the same shape.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         target_type: of the array that is added to.
         data: where its elements lie.
         returned: what has its shape and strides.
         seed_type: of the array that is added.
         given: that array.
     """
+    context, builder = emit.context, emit.builder
     shape = cgutils.unpack_tuple(builder, returned.shape)
     strides = cgutils.unpack_tuple(builder, returned.strides)
     with cgutils.loop_nest(builder, shape, cgutils.intp_t) as indices:

@@ -36,6 +36,7 @@ from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.custom import rule_plugins, ruled_calls
 from irad.frontend.derivation import Derivation, derivation_of
+from irad.frontend.emit import Emit
 from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import load_program
@@ -156,7 +157,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
                     library.pullback = primal.py_func.__qualname__
                 held = tuple(zip(values, signature.args, strict=True))
                 extras = Extras(target_values(builder, targets, values[-1]) if has_targets else {}, held=held)
-                return emit_augmented(context, builder, derivation, values[: len(names)], number, extras)
+                return emit_augmented(Emit(context, builder), derivation, values[: len(names)], number, extras)
 
             return result_type(*given), lower
 
@@ -202,8 +203,7 @@ def _pullback(
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             return emit_pullback(
-                context,
-                builder,
+                Emit(context, builder),
                 derivation,
                 targets,
                 signature,

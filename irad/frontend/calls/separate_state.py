@@ -23,8 +23,8 @@ from irad.frontend.calls.exceptions import field_of
 from irad.frontend.calls.lanes import lanes_of
 from irad.frontend.calls.result_types import gradient_types_of, in_all_lanes
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import WORD, Emit
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import WORD
 from irad.frontend.memory.shadows import ALIGNMENT, BYTES, bytes_at
 from irad.frontend.values import abi, gradients, tree
 from irad.frontend.values.abi import Argument
@@ -119,8 +119,9 @@ class State:
         ]
 
     @classmethod
-    def of(cls, context: BaseContext, builder: IRBuilder, derivation: Derivation, array: Value) -> State:
+    def of(cls, emit: Emit, derivation: Derivation, array: Value) -> State:
         """The state that is an array of bytes."""
+        context, builder = emit.context, emit.builder
         return cls(builder, derivation, context.make_array(STATE_TYPE)(context, builder, array).data)
 
     def field(self, name: str, llvm_type: Any) -> Value:
@@ -148,26 +149,23 @@ class State:
         self._builder.call(end, [self.head])
 
 
-def new_state(
-    context: BaseContext, builder: IRBuilder, derivation: Derivation, held: Sequence[tuple[Any, Any]]
-) -> tuple[State, Value, Value]:
+def new_state(emit: Emit, derivation: Derivation, held: Sequence[tuple[Any, Any]]) -> tuple[State, Value, Value]:
     """Memory for a state: the state, its meminfo, and the array of bytes that it is.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what it belongs to.
         held: what is released when there is no memory, as `References` takes it.
     """
+    context, builder = emit.context, emit.builder
     size = _INTP(STATE.size + ALIGNMENT + layout_of(derivation).size)
     arguments = [_VOID_POINTER, _INTP, _VOID_POINTER]
     close = resident.declared(builder.module, "irad.state_close", ir.VoidType(), arguments)
     meminfo = context.nrt.meminfo_alloc_dtor_unchecked(builder, size, close)
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
-        References(context, builder, None, held).fail()
+        References(emit, None, held).fail()
     head = context.nrt.meminfo_data(builder, meminfo)
     cgutils.memset(builder, head, size, 0)
-    return State(builder, derivation, head), meminfo, bytes_at(context, builder, head, size, meminfo)
+    return State(builder, derivation, head), meminfo, bytes_at(emit, head, size, meminfo)
 
 
 # --- types of what the two sweeps return ------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 from numba.core.cgutils import ValueStructProxy
 from numba.core.types import Type
 
@@ -30,6 +29,7 @@ from irad.frontend.calls.sweeps import Cotangents, Extras, Lane, Sweeps
 from irad.frontend.calls.task import Role
 from irad.frontend.calls.watched import WatchedCall, output_names
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import Emit
 from irad.frontend.memory.arrays import copy_arrays, returned_shadow
 from irad.frontend.memory.caller_values import SHADOW, CallerShadows, CallerValues, GivenObject, Visit, VisitBlock
 from irad.frontend.memory.list_shadows import clear_block, list_of_block
@@ -54,8 +54,7 @@ _VOID_POINTER = cgutils.voidptr_t
 
 
 def emit_augmented(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     values: Sequence[Any],
     number: int,
@@ -64,17 +63,16 @@ def emit_augmented(
     """Emits the forward sweep; the result has the type `augmented_type`.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what is called.
         values: the arguments.
         number: of the specialisation, which the sweep returns.
         given: what the caller passes besides.
     """
+    context, builder = emit.context, emit.builder
     first, *others = targets_of_lanes(builder, given.targets, derivation.task)
-    state, owner, array = new_state(context, builder, derivation, given.held)
+    state, owner, array = new_state(emit, derivation, given.held)
     extras = Extras(first, held=(*given.held, (owner, MEMINFO_TYPE)), places=(state.value, state.shadows[0]))
-    sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True, keeps_tape=True)
+    sweeps = Sweeps(emit, derivation, values, extras, keeps_value=True, keeps_tape=True)
     for targets, shadow in zip(others, state.shadows[1:], strict=True):
         sweeps.add_lane(targets, shadow)
     arena = sweeps.open_arena()
@@ -98,7 +96,7 @@ def emit_augmented(
 
 def _note_returned(sweeps: Sweeps, state: State, arena: Value) -> None:
     """Notes where the derivatives of the lists, dictionaries and instances lie that the function returned."""
-    context, builder, references = sweeps.context, sweeps.builder, sweeps.references
+    builder, references = sweeps.builder, sweeps.references
     references.on_failure = sweeps.drop_value
     for lane, notes in zip(sweeps.lanes, state.notes, strict=True):
         for part, flags in tree.returned_references(sweeps.derivation.return_type).items():
@@ -106,7 +104,7 @@ def _note_returned(sweeps: Sweeps, state: State, arena: Value) -> None:
             loaded = (builder.load(place_of(builder, sweeps.return_pointer, flag)) for flag in flags)
             with builder.if_then(all_of(builder, (cgutils.as_bool_bit(builder, each) for each in loaded))):
                 places = places_of(builder, (sweeps.return_pointer, lane.return_shadow), part)
-                builder.store(notes_in_table(context, builder, part, places, arena, references, slot), notes[part])
+                builder.store(notes_in_table(sweeps.emit, part, places, arena, references, slot), notes[part])
     references.on_failure = None
 
 
@@ -137,7 +135,7 @@ def _finish_watching(sweeps: Sweeps, state: State, looked_at: Sequence[Any], hel
     with builder.if_then(sweeps.watched.finish_augmented(looked_at), likely=False):
         for value, numba_type in held:
             context.nrt.decref(builder, numba_type, value)
-        raise_kept(context, builder)
+        raise_kept(sweeps.emit)
 
 
 # --- cotangents of arrays that the function wrote to ------------------------------------------------------------------
@@ -198,8 +196,7 @@ def _check_entry(name: str, argument: Argument, mine: Any, given: Any) -> None:
 
 
 def final_parts(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     shadows: Sequence[TypedArray],
     seed: tuple[Value, Type],
@@ -207,12 +204,11 @@ def final_parts(
     """The shadow of each array that gets a cotangent, and that cotangent: each as Numba's array and its type.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what the pullback belongs to.
         shadows: of all arrays among the arguments.
         seed: the whole cotangent and its type.
     """
+    context, builder = emit.context, emit.builder
     value, kind = seed
     for (argument, leaf), shadow in zip(derivation.active_memory(), shadows, strict=True):
         path: tuple[int, ...] = ()
@@ -226,10 +222,10 @@ def final_parts(
             yield shadow, (context.make_array(entry)(context, builder, seeding.part_of(builder, value, path)), entry)
 
 
-def add_final(context: BaseContext, builder: IRBuilder, shadow: TypedArray, given: TypedArray) -> None:
+def add_final(emit: Emit, shadow: TypedArray, given: TypedArray) -> None:
     """Adds a cotangent to the shadow of its array."""
     (array, array_type), (cotangent, cotangent_type) = shadow, given
-    seeding.add_elements(context, builder, array_type, array.data, array, cotangent_type, cotangent)
+    seeding.add_elements(emit, array_type, array.data, array, cotangent_type, cotangent)
 
 
 # --- the reverse sweep ------------------------------------------------------------------------------------------------
@@ -240,8 +236,7 @@ def _notes(builder: IRBuilder, notes: Mapping[Any, Any], content: Content) -> Ta
 
 
 def emit_pullback(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     targets: Mapping[int, Any],
     signature: Any,
@@ -255,8 +250,6 @@ def emit_pullback(
     The shadows that irad made and the cotangent of the value are cleared first: the sweep leaves both as it pleases.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what the state belongs to.
         targets: the types of the shadows that the caller of the forward sweep gave, by position.
         signature: of the call: the state, the shadows, the cotangent.
@@ -264,7 +257,7 @@ def emit_pullback(
         repeats: whether the state may be used again.
         seeds_arrays: whether the cotangent is that of what the function leaves in its arrays.
     """
-    pullback = _Pullback(context, builder, derivation, targets, signature, values)
+    pullback = _Pullback(emit, derivation, targets, signature, values)
     pullback.take()
     pullback.put()
     pullback.seed(seeds_arrays=seeds_arrays)
@@ -285,15 +278,15 @@ class _Shadows:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         derivation: Derivation,
         targets: Mapping[int, Any],
         shadows: Sequence[tuple[Value, Any]],
     ) -> None:
+        context = emit.context
         memory, given = derivation.active_memory(), objects_given(derivation)
         count = len(shadows) - len(given)
-        every = [(context.make_array(kind)(context, builder, part), kind) for part, kind in shadows[:count]]
+        every = [(context.make_array(kind)(context, emit.builder, part), kind) for part, kind in shadows[:count]]
         self.objects = {leaf.index: each for (_, leaf), each in zip(given, shadows[count:], strict=True)}
         found = list(zip(memory, every, strict=False))
         own = [(argument, leaf, each) for (argument, leaf), each in found if argument.position not in targets]
@@ -310,23 +303,24 @@ class _Pullback:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         derivation: Derivation,
         targets: Mapping[int, Any],
         signature: Any,
         values: Sequence[Any],
     ) -> None:
-        self._context, self._builder, self._derivation, self._targets = context, builder, derivation, targets
+        context, builder = emit.context, emit.builder
+        self._emit, self._context, self._builder = emit, context, builder
+        self._derivation, self._targets = derivation, targets
         self._cotangent, self._cotangent_type = values[2], signature.args[2]
         self._seeds = seeds_of_lanes(builder, (values[2], signature.args[2]), derivation.task)
-        self._references = References(context, builder, None, list(zip(values, signature.args, strict=True)))
+        self._references = References(emit, None, list(zip(values, signature.args, strict=True)))
         derivation.compiled.library.link_into(context.active_code_library)
-        self._state = State.of(context, builder, derivation, values[0])
+        self._state = State.of(emit, derivation, values[0])
         parts = list(zip(cgutils.unpack_tuple(builder, values[1]), signature.args[1].types, strict=True))
         each = len(parts) // len(self._seeds)
         self._lanes = [
-            _Shadows(context, builder, derivation, targets, parts[each * lane : each * (lane + 1)])
+            _Shadows(emit, derivation, targets, parts[each * lane : each * (lane + 1)])
             for lane in range(len(self._seeds))
         ]
         self._objects = [abi.reference_of(leaf) for _, leaf in derivation.active_objects()]
@@ -338,14 +332,14 @@ class _Pullback:
         self._state.take(context, self._references)
         for shadows, returned in zip(self._lanes, self._state.shadows, strict=True):
             for array, array_type in shadows.own:
-                extent = extent_of_array(context, builder, array, array_type)
+                extent = extent_of_array(self._emit, array, array_type)
                 start = builder.inttoptr(extent.low, _VOID_POINTER)
                 clear(builder, start, extent.size(builder), derivation.compiled.clear)
             for leaf in tree.returned_leaves(derivation.return_type):
                 if leaf.kind is LeafKind.NUMBER:
                     seeding.store_zero(builder, returned, leaf.path)
             if self._objects:
-                clear_objects(context, builder, self._objects, shadows.blocks[0].data)
+                clear_objects(self._emit, self._objects, shadows.blocks[0].data)
                 continue
             for (_, leaf), block in zip(derivation.active_lists(), shadows.blocks, strict=True):
                 clear_block(builder, leaf.type, block.data, block.nitems)
@@ -364,31 +358,31 @@ class _Pullback:
         if seeds_arrays:
             lanes = zip(self._lanes, self._seeds, strict=True)
             finals = [
-                each for shadows, seed in lanes for each in final_parts(context, builder, derivation, shadows.own, seed)
+                each for shadows, seed in lanes for each in final_parts(self._emit, derivation, shadows.own, seed)
             ]
             self._raise_on(seeding.misfit_of_final(builder, given[0], shadow[0]) for shadow, given in finals)
             for shadow, given in finals:
-                add_final(context, builder, shadow, given)
+                add_final(self._emit, shadow, given)
             return
         value = context.get_returned_value(builder, derivation.return_type, builder.load(state.value))
         returned = [
             (shadow, partial(_notes, builder, notes)) for shadow, notes in zip(state.shadows, state.notes, strict=True)
         ]
-        seeding.add_seeds(context, builder, derivation.return_type, value, self._seeds, returned, self._raise_on)
+        seeding.add_seeds(self._emit, derivation.return_type, value, self._seeds, returned, self._raise_on)
 
     def _raise_on(self, misfits: Iterable[seeding.Misfit]) -> None:
         for misfit in misfits:
             with self._builder.if_then(misfit.is_there, likely=False):
                 self._state.give_back()
                 self._references.release()
-                misfit.raise_it(self._context, self._builder, SignatureError)
+                misfit.raise_it(self._emit, SignatureError)
 
     def run(self, *, repeats: bool) -> list[Cotangents]:
         """Calls the reverse sweep; the result holds the cotangents of numbers in each direction.
 
         The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
         """
-        context, builder, derivation = self._context, self._builder, self._derivation
+        builder, derivation = self._builder, self._derivation
         state, references = self._state, self._references
         arena = state.arena()
         failed = arena_field(builder, arena, "failed", ir.IntType(32))
@@ -398,25 +392,25 @@ class _Pullback:
         if self._watched is not None:
             with cgutils.if_unlikely(builder, self._watched.enter(arena)):
                 references.release()
-                raise_kept(context, builder)
+                raise_kept(self._emit)
         references.on_failure = None
-        cotangents = [Cotangents(context, builder, derivation) for _ in self._lanes]
+        cotangents = [Cotangents(self._emit, derivation) for _ in self._lanes]
         values = [state.frame, arena, *(pointer for each in cotangents for pointer in each.pointers())]
         function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
         symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.symbols[REVERSE]]
         builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
-        failure = Failure.of(context, builder, arena)
+        failure = Failure.of(self._emit, arena)
         state.give_back(is_used=not repeats)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             references.release()
-            failure.raise_it(context, builder)
+            failure.raise_it(self._emit)
         for each in self._objects_given:
             each.take()
         return cotangents
 
     def _given_shadows(self, lane: _Shadows) -> CallerShadows:
         """The memory that the caller gave for objects; the sweep ends where it does not fit any longer."""
-        context, builder, derivation = self._context, self._builder, self._derivation
+        builder, derivation = self._builder, self._derivation
         objects = [
             GivenObject(
                 abi.reference_of(leaf),
@@ -429,9 +423,9 @@ class _Pullback:
 
         def follow(visit: Visit | None, visit_block: VisitBlock | None) -> CallerValues:
             noted = TableNotes(builder, lane.blocks[0].data)
-            return CallerValues(context, builder, noted, self._references.refuse, SHADOW, visit, visit_block)
+            return CallerValues(self._emit, noted, self._references.refuse, SHADOW, visit, visit_block)
 
-        return CallerShadows(context, builder, self._references, objects, follow)
+        return CallerShadows(self._emit, self._references, objects, follow)
 
     def _watched_call(self) -> WatchedCall | None:
         """The reverse sweep as a call of its own in debug mode."""
@@ -445,7 +439,7 @@ class _Pullback:
             for name, (array, kind) in self._given()
         ]
         inputs.append(("the cotangent", self._cotangent, self._cotangent_type))
-        return WatchedCall(self._context, self._builder, derivation, inputs, outputs, has_tape=False)
+        return WatchedCall(self._emit, derivation, inputs, outputs, has_tape=False)
 
     def _given(self) -> list[tuple[str, Any]]:
         """The shadows that the caller gave, with the names of their arguments."""
@@ -484,10 +478,10 @@ class _Pullback:
                     return instances[leaf.index]
                 case LeafKind.LIST:
                     block = lists[leaf.index].data
-                    return list_of_block(context, builder, gradient_type, block, None, self._references)
+                    return list_of_block(self._emit, gradient_type, block, None, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD if argument.position in self._targets:
                     given = shadows.given[leaf.index]
-                    return returned_shadow(context, builder, *given, leaf, self._references)
+                    return returned_shadow(self._emit, *given, leaf, self._references)
                 case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
                     return copies[leaf.index]
 
@@ -500,12 +494,12 @@ class _Pullback:
             caller_type = derivation.caller_arguments[argument.position].type
             gradient_type = gradient_types_of(derivation, argument.position, self._targets)[lane]
             make_leaf = partial(make, argument)
-            items.append(structured(context, builder, caller_type, gradient_type, iter(argument.leaves), make_leaf))
+            items.append(structured(self._emit, caller_type, gradient_type, iter(argument.leaves), make_leaf))
         return items
 
     def _copies(self, shadows: _Shadows) -> tuple[dict[int, Any], dict[int, Any]]:
         """Copies of the shadows that are gradients, and instances with those of objects, by their first parameter."""
-        context, builder, derivation, found = self._context, self._builder, self._derivation, shadows.returned
+        derivation, found = self._derivation, shadows.returned
         arrays, array_types = [each for each, _ in found.values()], [kind for _, kind in found.values()]
         if self._objects:
             role_of, own = derivation.task.role_of, (arrays, array_types)
@@ -513,12 +507,12 @@ class _Pullback:
                 abi.reference_of(leaf): role_of(a.position).is_returned and leaf.index not in shadows.objects
                 for a, leaf in derivation.active_objects()
             }
-            moved, made = copy_objects(context, builder, is_made, shadows.blocks, own, self._references)
+            moved, made = copy_objects(self._emit, is_made, shadows.blocks, own, self._references)
             indices = [leaf.index for leaf, flag in is_made.items() if flag]
             return dict(zip(found, moved, strict=True)), dict(zip(indices, made, strict=True))
         written = derivation.compiled.written
         may_overlap = len(arrays) > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
-        copies = copy_arrays(context, builder, arrays, array_types, may_overlap, self._references)
+        copies = copy_arrays(self._emit, arrays, array_types, may_overlap, self._references)
         return dict(zip(found, copies, strict=True)), {}
 
     def _finish_watching(self, gradients: Sequence[tuple[Any, Any]]) -> None:
@@ -528,4 +522,4 @@ class _Pullback:
         outputs = [*gradients, *((array._getvalue(), kind) for _, (array, kind) in self._given())]
         with self._builder.if_then(self._watched.finish(outputs, augmented), likely=False):
             self._references.release()
-            raise_kept(self._context, self._builder)
+            raise_kept(self._emit)

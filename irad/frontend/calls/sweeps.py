@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils, imputils, types
-from numba.core.base import BaseContext
 from numba.core.pythonapi import PythonAPI
 
 from irad.errors import HERE, SignatureError
@@ -22,6 +21,7 @@ from irad.frontend.calls.exceptions import KEEP_PENDING, Failure, call_python, i
 from irad.frontend.calls.task import Role
 from irad.frontend.calls.watched import WatchedCall, input_names, looked_at, memory_word
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import Emit
 from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.memory.arrays import filled_record
 from irad.frontend.memory.references import References
@@ -64,18 +64,15 @@ class Cotangents:
     """Places on the stack for the cotangents of all numbers among the differentiated arguments, zeroed.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what is called.
         flat: all LLVM arguments of the primal; None: no argument of the caller may be None or a number.
     """
 
-    def __init__(
-        self, context: BaseContext, builder: IRBuilder, derivation: Derivation, flat: Sequence[Any] | None = None
-    ) -> None:
-        self._context, self._builder, self._flat = context, builder, flat
+    def __init__(self, emit: Emit, derivation: Derivation, flat: Sequence[Any] | None = None) -> None:
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._flat = flat
         self._leaves = [leaf for _, leaf in derivation.active_numbers()]
-        self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.number)) for leaf in self._leaves}
+        self._places = {leaf.index: self._zeroed(emit.context.get_value_type(leaf.number)) for leaf in self._leaves}
 
     def _zeroed(self, llvm_type: Any) -> Any:
         place = cgutils.alloca_once(self._builder, llvm_type)
@@ -121,8 +118,6 @@ class Sweeps:
     """The two sweeps of one derivative call: frame, arena, shadows, cotangents of numbers.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite, in the function being lowered.
         derivation: what is called.
         arguments: the caller's values, one per parameter of the primal.
         extras: what the caller passes besides.
@@ -132,8 +127,7 @@ class Sweeps:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         derivation: Derivation,
         arguments: Sequence[Any],
         extras: Extras,
@@ -141,9 +135,11 @@ class Sweeps:
         *,
         keeps_tape: bool = False,
     ) -> None:
+        context, builder = emit.context, emit.builder
         has_own_arena = keeps_tape or derivation.task.is_primal  # that of the thread serves the outer derivative
         self._open, self._close = _OWN_ARENA if has_own_arena else _THREAD_ARENA
-        self.context, self.builder, self.derivation = context, builder, derivation
+        self.emit, self.context, self.builder = emit, context, builder
+        self.derivation = derivation
         casts = zip(arguments, derivation.argument_types, derivation.parameter_types, strict=True)
         values = [context.cast(builder, value, given, taken) for value, given, taken in casts]
         packer = context.get_arg_packer(derivation.parameter_types)
@@ -151,10 +147,10 @@ class Sweeps:
         self.return_pointer, self.return_shadow = extras.places or (self.zeroed(return_type), self.zeroed(return_type))
         self.exception_pointer = internals.exception_argument(context, builder)
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
-        self.references = References(context, builder, derivation.compiled.clear, extras.held)
+        self.references = References(emit, derivation.compiled.clear, extras.held)
         self._keeps_tape = keeps_tape
         self.memory = self._memory(extras.targets)
-        self.cotangents = Cotangents(context, builder, derivation, self.flat)
+        self.cotangents = Cotangents(emit, derivation, self.flat)
         self.lanes = [Lane(self.memory, self.return_shadow, self.cotangents)]
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
         self._record = self.memory.new_record(derivation.return_type) if is_copied else None
@@ -165,11 +161,11 @@ class Sweeps:
         """Makes the shadows of another direction; that of the returned value is on the stack, if not given."""
         memory = self._memory(targets, [lane.memory for lane in self.lanes])
         shadow = return_shadow or self.zeroed(abi.return_llvm_type(self.derivation.return_type))
-        cotangents = Cotangents(self.context, self.builder, self.derivation, self.flat)
+        cotangents = Cotangents(self.emit, self.derivation, self.flat)
         self.lanes.append(Lane(memory, shadow, cotangents))
 
     def _memory(self, targets: Mapping[int, tuple[Any, Any]], others: Sequence[ArgumentMemory] = ()) -> ArgumentMemory:
-        own = (self.context, self.builder, self.derivation, self.flat, targets, self.references, others)
+        own = (self.emit, self.derivation, self.flat, targets, self.references, others)
         return ArgumentMemory(*own, is_separate=self._keeps_tape)
 
     def zeroed(self, llvm_type: Any) -> Any:
@@ -209,8 +205,8 @@ class Sweeps:
     def raise_pending(self, failure: Failure) -> None:
         """Ends the function with the exception that says why there is no pair."""
         number = self.builder.ptrtoint(failure.pending, cgutils.intp_t)
-        in_python(self.context, self.builder, KEEP_PENDING, (number,), _keep_pending)
-        raise_kept(self.context, self.builder)
+        in_python(self.emit, KEEP_PENDING, (number,), _keep_pending)
+        raise_kept(self.emit)
 
     def run_augmented(self, frame: Value, arena: Value, tangents: Sequence[Value] = ()) -> Any:
         """Calls the function of the mode that runs the primal; the result is Numba's status."""
@@ -243,17 +239,17 @@ class Sweeps:
         lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
         with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
             with failed:
-                failure = Failure.of(self.context, self.builder, arena)
+                failure = Failure.of(self.emit, arena)
                 self.close_arena(arena)
                 self.references.release()
                 with self.builder.if_then(lacks_value):
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.exhausted))
                 with self.builder.if_then(is_memory):
-                    failure.raise_it(self.context, self.builder, self.watched.when_full if self.watched else None)
+                    failure.raise_it(self.emit, self.watched.when_full if self.watched else None)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.no_derivative))):
                     self.raise_pending(failure)
-                raise_status(self.context, self.builder, status)
+                raise_status(self.emit, status)
             with fine:
                 yield
 
@@ -273,14 +269,12 @@ class Sweeps:
             if p in extras.targets and role is not Role.INTO
         ]
         given += [("the cotangent", *extras.seed)] if extras.seed is not None else []
-        self.watched = WatchedCall(
-            self.context, self.builder, self.derivation, given, outputs, has_tape=not task.is_forward
-        )
+        self.watched = WatchedCall(self.emit, self.derivation, given, outputs, has_tape=not task.is_forward)
         raised = self.watched.enter(arena)
         with cgutils.if_unlikely(self.builder, raised):
             self.close_arena(arena)
             self.references.release()
-            raise_kept(self.context, self.builder)
+            raise_kept(self.emit)
         if self.watched.frame_is_too_large:
             with self.builder.if_then(cgutils.true_bit):
                 self.close_arena(arena)
@@ -306,13 +300,13 @@ class Sweeps:
         """
         if self.watched is None:
             return
-        outputs = looked_at(self.context, self.builder, self.derivation, value, arguments, extras.targets, result)
+        outputs = looked_at(self.emit, self.derivation, value, arguments, extras.targets, result)
         raised = self.watched.finish(outputs)
         self.context.nrt.decref(self.builder, self.derivation.return_type, value)
         with self.builder.if_then(raised, likely=False):
             for held, numba_type in (result, *extras.held):
                 self.context.nrt.decref(self.builder, numba_type, held)
-            raise_kept(self.context, self.builder)
+            raise_kept(self.emit)
 
     def value(self) -> Any:
         """What the primal returned, as Numba holds it."""
@@ -325,15 +319,15 @@ class Sweeps:
         """What the primal returned as a value of the type `gradients.owned_type`."""
         if self._record is None:
             return self.value()
-        return filled_record(self.context, self.builder, self.derivation.return_type, self._record, self.value())
+        return filled_record(self.emit, self.derivation.return_type, self._record, self.value())
 
     def drop_value(self) -> None:
         """Releases what the primal returned."""
         self.context.nrt.decref(self.builder, self.derivation.return_type, self.value())
 
 
-def _keep_pending(context: BaseContext, builder: IRBuilder, python: PythonAPI, arguments: Sequence[Value]) -> None:
+def _keep_pending(emit: Emit, python: PythonAPI, arguments: Sequence[Value]) -> None:
     number = python.long_from_ssize_t(arguments[0])
-    answer = call_python(context, builder, python, "irad.frontend.pointers", "keep_pending", (number,))
+    answer = call_python(emit, python, "irad.frontend.pointers", "keep_pending", (number,))
     for each in (number, answer):
         python.decref(each)

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 from numba.core.pythonapi import EnvironmentManager, PythonAPI
 from numba.core.types import Type
 
@@ -21,6 +20,7 @@ from irad.frontend.calls.exceptions import RAISED, arena_field, call_python, rai
 from irad.frontend.calls.task import Returns, Task
 from irad.frontend.calls.watch_hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import Emit
 from irad.frontend.numba.cpu import location_of
 from irad.passes.mode import Algebra
 from irad.runtime_layouts import METER
@@ -46,8 +46,6 @@ class WatchedCall:
     """One derivative call in generated code, with its options.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite, in the function being lowered.
         derivation: what is called.
         inputs: names, values and types of what is looked at before.
         outputs: names of what is looked at afterwards.
@@ -56,15 +54,14 @@ class WatchedCall:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         derivation: Derivation,
         inputs: Sequence[tuple[str, Value, Type]],
         outputs: Sequence[str],
         *,
         has_tape: bool = True,
     ) -> None:
-        self.context, self.builder = context, builder
+        self.emit, self.context, self.builder = emit, emit.context, emit.builder
         derivative, options = derivation.compiled.derivative, derivation.task.options
         function = derivation.function
         self.is_watched, self.is_measured = derivative.table is not None, has_tape and options.measure_tape
@@ -163,7 +160,7 @@ class WatchedCall:
     def raise_tape_is_full(self) -> None:
         """Ends the function with a TapeLimitError."""
         self._python("tape_is_full", [_I64(self.number), self._meter_address()], [])
-        raise_kept(self.context, self.builder)
+        raise_kept(self.emit)
 
     def _meter_address(self) -> Value:
         assert self.meter is not None
@@ -188,11 +185,11 @@ class WatchedCall:
         environment = context.get_env_manager(builder)
         given = [python.long_from_longlong(number) for number in numbers]
         given += [self._boxed(python, environment, *each) for each in objects]
-        returned = call_python(context, builder, python, _HOOKS, name, given)
+        returned = call_python(self.emit, python, _HOOKS, name, given)
         failed = cgutils.is_null(builder, returned)
         with cgutils.if_unlikely(builder, failed):
             python.err_clear()
-            python.decref(call_python(context, builder, python, _KEPT, "keep_failure", ()))
+            python.decref(call_python(self.emit, python, _KEPT, "keep_failure", ()))
         number = builder.select(failed, _I64(RAISED), python.long_as_longlong(returned))
         raised = builder.icmp_signed("==", number, _I64(RAISED))
         if result is not None:
@@ -263,8 +260,7 @@ def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[s
 
 
 def looked_at(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     derivation: Derivation,
     value: Value,
     arguments: Sequence[Value],
@@ -274,14 +270,13 @@ def looked_at(
     """Values with their types.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what was called.
         value: of the primal.
         arguments: of the caller.
         targets: for positions with a destination the caller's value and its type.
         result: of the call, and its type.
     """
+    builder = emit.builder
     found: list[Typed] = [(value, derivation.return_type), *zip(arguments, derivation.argument_types, strict=True)]
     task = derivation.task
     if task.returns is not Returns.VALUE:

@@ -37,6 +37,7 @@ from irad.frontend.calls.signature import check_arguments, check_return
 from irad.frontend.calls.sweeps import Cotangents
 from irad.frontend.calls.task import Returns, Role, Seed
 from irad.frontend.derivation import Derivation, kind_of_parameter
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import memory_at
 from irad.frontend.numba.messages import described
@@ -324,12 +325,12 @@ class _Call:
         memory = context.data_model_manager[self.derivation.return_type].get_return_type()
         shadow = cgutils.alloca_once(builder, memory)
         builder.store(cgutils.get_null_value(memory), shadow)
-        return _Lane(targets, shadow, Cotangents(context, builder, self.derivation))
+        return _Lane(targets, shadow, Cotangents(Emit(context, builder), self.derivation))
 
     def _arrays(self, context: Any, builder: Any, lane: _Lane) -> Iterator[tuple[Argument, Content, Any, Any]]:
         """The arrays that have a derivative, each with the memory for that and its type."""
         for argument, leaf in self.derivation.active_memory():
-            yield argument, leaf, *memory_at(context, builder, *lane.targets[argument.position], leaf.path)
+            yield argument, leaf, *memory_at(Emit(context, builder), *lane.targets[argument.position], leaf.path)
 
     def _seed(self, context: Any, builder: Any, lanes: Sequence[_Lane], more: list[Any]) -> None:
         """Makes the cotangent of the value."""
@@ -395,7 +396,7 @@ class _Call:
     def _check_shapes(self, context: Any, builder: Any, arguments: Sequence[Any], lane: _Lane) -> None:
         """Raises where the memory for a derivative is not laid out as its array is."""
         for argument, leaf, array, kind in self._arrays(context, builder, lane):
-            own, own_type = memory_at(context, builder, arguments[argument.position], argument.type, leaf.path)
+            own, own_type = memory_at(Emit(context, builder), arguments[argument.position], argument.type, leaf.path)
             is_fixed = own_type.layout == kind.layout in ("C", "F")
             code = _checking(kind.ndim, has_strides=not is_fixed)
             _emit(context, builder, code, types.none(own_type, kind), (own._getvalue(), array._getvalue()))
@@ -449,11 +450,11 @@ class _Call:
 
             def make(leaf: Content, wanted: Any, position: int = position) -> Any:
                 if leaf.kind is LeafKind.ARRAY:
-                    return memory_at(context, builder, *lane.targets[position], leaf.path)[0]._getvalue()
+                    return memory_at(Emit(context, builder), *lane.targets[position], leaf.path)[0]._getvalue()
                 return lane.cotangents.value(leaf, wanted)
 
             leaves = iter(self.derivation.arguments[position].leaves)
-            found.append((structured(context, builder, kind, item_type, leaves, make), item_type))
+            found.append((structured(Emit(context, builder), kind, item_type, leaves, make), item_type))
         return found
 
     def _store_scalars(self, context: Any, builder: Any, lanes: Sequence[_Lane]) -> None:
@@ -461,7 +462,7 @@ class _Call:
         for lane in lanes:
             for argument, leaf in self.derivation.active_numbers():
                 if self.task.role_of(argument.position) is Role.INTO:
-                    array, kind = memory_at(context, builder, *lane.targets[argument.position], leaf.path)
+                    array, kind = memory_at(Emit(context, builder), *lane.targets[argument.position], leaf.path)
                     builder.store(lane.cotangents.value(leaf, kind.dtype), array.data)
 
 

@@ -24,6 +24,7 @@ from irad.frontend import resident
 from irad.frontend.calls import seeding
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom.rule_types import Annotated, Result, at_path, writable
+from irad.frontend.emit import Emit
 from irad.frontend.packing.packed import way_through
 from irad.frontend.values import abi
 from irad.frontend.values.tree import Content, LeafKind
@@ -272,9 +273,9 @@ def _check_shapes(
         seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, (), way_through(shadow_type, leaf.path))
         for leaf in result.arrays
     ]
-    for misfit in seeding.misfits(context, builder, primal, shadow, parts):
+    for misfit in seeding.misfits(Emit(context, builder), primal, shadow, parts):
         with builder.if_then(misfit.is_there, likely=False):
-            misfit.raise_it(context, builder, RuleError, texts)
+            misfit.raise_it(Emit(context, builder), RuleError, texts)
 
 
 def cotangent(context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, shadow: Value) -> Value:

@@ -47,6 +47,7 @@ from irad.frontend.custom.rule_types import (
     writable,
 )
 from irad.frontend.custom.rule_workspace import TAKING, Slots
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.memory.shadows import differ
 from irad.frontend.numba import internals
@@ -393,7 +394,7 @@ def calling(glue: RulePairAdapter, kind: str, slots: int) -> Callable[[tuple[Typ
             with cgutils.if_unlikely(builder, status.is_error):
                 for numba_type, value in zip(given, values, strict=True):
                     context.nrt.decref(builder, numba_type, value)
-                raise_status(context, builder, status)
+                raise_status(Emit(context, builder), status)
             return result
 
         return compiled.signature.return_type(*given), lower
@@ -571,7 +572,7 @@ def _check_strides(context: BaseContext, builder: IRBuilder, leaf: Content, pair
     strides = [tuple(cgutils.unpack_tuple(builder, array.strides)) for array in arrays]
     misfit_there = seeding.Misfit(differ(builder, *strides), _STRIDE_MISFIT)
     with builder.if_then(misfit_there.is_there, likely=False):
-        misfit_there.raise_it(context, builder, RuleError)
+        misfit_there.raise_it(Emit(context, builder), RuleError)
 
 
 def _check_forward(glue: RulePairAdapter, returned: Type) -> None:

@@ -28,6 +28,7 @@ from irad.errors import RuleError, SignatureError
 from irad.frontend.calls.exceptions import raise_kept
 from irad.frontend.custom.catalogue import location_of, name_of
 from irad.frontend.custom.rule_arguments import AugmentedReturn, ConstArgument, annotation_of
+from irad.frontend.emit import Emit
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
 from irad.frontend.generated import function_from
@@ -228,7 +229,7 @@ def _carry_on(context: BaseContext) -> Any:
 
     def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Value) -> Value:
         with builder.if_then(cgutils.true_bit):  # so that what follows has a block
-            raise_kept(context, builder)
+            raise_kept(Emit(context, builder))
         return context.get_dummy_value()
 
     return types.none(), lower

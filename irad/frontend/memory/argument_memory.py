@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
 from irad.errors import InternalError
 from irad.frontend.calls.task import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.arrays import (
     allocate_buffers,
     has_same_layout,
@@ -60,16 +60,11 @@ from irad.frontend.values.tree import (
     content_of,
 )
 
-_INTP = cgutils.intp_t
-_VOID_POINTER = cgutils.voidptr_t
-
 
 class ArgumentMemory:
     """Shadows of all arguments of a call.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         derivation: what is called.
         flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
         targets: for positions with a destination the caller's value and its type.
@@ -80,8 +75,7 @@ class ArgumentMemory:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         derivation: Derivation,
         flat: list[Any],
         targets: Mapping[int, tuple[Any, Any]],
@@ -90,7 +84,8 @@ class ArgumentMemory:
         *,
         is_separate: bool = False,
     ) -> None:
-        self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
+        self.emit, self.context, self.builder = emit, emit.context, emit.builder
+        self.derivation, self.flat = derivation, flat
         self.references = references
         self._targets, self._other_lanes, self._is_separate = targets, other_lanes, is_separate
         self._scratch: dict[int, Any] = {}
@@ -104,9 +99,9 @@ class ArgumentMemory:
             ),
             *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
         ]
-        refusals = Refusals(context, builder, self.references.release)
+        refusals = Refusals(emit, self.references.release)
         others = [tracked for memory in other_lanes for tracked in memory.tracked]
-        ShadowContract(builder, derivation, flat, self.tracked, refusals.refuse, others).run()
+        ShadowContract(emit.builder, derivation, flat, self.tracked, refusals.refuse, others).run()
         refusals.finish()
         self._allocate()
         self._lists = {leaf.data_index: self._list_block(a, leaf) for a, leaf in derivation.active_lists()}
@@ -116,10 +111,10 @@ class ArgumentMemory:
     def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_apart = role in (Role.GRADIENT, Role.INTO, Role.TANGENT)
         if is_apart and not self._other_lanes and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
-            unalias_elements(self.context, self.builder, leaf, self.flat, self.references)
+            unalias_elements(self.emit, leaf, self.flat, self.references)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:
-            tracked.target = memory_at(self.context, self.builder, *targets[argument.position], leaf.path)
+            tracked.target = memory_at(self.emit, *targets[argument.position], leaf.path)
             tracked.target_extent = self._extent_of_target(tracked)
         return tracked
 
@@ -127,7 +122,7 @@ class ArgumentMemory:
         assert tracked.target is not None
         target, target_type = tracked.target
         if tracked.leaf.is_array:
-            return extent_of_array(self.context, self.builder, target, target_type)
+            return extent_of_array(self.emit, target, target_type)
         return extent_of(self.builder, content_of(target_type), [target])
 
     # --- allocation ---------------------------------------------------------------------------------------------------
@@ -195,7 +190,7 @@ class ArgumentMemory:
                 "where a derivative is differentiated again, shadows of objects lie apart, and the function may write "
                 "to that memory, or the derivative is written to a shadow that was passed",
             )
-        separate = self._objects = SeparateObjects(self.context, self.builder, objects, self.flat, self.references)
+        separate = self._objects = SeparateObjects(self.emit, objects, self.flat, self.references)
         if given:
             self._take_given(separate, found.regions, given)
         self._put_tangents(separate, joined=False)
@@ -226,7 +221,7 @@ class ArgumentMemory:
         self, objects: ObjectShadows | SeparateObjects, regions: Regions, given: Sequence[GivenObject]
     ) -> None:
         follow = follower(objects.given, self.references)
-        shadows = self.given_shadows = CallerShadows(self.context, self.builder, self.references, given, follow)
+        shadows = self.given_shadows = CallerShadows(self.emit, self.references, given, follow)
         others = [each for lane in self._other_lanes if (each := lane.given_shadows) is not None]
         arrays = [t.target_extent for lane in (self, *self._other_lanes) for t in lane.tracked]
         shadows.check(regions, [each for each in arrays if each is not None], others)
@@ -284,7 +279,7 @@ class ArgumentMemory:
             for leaf in self._constant_leaves()
             if leaf.has_memory
         ]
-        return ObjectShadows(self.context, self.builder, objects, self.flat, automatic, others, keeps_apart=keeps_apart)
+        return ObjectShadows(self.emit, objects, self.flat, automatic, others, keeps_apart=keeps_apart)
 
     def _constant_leaves(self) -> list[Content]:
         return [leaf for _, leaf in self.derivation.constant_leaves()]
@@ -310,7 +305,7 @@ class ArgumentMemory:
     def _data_of(self, tracked: Tracked) -> Any:
         assert tracked.target is not None
         target, _ = tracked.target
-        return self.builder.bitcast(target.data if tracked.leaf.is_array else target, _VOID_POINTER)
+        return self.builder.bitcast(target.data if tracked.leaf.is_array else target, VOID_POINTER)
 
     def _allocate_alone(self, tracked: Tracked) -> None:
         if tracked.target is not None and has_same_layout(tracked.leaf.type, tracked.target[1]):
@@ -321,7 +316,7 @@ class ArgumentMemory:
             return
         tracked.meminfo = self.references.slot(self._group_of(tracked))
         meminfo = self.references.allocated(tracked.extent.size(self.builder), tracked.meminfo)
-        tracked.shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
+        tracked.shadow = shadow_pointer(self.emit, meminfo, tracked.extent)
 
     def _is_copied(self, tracked: Tracked) -> bool:
         """Whether a tangent may lie otherwise than its argument: where nothing at all is written, a copy will do."""
@@ -337,14 +332,14 @@ class ArgumentMemory:
         assert tracked.target is not None
         array, array_type = tracked.target
         meminfo = self.references.scratch(tracked.extent.size(self.builder))
-        shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
+        shadow = shadow_pointer(self.emit, meminfo, tracked.extent)
         shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
         data = self.builder.bitcast(shadow, self.flat[tracked.leaf.data_index].type)
-        with cgutils.loop_nest(self.builder, shape, _INTP) as indices:
+        with cgutils.loop_nest(self.builder, shape, INTP) as indices:
             item = cgutils.get_item_pointer(self.context, self.builder, array_type, array, indices)
             self.builder.store(
                 self.builder.load(item),
-                item_at(self.context, self.builder, tracked.leaf, data, shape, strides, indices),
+                item_at(self.emit, tracked.leaf, data, shape, strides, indices),
             )
         return shadow
 
@@ -355,7 +350,7 @@ class ArgumentMemory:
         """Shadows of arrays that may overlap."""
         slots = [self.references.slot(self._group_of(member)) for member in members]
         extents = [member.extent for member in members]
-        found = allocate_buffers(self.context, self.builder, extents, slots, self.references.allocated)
+        found = allocate_buffers(self.emit, extents, slots, self.references.allocated)
         for member, slot, shadow in zip(members, slots, found, strict=True):
             member.meminfo, member.shadow = slot, shadow
 
@@ -372,10 +367,10 @@ class ArgumentMemory:
                 raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is not memory")
             extent = extent_of(self.builder, leaves[index], self.flat)
             meminfo = self.references.scratch(extent.size(self.builder))
-            self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
+            self._scratch[index] = shadow_pointer(self.emit, meminfo, extent)
 
     def _list_block(self, argument: Argument, leaf: Content) -> ListBlock:
-        head, of_items = _INTP(head_size(leaf.type)), items_size(self.context, self.builder, leaf, self.flat)
+        head, of_items = INTP(head_size(leaf.type)), items_size(self.emit, leaf, self.flat)
         size = self.builder.add(head, of_items)
         if private.shadow().is_here():
             meminfo = self.references.scratch(head)
@@ -385,12 +380,10 @@ class ArgumentMemory:
             meminfo = self.references.scratch(size)
             data = self.context.nrt.meminfo_data(self.builder, meminfo)
             items = self.builder.gep(data, [head])
-        opened = open_block(self.context, self.builder, leaf, self.flat, data, items, of_items)
+        opened = open_block(self.emit, leaf, self.flat, data, items, of_items)
         block = ListBlock(meminfo, size, data, items, opened)
         if self.derivation.task.role_of(argument.position) is Role.TANGENT:
-            fill_block(
-                self.context, self.builder, leaf, block, self._given(argument, leaf), self.references, argument.name
-            )
+            fill_block(self.emit, leaf, block, self._given(argument, leaf), self.references, argument.name)
         return block
 
     # --- use ----------------------------------------------------------------------------------------------------------
@@ -422,8 +415,8 @@ class ArgumentMemory:
                 continue
             shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
             data = builder.bitcast(tracked.shadow, self.flat[tracked.leaf.data_index].type)
-            with cgutils.loop_nest(builder, shape, _INTP) as indices:
-                item = builder.load(item_at(self.context, self.builder, tracked.leaf, data, shape, strides, indices))
+            with cgutils.loop_nest(builder, shape, INTP) as indices:
+                item = builder.load(item_at(self.emit, tracked.leaf, data, shape, strides, indices))
                 place = cgutils.get_item_pointer(self.context, builder, array_type, array, indices)
                 builder.store(item, place)
 
@@ -432,19 +425,19 @@ class ArgumentMemory:
         tracked = next(t for t in self.tracked if t.leaf.index == leaf.index)
         if tracked.role is Role.MIXED:
             assert tracked.target is not None
-            return returned_shadow(self.context, self.builder, *tracked.target, leaf, self.references)
+            return returned_shadow(self.emit, *tracked.target, leaf, self.references)
         if not leaf.is_array:
             meminfo = self.builder.load(tracked.meminfo)
             return owned_record(self.context, self.builder, leaf.type, meminfo, tracked.shadow)
         shape, strides = shape_of(leaf, self.flat), strides_of(leaf, self.flat)
         meminfo = self.builder.load(tracked.meminfo)
-        return array_at(self.context, self.builder, gradient_type, tracked.shadow, shape, strides, meminfo)
+        return array_at(self.emit, gradient_type, tracked.shadow, shape, strides, meminfo)
 
     def given_to(self, leaf: Content) -> Any:
         """The shadow that the caller gave for an array or record, as an array: a new reference."""
         target, target_type = next(t.target for t in self.tracked if t.leaf.index == leaf.index and t.target)
         if not leaf.is_array:
-            return array_at(self.context, self.builder, types.Array(leaf.type, 0, "C"), target, (), (), None)
+            return array_at(self.emit, types.Array(leaf.type, 0, "C"), target, (), (), None)
         self.context.nrt.incref(self.builder, target_type, target._getvalue())
         return target._getvalue()
 
@@ -457,7 +450,7 @@ class ArgumentMemory:
     def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
         block = self._lists[leaf.data_index]
-        return list_of_block(self.context, self.builder, gradient_type, block.data, block.items, self.references)
+        return list_of_block(self.emit, gradient_type, block.data, block.items, self.references)
 
     def object_gradients(self) -> dict[int, Any]:
         """The derivatives of all objects, by their first LLVM parameter: new references."""
@@ -486,8 +479,8 @@ class ArgumentMemory:
         assert not private.shadow().is_here()  # there the items are not in the block
         block = self._lists[leaf.data_index]
         self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)
-        return bytes_at(self.context, self.builder, block.data, block.size, block.meminfo)
+        return bytes_at(self.emit, block.data, block.size, block.meminfo)
 
     def new_record(self, record: Any) -> Any:
         """Memory for a record among the results; its meminfo."""
-        return self.references.allocated(_INTP(record.size), self.references.slot(self.references.results))
+        return self.references.allocated(INTP(record.size), self.references.slot(self.references.results))

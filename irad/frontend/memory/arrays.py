@@ -16,9 +16,10 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.extending import intrinsic, overload
 
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.generated import function_from
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions
+from irad.frontend.memory.regions import Owner, Regions
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
     Extent,
@@ -36,10 +37,9 @@ from irad.frontend.values import layouts, tree
 from irad.frontend.values.tree import Content
 
 
-def memory_at(
-    context: BaseContext, builder: IRBuilder, value: Any, numba_type: Any, path: tuple[int, ...]
-) -> tuple[Any, Any]:
+def memory_at(emit: Emit, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
     """The array, as a struct proxy, or the record at a path of a value, with its type."""
+    context, builder = emit.context, emit.builder
     for step in path:
         numba_type = numba_type.types[step]
     if path:
@@ -50,32 +50,29 @@ def memory_at(
     return context.make_array(numba_type)(context, builder, value), numba_type
 
 
-def filled_record(context: BaseContext, builder: IRBuilder, record: Any, meminfo: Value, content: Any) -> Any:
+def filled_record(emit: Emit, record: Any, meminfo: Value, content: Any) -> Any:
     """A value of type `OwnedRecord` in new memory, a copy of the record at a pointer."""
+    context, builder = emit.context, emit.builder
     data = context.nrt.meminfo_data(builder, meminfo)
     cgutils.raw_memcpy(builder, data, builder.bitcast(content, VOID_POINTER), INTP(record.size), 1)
     return owned_record(context, builder, record, meminfo, data)
 
 
-def returned_shadow(
-    context: BaseContext, builder: IRBuilder, shadow: Any, kind: Any, leaf: Content, references: References
-) -> Any:
+def returned_shadow(emit: Emit, shadow: Any, kind: Any, leaf: Content, references: References) -> Any:
     """A shadow that the caller gave, as a result: an array is returned itself, of a record a copy.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         shadow: a struct proxy of the array, or a pointer to the record.
         kind: its Numba type.
         leaf: what it is the shadow of.
         references: hold the result.
     """
     if leaf.is_array:
-        context.nrt.incref(builder, kind, shadow._getvalue())
+        emit.context.nrt.incref(emit.builder, kind, shadow._getvalue())
         return references.keep(kind, shadow._getvalue())
     content = shadow.data if isinstance(kind, types.Array) else shadow
     meminfo = references.allocated(INTP(leaf.type.size), references.slot(references.results))
-    return filled_record(context, builder, leaf.type, meminfo, content)
+    return filled_record(emit, leaf.type, meminfo, content)
 
 
 def has_same_layout(argument_type: Any, target_type: Any) -> bool:
@@ -88,13 +85,13 @@ def shadow_like(typing: Any, array: Any) -> Any:
     """`irad.shadow_like` in compiled code."""
 
     def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
-        (kind,) = signature.args
+        (kind,), emit = signature.args, Emit(context, builder)
         given = context.make_array(kind)(context, builder, values[0])
-        extent = extent_of_array(context, builder, given, kind)
-        meminfo = References(context, builder, None, ()).scratch(extent.size(builder))  # the result takes it over
-        data = shadow_pointer(context, builder, meminfo, extent)
+        extent = extent_of_array(emit, given, kind)
+        meminfo = References(emit, None, ()).scratch(extent.size(builder))  # the result takes it over
+        data = shadow_pointer(emit, meminfo, extent)
         shape, strides = (cgutils.unpack_tuple(builder, each) for each in (given.shape, given.strides))
-        return array_at(context, builder, signature.return_type, data, shape, strides, meminfo)
+        return array_at(emit, signature.return_type, data, shape, strides, meminfo)
 
     return types.Array(array.dtype, array.ndim, array.layout)(array), lower
 
@@ -126,8 +123,7 @@ def _own_array(tangent, argument):  # type: ignore[no-untyped-def]
 
 
 def allocate_buffers(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     extents: Sequence[Extent],
     slots: Sequence[Any],
     allocate: Callable[[Any, Any], Any],
@@ -135,17 +131,16 @@ def allocate_buffers(
     """Makes memory for arrays that may overlap, in which they lie as they lie at first; of each its first element.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         extents: of the arrays.
         slots: of `References`, for each array one that takes a reference on its memory.
         allocate: makes memory of a size, and puts the reference into a slot.
     """
+    context, builder = emit.context, emit.builder
     places = [cgutils.alloca_once(builder, VOID_POINTER) for _ in extents]
     overlapping = any_of(builder, (overlap(builder, *pair) for pair in combinations(extents, 2)))
     with builder.if_else(overlapping, likely=False) as (joined, apart):
         with joined:
-            table = Regions(context, builder)
+            table = Regions(emit)
             table.open_on_stack(len(extents))
             found = [table.extent(extent, Owner.CALL) for extent in extents]
             meminfo = allocate(table.place(joined=True), slots[0])
@@ -158,13 +153,12 @@ def allocate_buffers(
         with apart:
             for extent, slot, place in zip(extents, slots, places, strict=True):
                 meminfo = allocate(extent.size(builder), slot)
-                builder.store(shadow_pointer(context, builder, meminfo, extent), place)
+                builder.store(shadow_pointer(emit, meminfo, extent), place)
     return [builder.load(place) for place in places]
 
 
 def copy_arrays(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     arrays: Sequence[Any],
     array_types: Sequence[Any],
     may_overlap: bool,
@@ -173,57 +167,53 @@ def copy_arrays(
     """Copies of arrays in new memory, with their strides; arrays that overlap have copies that do so in the same way.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         arrays: struct proxies.
         array_types: their Numba types.
         may_overlap: without it no two of them share memory.
         references: hold the copies, as results.
     """
-    extents = [extent_of_array(context, builder, a, t) for a, t in zip(arrays, array_types, strict=True)]
+    builder = emit.builder
+    extents = [extent_of_array(emit, a, t) for a, t in zip(arrays, array_types, strict=True)]
     slots = [references.slot(references.results) for _ in arrays]
     allocate = partial(references.allocated, zeroed=False)
     if may_overlap:
-        places = allocate_buffers(context, builder, extents, slots, allocate)
+        places = allocate_buffers(emit, extents, slots, allocate)
     else:
         made = [allocate(extent.size(builder), slot) for extent, slot in zip(extents, slots, strict=True)]
-        places = [shadow_pointer(context, builder, *each) for each in zip(made, extents, strict=True)]
+        places = [shadow_pointer(emit, *each) for each in zip(made, extents, strict=True)]
     copies = []
     for array, array_type, extent, slot, place in zip(arrays, array_types, extents, slots, places, strict=True):
         start = builder.gep(place, [builder.sub(extent.low, extent.data)])
         source = builder.inttoptr(extent.low, VOID_POINTER)
         cgutils.raw_memcpy(builder, start, source, extent.size(builder), 1)
         meminfo = builder.load(slot)
-        copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
+        copies.append(array_at(emit, array_type, place, array.shape, array.strides, meminfo))
     return copies
 
 
 # --- arrays whose elements alias --------------------------------------------------------------------------------------
 
 
-def unalias_elements(
-    context: BaseContext, builder: IRBuilder, leaf: Content, flat: list[Any], references: References
-) -> None:
+def unalias_elements(emit: Emit, leaf: Content, flat: list[Any], references: References) -> None:
     """Replaces an array that repeats elements by a packed copy.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         leaf: the array.
         flat: all LLVM arguments of the primal; those that say where the array lies are replaced.
         references: hold the copy until the end of the call.
     """
+    builder = emit.builder
     slots = _slots_of(builder, leaf, flat)
     owner = references.slot(references.transient)
     with builder.if_then(overlaps_itself(builder, leaf, flat), likely=False):
         shape = shape_of(leaf, flat)
         size = builder.mul(flat[leaf.index + tree.ITEM_COUNT], INTP(layouts.size_of_element(leaf.type.dtype)))
         meminfo = references.allocated(size, owner)
-        data = builder.bitcast(context.nrt.meminfo_data(builder, meminfo), flat[leaf.data_index].type)
+        data = builder.bitcast(emit.context.nrt.meminfo_data(builder, meminfo), flat[leaf.data_index].type)
         strides = _packed_strides(builder, leaf, shape)
         with cgutils.loop_nest(builder, shape, INTP) as indices:
-            source = item_at(context, builder, leaf, flat[leaf.data_index], shape, strides_of(leaf, flat), indices)
-            builder.store(builder.load(source), item_at(context, builder, leaf, data, shape, strides, indices))
+            source = item_at(emit, leaf, flat[leaf.data_index], shape, strides_of(leaf, flat), indices)
+            builder.store(builder.load(source), item_at(emit, leaf, data, shape, strides, indices))
         null = cgutils.get_null_value(flat[leaf.index + tree.PARENT].type)
         for slot, value in zip(slots, (meminfo, null, data, *strides), strict=True):
             builder.store(value, slot[1])
@@ -231,11 +221,9 @@ def unalias_elements(
         flat[index] = builder.load(slot)
 
 
-def item_at(
-    context: BaseContext, builder: IRBuilder, leaf: Content, data: Any, shape: Any, strides: Any, indices: Any
-) -> Any:
+def item_at(emit: Emit, leaf: Content, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
     """The place of an element of an array."""
-    return cgutils.get_item_pointer2(context, builder, data, shape, strides, leaf.type.layout, indices)
+    return cgutils.get_item_pointer2(emit.context, emit.builder, data, shape, strides, leaf.type.layout, indices)
 
 
 def _slots_of(builder: IRBuilder, leaf: Content, flat: list[Any]) -> list[tuple[int, Any]]:

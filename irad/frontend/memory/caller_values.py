@@ -16,13 +16,13 @@ from typing import Any, TypeAlias, assert_never, cast
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, PointerType, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 
 from irad.frontend.calls.task import Role
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, SsaNotes, TableNotes
+from irad.frontend.memory.regions import Owner, Regions, SsaNotes, TableNotes
 from irad.frontend.memory.shadows import Extent, all_of, differ, extent_of_array
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, floats_of_element
@@ -95,8 +95,6 @@ class CallerValues(ObjectGradients):
     """Follows what is given beside the shadows of what was noted of the objects of a call.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         noted: where the notes are.
         refuse: what is done when something does not fit.
         words: for messages.
@@ -106,15 +104,14 @@ class CallerValues(ObjectGradients):
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         noted: TableNotes | SsaNotes,
         refuse: Refuse,
         words: MessageWords,
         visit: Visit | None,
         visit_block: VisitBlock | None = None,
     ) -> None:
-        ObjectGradients.__init__(self, context, builder, noted)
+        ObjectGradients.__init__(self, emit, noted)
         self._refuse, self._words, self._visit, self._visit_block = refuse, words, visit, visit_block
 
     def value(self, content: tree.Content, given: Any, given_type: Any, name: str) -> None:
@@ -168,7 +165,7 @@ class CallerValues(ObjectGradients):
 
     def _given_number(self, content: tree.NumberContent, given_type: Any, place: Any, shadow: Value) -> None:
         if given_type != content.type:
-            value = self._context.cast(self._builder, self._stored(given_type, place), given_type, content.type)
+            value = self._context.cast(self._builder, self._emit.stored(given_type, place), given_type, content.type)
             place = cgutils.alloca_once(self._builder, value.type)
             self._builder.store(value, place)
         self._floats(content.type, place, shadow)
@@ -178,7 +175,7 @@ class CallerValues(ObjectGradients):
             return
         build = self._builder
         for offset, kind in floats_of_element(element):
-            pair = (self._at(build.bitcast(each, VOID_POINTER), offset) for each in (given, shadow))
+            pair = (self._emit.at(build.bitcast(each, VOID_POINTER), offset) for each in (given, shadow))
             self._visit(build, *(build.bitcast(each, kind.as_pointer()) for each in pair))
 
     def _block(self, low: Any, size: Value, shadow: Value) -> None:
@@ -191,7 +188,7 @@ class CallerValues(ObjectGradients):
     def _given_array(self, content: tree.ArrayContent, given_type: Any, place: Any, name: str) -> None:
         context, build = self._context, self._builder
         data, low, _, shape, strides = self._noted_array(content)
-        array = context.make_array(given_type)(context, build, self._stored(given_type, place))
+        array = context.make_array(given_type)(context, build, self._emit.stored(given_type, place))
         given_shape = cgutils.unpack_tuple(build, array.shape)
         self._refuse(
             differ(build, given_shape, shape),
@@ -201,7 +198,7 @@ class CallerValues(ObjectGradients):
             (given_shape, shape),
         )
         if self._visit_block is not None:
-            self._visit_block(extent_of_array(context, build, array, given_type), low)
+            self._visit_block(extent_of_array(self._emit, array, given_type), low)
         if self._visit is None:
             return
         element = context.get_data_type(content.type.dtype).as_pointer()
@@ -218,25 +215,25 @@ class CallerValues(ObjectGradients):
         ways = [f".{field}" for field in content.names] if isinstance(content, tree.InstanceContent) else None
         for number, (part, its) in enumerate(zip(content.parts, tree.children(given), strict=True)):
             way = f"[{number}]" if ways is None else ways[number]
-            self._part(part, its, self._at(place, its.offset), self._at(shadow, part.offset), name + way)
+            self._part(part, its, self._emit.at(place, its.offset), self._emit.at(shadow, part.offset), name + way)
 
     def _given_instance(self, content: tree.InstanceContent, given: tree.Content, place: Any, name: str) -> None:
         shadow, _ = self._noted_fields(content)
         if isinstance(given, tree.InstanceContent):
-            place = self._load(place, tree.pointer_at(given))
+            place = self._emit.load(place, tree.pointer_at(given))
             if tree.is_headed(given):
-                place = self._load(place, HEADER_DATA)
+                place = self._emit.load(place, HEADER_DATA)
             self._block(place, INTP(given.size), shadow)
         self._given_parts(content, given, place, shadow, name)
 
     def _given_list(self, content: tree.ListContent, given: tree.ListContent, place: Any, name: str) -> None:
         build = self._builder
         count, shadow = self._word(), self._shadow()
-        its_count, items = self._items_of(given, self._load(place, tree.pointer_at(given)))
+        its_count, items = self._items_of(given, self._emit.load(place, tree.pointer_at(given)))
         self._refuse_length(name, its_count, count)
         self._block(items, build.mul(count, INTP(given.stride)), shadow)
         if self._visit is copy_out and not given.is_typed:  # Numba's list of Python is changed on return
-            ListInstance(self._context, build, given.type, self._stored(given.type, place)).set_dirty(True)
+            ListInstance(self._context, build, given.type, self._emit.stored(given.type, place)).set_dirty(True)
         if self._visit is None and tree.is_plain(content.item):
             return
         each = self._each(content)
@@ -253,7 +250,7 @@ class CallerValues(ObjectGradients):
         for number, part in enumerate(given.parts):
             with self._if_there(content, shadow), each(INTP(number)):
                 target = self._item(content, shadow, INTP(number))
-                self._part(content.item, part, self._at(place, part.offset), target, f"{name}[{number}]")
+                self._part(content.item, part, self._emit.at(place, part.offset), target, f"{name}[{number}]")
 
     def _if_there(self, content: tree.ListContent, shadow: Any) -> AbstractContextManager[Any]:
         """A list of numbers that was returned may have no shadow."""
@@ -268,7 +265,7 @@ class CallerValues(ObjectGradients):
     ) -> None:
         context, build = self._context, self._builder
         count = self._word()
-        value = self._stored(given.type, place)
+        value = self._emit.stored(given.type, place)
         its_count = context.compile_internal(build, _length, types.intp(given.type), [value])
         self._refuse_length(name, its_count, count)
         with self._each_entry(content, count) as (key, cell):
@@ -279,7 +276,7 @@ class CallerValues(ObjectGradients):
                 f"{self._words.make}, a dictionary with the same keys",
                 self._words.use,
             )
-            target = self._entry_at(self._load(place, tree.pointer_at(given)), found)
+            target = self._entry_at(self._emit.load(place, tree.pointer_at(given)), found)
             self._block(target, INTP(given.value_size), cell)
             self._part(content.value, given.value, target, cell, f"{name}[…]")
 
@@ -287,17 +284,18 @@ class CallerValues(ObjectGradients):
         refuse_length(self._refuse, self._builder, given, wanted, self._words, name)
 
 
-def length_of(context: BaseContext, builder: IRBuilder, container_type: Any, container: Any) -> Any:
+def length_of(emit: Emit, container_type: Any, container: Any) -> Any:
     """How many items there are in a list."""
+    context, builder = emit.context, emit.builder
     if isinstance(container_type, types.List):
         return ListInstance(context, builder, container_type, container).size
     return context.compile_internal(builder, _length, types.intp(container_type), [container])
 
 
-def item_of(context: BaseContext, builder: IRBuilder, kinds: tuple[Any, Any, Any], container: Any, key: Any) -> Any:
+def item_of(emit: Emit, kinds: tuple[Any, Any, Any], container: Any, key: Any) -> Any:
     """An item, a new reference; ``kinds`` are the types of the container, the item and the key."""
     container_type, item_type, key_type = kinds
-    return context.compile_internal(builder, _item, item_type(container_type, key_type), [container, key])
+    return emit.context.compile_internal(emit.builder, _item, item_type(container_type, key_type), [container, key])
 
 
 def refuse_length(refuse: Refuse, builder: IRBuilder, given: Any, wanted: Any, words: MessageWords, name: str) -> None:
@@ -332,8 +330,7 @@ _COTANGENT = MessageWords(
 
 
 def cotangent_misfit(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     content: Content,
     given: tuple[Any, Any],
     notes_of: NotesOf,
@@ -342,13 +339,12 @@ def cotangent_misfit(
     """A bit: whether lengths, keys or shapes are not those of the value, which is there if all conditions hold.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         content: of the part of the value.
         given: the cotangent and its Numba type, which fits.
         notes_of: reads what was noted.
         conditions: bits.
     """
+    builder = emit.builder
     flag = cgutils.alloca_once_value(builder, cgutils.false_bit)
     end = builder.append_basic_block("followed")
 
@@ -358,17 +354,15 @@ def cotangent_misfit(
             builder.branch(end)
 
     with builder.if_then(all_of(builder, conditions)):
-        _follow_cotangent(context, builder, content, given, notes_of, note_it, None)
+        _follow_cotangent(emit, content, given, notes_of, note_it, None)
     builder.branch(end)
     builder.position_at_end(end)
     return builder.load(flag)
 
 
-def add_cotangent(
-    context: BaseContext, builder: IRBuilder, content: Content, given: tuple[Any, Any], notes_of: NotesOf
-) -> None:
+def add_cotangent(emit: Emit, content: Content, given: tuple[Any, Any], notes_of: NotesOf) -> None:
     """Adds a cotangent, which fits."""
-    _follow_cotangent(context, builder, content, given, notes_of, _it_fits, add_in)
+    _follow_cotangent(emit, content, given, notes_of, _it_fits, add_in)
 
 
 def _it_fits(*texts: Any) -> None:
@@ -376,8 +370,7 @@ def _it_fits(*texts: Any) -> None:
 
 
 def _follow_cotangent(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     content: Content,
     given: tuple[Any, Any],
     notes_of: NotesOf,
@@ -385,7 +378,7 @@ def _follow_cotangent(
     visit: Visit | None,
 ) -> None:
     value, kind = given
-    CallerValues(context, builder, notes_of(content), refuse, _COTANGENT, visit).value(content, value, kind, "it")
+    CallerValues(emit, notes_of(content), refuse, _COTANGENT, visit).value(content, value, kind, "it")
 
 
 # --- memory for derivatives with respect to objects -------------------------------------------------------------------
@@ -414,8 +407,6 @@ class CallerShadows:
     """The memory of one direction of a call.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         references: of the call.
         objects: all that are differentiated, in the order in which they were walked through.
         follow: makes what follows them.
@@ -423,13 +414,13 @@ class CallerShadows:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         references: References,
         objects: Sequence[GivenObject],
         follow: Follow,
     ) -> None:
-        self._context, self._builder, self._references = context, builder, references
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._references = references
         self._objects, self._follow = objects, follow
         self._names = " and ".join(each.name for each in objects if each.value is not None)
 
@@ -465,7 +456,7 @@ class CallerShadows:
 
     def _blocks(self, lanes: Sequence[CallerShadows], arrays: Sequence[Extent], *, by_shadow: bool) -> Regions:
         """A table of all blocks, and in the third word where the shadow of each is, or the other way round."""
-        build, table = self._builder, Regions(self._context, self._builder)
+        build, table = self._builder, Regions(self._emit)
 
         def add(extent: Extent, shadow: Any) -> None:
             start = build.ptrtoint(shadow, INTP) if isinstance(shadow.type, PointerType) else shadow

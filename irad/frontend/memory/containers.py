@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.experimental.jitclass.base import imp_dtor
 from numba.typed.dictobject import new_dict
 from numba.typed.listobject import new_list
 
-from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
 from irad.frontend.numba.internals import look_up_key
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, size_of_element
@@ -26,15 +25,10 @@ _STATUS: Final = ir.IntType(32)
 
 
 class Reader:
-    """Reads the memory of containers.
+    """Reads the memory of containers."""
 
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite.
-    """
-
-    def __init__(self, context: BaseContext, builder: IRBuilder) -> None:
-        self._context, self._builder = context, builder
+    def __init__(self, emit: Emit) -> None:
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
 
     @contextmanager
     def _entries(self, pointer: Value) -> Iterator[tuple[Any, Any, Any]]:
@@ -45,10 +39,10 @@ class Reader:
         body, end = build.append_basic_block("entry.body"), build.append_basic_block("entry.end")
         build.branch(head)
         build.position_at_end(head)
-        status = self._call("numba_dict_iter_next", _STATUS, [iterator, key, value])
+        status = self._emit.call("numba_dict_iter_next", _STATUS, [iterator, key, value])
         build.cbranch(build.icmp_signed("==", status, _STATUS(0)), body, end)
         build.position_at_end(body)
-        number = build.sub(self._load_word(iterator, _ITERATOR_NEXT), INTP(1))
+        number = build.sub(self._emit.load_word(iterator, _ITERATOR_NEXT), INTP(1))
         yield number, build.load(key), build.load(value)
         build.branch(head)
         build.position_at_end(end)
@@ -62,8 +56,8 @@ class Reader:
         """The address of the value of an entry of a dictionary."""
         build = self._builder
         iterator, key, value = self._iterator(pointer)
-        build.store(number, build.bitcast(self._at(iterator, _ITERATOR_NEXT), INTP.as_pointer()))
-        self._call("numba_dict_iter_next", _STATUS, [iterator, key, value])
+        build.store(number, build.bitcast(self._emit.at(iterator, _ITERATOR_NEXT), INTP.as_pointer()))
+        self._emit.call("numba_dict_iter_next", _STATUS, [iterator, key, value])
         return build.load(value)
 
     def _iterator(self, pointer: Value) -> tuple[Any, Any, Any]:
@@ -72,35 +66,16 @@ class Reader:
         iterator = build.bitcast(
             cgutils.alloca_once(build, ir.ArrayType(INTP, DICT_ITERATOR.size // WORD)), VOID_POINTER
         )
-        self._call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
+        self._emit.call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
         return iterator, cgutils.alloca_once(build, VOID_POINTER), cgutils.alloca_once(build, VOID_POINTER)
 
     def _items_of(self, found: tree.ListContent, pointer: Value) -> tuple[Any, Any]:
         """How many items a list has, and where they begin."""
         if found.is_typed:
-            count = self._call("numba_list_length", INTP, [pointer])
-            return count, self._call("numba_list_base_ptr", VOID_POINTER, [pointer])
-        payload = self._load(pointer, HEADER_DATA)
-        return self._load_word(payload, 0), self._at(payload, found.prefix)
-
-    def _stored(self, numba_type: Any, place: Any) -> Any:
-        """A value of a type in memory."""
-        model = self._context.data_model_manager[numba_type]
-        pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
-        return model.load_from_data_pointer(self._builder, pointer, align=1)
-
-    def _call(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
-        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-        return self._builder.call(cgutils.get_or_insert_function(self._builder.module, function_type, name), arguments)
-
-    def _at(self, pointer: Value, offset: int) -> Any:
-        return self._builder.gep(pointer, [INTP(offset)])
-
-    def _load(self, pointer: Value, offset: int) -> Any:
-        return self._builder.load(self._builder.bitcast(self._at(pointer, offset), VOID_POINTER.as_pointer()))
-
-    def _load_word(self, pointer: Value, offset: int) -> Any:
-        return self._builder.load(self._builder.bitcast(self._at(pointer, offset), INTP.as_pointer()))
+            count = self._emit.call("numba_list_length", INTP, [pointer])
+            return count, self._emit.call("numba_list_base_ptr", VOID_POINTER, [pointer])
+        payload = self._emit.load(pointer, HEADER_DATA)
+        return self._emit.load_word(payload, 0), self._emit.at(payload, found.prefix)
 
 
 def _position(values: Any, key: Any) -> int:
@@ -113,13 +88,12 @@ class Maker:
     """Makes containers and instances. Items, values and fields are new references, which these take over.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         fail: emits the end of the function when there is no memory.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder, fail: Callable[[], None]) -> None:
-        self._context, self._builder, self._fail = context, builder, fail
+    def __init__(self, emit: Emit, fail: Callable[[], None]) -> None:
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._fail = fail
 
     def list_of(self, list_type: Any, count: Any, item: Callable[[Any], Any]) -> Any:
         """A list, with the items that ``item`` emits for the numbers from 0 to before ``count``."""

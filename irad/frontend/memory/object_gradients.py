@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, assert_never, cast
 
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils
-from numba.core.base import BaseContext
 
+from irad.frontend.emit import INTP, Emit
 from irad.frontend.memory.containers import Maker, Reader
-from irad.frontend.memory.regions import INTP, SsaNotes, TableNotes
+from irad.frontend.memory.regions import SsaNotes, TableNotes
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, array_at
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content, is_mirrored, noted_fields
@@ -26,8 +26,6 @@ class ObjectGradients(Reader):
     """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         noted: where the notes are.
         meminfo: of the memory of the shadows; None where that ends with the call: gradients are copies.
         fail: emits the end of the function when there is no memory for gradients.
@@ -35,15 +33,14 @@ class ObjectGradients(Reader):
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         noted: TableNotes | SsaNotes,
         meminfo: Value | None = None,
         fail: Callable[[], None] = lambda: None,
     ) -> None:
-        Reader.__init__(self, context, builder)
+        Reader.__init__(self, emit)
         self._meminfo, self._fail = meminfo, fail
-        self._maker = Maker(context, builder, fail)
+        self._maker = Maker(emit, fail)
         self._noted = noted
         self._word, self._shadow, self.rewind = noted.word, noted.shadow, noted.rewind
 
@@ -86,7 +83,7 @@ class ObjectGradients(Reader):
                 assert_never(known)
 
     def _number(self, content: tree.NumberContent, place: Value) -> Any:
-        return self._stored(content.type, place)
+        return self._emit.stored(content.type, place)
 
     def _array(self, content: tree.ArrayContent) -> Any:
         context, build = self._context, self._builder
@@ -94,14 +91,14 @@ class ObjectGradients(Reader):
         data, low, size, shape, strides = self._noted_array(content)
         if self._meminfo is not None:
             context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
-            return array_at(context, build, array_type, data, shape, strides, self._meminfo)
+            return array_at(self._emit, array_type, data, shape, strides, self._meminfo)
         meminfo = context.nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
         with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
             self._fail()
         copy = context.nrt.meminfo_data(build, meminfo)
         cgutils.raw_memcpy(build, copy, low, size, 1)
         away = build.sub(build.ptrtoint(data, INTP), build.ptrtoint(low, INTP))
-        return array_at(context, build, array_type, build.gep(copy, [away]), shape, strides, meminfo)
+        return array_at(self._emit, array_type, build.gep(copy, [away]), shape, strides, meminfo)
 
     def _noted_array(self, content: tree.ArrayContent) -> tuple[Any, Any, Any, list[Any], list[Any]]:
         """Data, lowest address, bytes spanned, shape and strides."""
@@ -124,7 +121,7 @@ class ObjectGradients(Reader):
 
     def _field(self, part: tree.Content, shadow: Value, kept: Iterator[Any]) -> Any:
         if tree.has_derivative(part):
-            return self.gradient(part, self._at(shadow, part.offset))
+            return self.gradient(part, self._emit.at(shadow, part.offset))
         value = next(kept)
         self._context.nrt.incref(self._builder, part.type, value)
         return value

@@ -11,21 +11,12 @@ from typing import Any
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
-from numba.core.base import BaseContext
 
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.caller_values import CallerValues, MessageWords, Visit, VisitBlock
 from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import (
-    INTP,
-    VOID_POINTER,
-    Owner,
-    Regions,
-    SeparateShadows,
-    ShadowAt,
-    SsaNotes,
-    TableNotes,
-)
+from irad.frontend.memory.regions import Owner, Regions, SeparateShadows, ShadowAt, SsaNotes, TableNotes
 from irad.frontend.memory.shadow_contract import Tracked
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, array_at, bytes_at
 from irad.frontend.memory.walks import ArgumentWalk
@@ -38,8 +29,6 @@ class ObjectShadows:
     """The shadows of objects; ``survey``, ``place`` and ``connect``, in this order, make them.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         leaves: the objects.
         flat: all LLVM arguments of the primal.
         arrays: arrays and records that get their shadows in the same buffer.
@@ -49,8 +38,7 @@ class ObjectShadows:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         leaves: Sequence[Content],
         flat: Sequence[Any],
         arrays: Sequence[Tracked],
@@ -58,9 +46,10 @@ class ObjectShadows:
         *,
         keeps_apart: bool = False,
     ) -> None:
-        self._context, self._builder, self._leaves, self._flat, self._arrays = context, builder, leaves, flat, arrays
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._leaves, self._flat, self._arrays = leaves, flat, arrays
         self._others = others
-        self.regions = Regions(context, builder, keeps_apart=keeps_apart)
+        self.regions = Regions(emit, keeps_apart=keeps_apart)
         self.meets, self.release = self.regions.meets, self.regions.release
         self.shadows: dict[int, Any] = {}
         self.meminfo: Any = None
@@ -74,11 +63,11 @@ class ObjectShadows:
 
     def _walk(self) -> dict[int, ShadowAt]:
         """Walks through everything; where that of what gets a shadow here will be, by LLVM parameter."""
-        walk = ArgumentWalk(self._context, self._builder, self.regions)
+        walk = ArgumentWalk(self._emit, self.regions)
         found = {leaf.data_index: self._object(walk, leaf) for leaf in self._leaves}
         found |= {tracked.leaf.data_index: walk.extent(tracked.extent) for tracked in self._arrays}
         for owner, other in self._others:
-            walk = ArgumentWalk(self._context, self._builder, self.regions, owner)
+            walk = ArgumentWalk(self._emit, self.regions, owner)
             _ = self._object(walk, other) if isinstance(other, Content) else walk.extent(other)
         return found
 
@@ -101,16 +90,14 @@ class ObjectShadows:
 
     def notes(self, fail: Callable[[], None]) -> ObjectGradients:
         """What gradients are made from."""
-        return ObjectGradients(
-            self._context, self._builder, TableNotes(self._builder, self.regions.noted), self.meminfo, fail
-        )
+        return ObjectGradients(self._emit, TableNotes(self._builder, self.regions.noted), self.meminfo, fail)
 
     def given(
         self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> CallerValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
         noted = TableNotes(self._builder, self.regions.noted)
-        return CallerValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
+        return CallerValues(self._emit, noted, references.refuse, words, visit, visit_block)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
@@ -119,15 +106,13 @@ class ObjectShadows:
     def _bytes(self, meminfo: Value, size: Value) -> Any:
         context, build = self._context, self._builder
         context.nrt.incref(build, MEMINFO_TYPE, meminfo)
-        return bytes_at(context, build, context.nrt.meminfo_data(build, meminfo), size, meminfo)
+        return bytes_at(self._emit, context.nrt.meminfo_data(build, meminfo), size, meminfo)
 
 
 class SeparateObjects:
     """The shadows of objects in code that is differentiated itself.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         leaves: the objects.
         flat: all LLVM arguments of the primal.
         references: of the call.
@@ -135,28 +120,27 @@ class SeparateObjects:
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         leaves: Sequence[Content],
         flat: Sequence[Any],
         references: References,
     ) -> None:
-        self._context, self._builder = context, builder
-        self._shadows = SeparateShadows(context, builder, references)
-        walk = ArgumentWalk(context, builder, self._shadows)
-        found = {leaf.data_index: _walked(builder, walk, leaf, flat) for leaf in leaves}
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._shadows = SeparateShadows(emit, references)
+        walk = ArgumentWalk(emit, self._shadows)
+        found = {leaf.data_index: _walked(emit.builder, walk, leaf, flat) for leaf in leaves}
         self.shadows = {index: self._shadows.address(at) for index, at in found.items()}
 
     def notes(self, fail: Callable[[], None]) -> ObjectGradients:
         """What gradients are made from."""
-        return ObjectGradients(self._context, self._builder, SsaNotes(self._builder, self._shadows.kept), None, fail)
+        return ObjectGradients(self._emit, SsaNotes(self._builder, self._shadows.kept), None, fail)
 
     def given(
         self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> CallerValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
         noted = SsaNotes(self._builder, self._shadows.kept)
-        return CallerValues(self._context, self._builder, noted, references.refuse, words, visit, visit_block)
+        return CallerValues(self._emit, noted, references.refuse, words, visit, visit_block)
 
 
 def _walked(builder: IRBuilder, walk: ArgumentWalk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
@@ -165,16 +149,15 @@ def _walked(builder: IRBuilder, walk: ArgumentWalk, leaf: Content, flat: Sequenc
     return walk.reference(reference_of(leaf), *places)
 
 
-def clear_objects(context: BaseContext, builder: IRBuilder, objects: Sequence[Reference], noted: Any) -> None:
+def clear_objects(emit: Emit, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
-    notes = ObjectGradients(context, builder, TableNotes(builder, noted))
+    notes = ObjectGradients(emit, TableNotes(emit.builder, noted))
     for content in objects:
         notes.clear(content)
 
 
 def copy_objects(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     objects: Mapping[Reference, bool],
     state: Sequence[Any],
     arrays: tuple[Sequence[Any], Sequence[Any]],
@@ -183,13 +166,12 @@ def copy_objects(
     """Gradients in a copy of the shadows: of the arrays, whose shadows lie there, too, and of the objects.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         objects: all that are differentiated, in order, and whether their gradients are wanted.
         state: notes and shadows as arrays of bytes (struct proxies).
         arrays: shadows of arrays (struct proxies) and their types.
         references: hold the gradients, as results, and the copy.
     """
+    context, builder = emit.context, emit.builder
     noted, buffer = state
     meminfo = references.allocated(buffer.nitems, references.slot(references.transient), zeroed=False)
     data = context.nrt.meminfo_data(builder, meminfo)
@@ -199,9 +181,9 @@ def copy_objects(
     for array, array_type in zip(*arrays, strict=True):
         place = builder.gep(builder.bitcast(array.data, VOID_POINTER), [distance])
         context.nrt.incref(builder, MEMINFO_TYPE, meminfo)
-        copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
+        copies.append(array_at(emit, array_type, place, array.shape, array.strides, meminfo))
         references.keep(array_type, copies[-1])
-    notes = ObjectGradients(context, builder, TableNotes(builder, noted.data, distance), meminfo, references.fail)
+    notes = ObjectGradients(emit, TableNotes(builder, noted.data, distance), meminfo, references.fail)
     gradients = []
     for content, is_wanted in objects.items():
         if is_wanted:

@@ -8,15 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils
-from numba.core.base import BaseContext
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.calls.exceptions import emit_misfit, raise_kept
+from irad.frontend.emit import VOID_POINTER, Emit
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, clear
 
-_VOID_POINTER = cgutils.voidptr_t
 _NUMBER = ir.IntType(32)
 
 
@@ -28,19 +27,16 @@ class Refusals:
     one block for all of them, from which each goes on to its own exception.
 
     Attributes:
-        context: Numba's target context.
-        builder: of llvmlite.
         release: emits what drops the references; they are the same from the first condition to `finish`.
     """
 
-    context: BaseContext
-    builder: IRBuilder
+    emit: Emit
     release: Callable[[], None]
     _raised_in: list[tuple[Any, Callable[[], None]]] = field(default_factory=list, init=False)
 
     @cached_property
     def _common(self) -> Any:
-        return self.builder.append_basic_block("refused")
+        return self.emit.builder.append_basic_block("refused")
 
     def refuse(
         self,
@@ -57,35 +53,36 @@ class Refusals:
             problem, remedy, reason: of the error.
             misfit: the shape or the strides of an array, and those it should have; they end the problem.
         """
-        texts = (problem, remedy, reason)
+        builder, texts = self.emit.builder, (problem, remedy, reason)
 
         def end() -> None:
             if misfit is None:
-                self.context.call_conv.return_user_exc(self.builder, SignatureError, (*texts, HERE))
+                self.emit.context.call_conv.return_user_exc(builder, SignatureError, (*texts, HERE))
             else:
-                raise_kept(self.context, self.builder)
+                raise_kept(self.emit)
 
-        with self.builder.if_then(condition, likely=False):
+        with builder.if_then(condition, likely=False):
             if misfit is not None:
-                emit_misfit(self.context, self.builder, SignatureError, texts, *misfit)
-            self._raised_in.append((self.builder.block, end))
-            self.builder.branch(self._common)
+                emit_misfit(self.emit, SignatureError, texts, *misfit)
+            self._raised_in.append((builder.block, end))
+            builder.branch(self._common)
 
     def finish(self) -> None:
         """Emits what the conditions lead to."""
         if not self._raised_in:
             return
-        with self.builder.goto_block(self._common):
-            which = self.builder.phi(_NUMBER)
+        builder = self.emit.builder
+        with builder.goto_block(self._common):
+            which = builder.phi(_NUMBER)
             self.release()
-            switch = self.builder.switch(which, self.builder.append_basic_block("refused.otherwise"))
-            with self.builder.goto_block(switch.default):
-                self.builder.unreachable()
+            switch = builder.switch(which, builder.append_basic_block("refused.otherwise"))
+            with builder.goto_block(switch.default):
+                builder.unreachable()
             for number, (block, end) in enumerate(self._raised_in):
                 which.add_incoming(_NUMBER(number), block)
-                case = self.builder.append_basic_block("refused.by")
+                case = builder.append_basic_block("refused.by")
                 switch.add_case(_NUMBER(number), case)
-                with self.builder.goto_block(case):
+                with builder.goto_block(case):
                     end()
 
 
@@ -99,17 +96,14 @@ class References:
         loops: emit loops over further references that are not results; they take what is done with each.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         clear: the symbol of the function that clears memory, as `shadows.clear` takes it.
         held: values with their types on which the surrounding function holds a reference that it drops after the call,
             but not when the call raises: Numba leaks references there. `release` drops them.
     """
 
-    def __init__(
-        self, context: BaseContext, builder: IRBuilder, clear: str | None, held: Sequence[tuple[Any, Any]]
-    ) -> None:
-        self._context, self._builder, self._clear, self._held = context, builder, clear, held
+    def __init__(self, emit: Emit, clear: str | None, held: Sequence[tuple[Any, Any]]) -> None:
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._clear, self._held = clear, held
         self.results: list[Any] = []
         self.transient: list[Any] = []
         self.on_failure: Callable[[], None] | None = None
@@ -117,8 +111,8 @@ class References:
 
     def slot(self, group: list[Any]) -> Any:
         """A new slot."""
-        slot = cgutils.alloca_once(self._builder, _VOID_POINTER)
-        self._builder.store(cgutils.get_null_value(_VOID_POINTER), slot)
+        slot = cgutils.alloca_once(self._builder, VOID_POINTER)
+        self._builder.store(cgutils.get_null_value(VOID_POINTER), slot)
         group.append(slot)
         return slot
 
@@ -157,7 +151,7 @@ class References:
         misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
     ) -> None:
         """Ends the call with a SignatureError when a condition holds, as `Refusals.refuse` does."""
-        refusals = Refusals(self._context, self._builder, self.release)
+        refusals = Refusals(self._emit, self.release)
         refusals.refuse(condition, problem, remedy, reason, misfit)
         refusals.finish()
 

@@ -22,16 +22,12 @@ from typing import Any, Final, TypeAlias
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
 from irad.frontend import resident
+from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
 from irad.frontend.numba import private
-
-INTP: Final = cgutils.intp_t
-VOID_POINTER: Final = cgutils.voidptr_t
-WORD: Final = 8
 
 _LOW, _HIGH, _SIZE, _OWNER, _SHADOW = range(5)  # of a region: the last is the shadow's place among all
 _HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where it leads to
@@ -69,13 +65,13 @@ class Regions:
     """The table.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         keeps_apart: whether each region counts as one of an owner of its own: none may overlap another.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder, *, keeps_apart: bool = False) -> None:
-        self._context, self._builder, self._keeps_apart = context, builder, keeps_apart
+    def __init__(self, emit: Emit, *, keeps_apart: bool = False) -> None:
+        builder = emit.builder
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._keeps_apart = keeps_apart
         self._counts = [cgutils.alloca_once_value(builder, INTP(0)) for _ in _WIDTHS]
         self._tables: list[Any] = []  # none while it is only counted
         self._held = cgutils.alloca_once_value(builder, INTP(0))  # references, once they are taken
@@ -379,14 +375,13 @@ class SsaRecorder:
     """Records notes as SSA values, for `SsaNotes`.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         arena: outlives this.
         fail: emits the end of the function when there is no memory.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder, arena: Value, fail: Callable[[], None]) -> None:
-        self._context, self._builder, self._arena, self._fail = context, builder, arena, fail
+    def __init__(self, emit: Emit, arena: Value, fail: Callable[[], None]) -> None:
+        self._emit, self._context, self._builder = emit, emit.context, emit.builder
+        self._arena, self._fail = arena, fail
         self.kept: list[Note] = []
 
     def allocated(self, size: Any) -> Any:
@@ -503,14 +498,13 @@ class SeparateShadows(SsaRecorder):
     """Makes them, for a walk: in place of `regions.Regions`.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         references: of the call, which ends when there is no memory.
     """
 
-    def __init__(self, context: BaseContext, builder: IRBuilder, references: References) -> None:
+    def __init__(self, emit: Emit, references: References) -> None:
+        builder = emit.builder
         arena = support(builder, "irad.arena_new", VOID_POINTER)
-        SsaRecorder.__init__(self, context, builder, arena, references.fail)
+        SsaRecorder.__init__(self, emit, arena, references.fail)
         self._check(arena)
         references.loops.append(lambda _: support(builder, "irad.arena_delete", _NOTHING, arena))
 

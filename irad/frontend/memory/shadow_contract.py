@@ -19,13 +19,13 @@ from numba.core import cgutils, types
 
 from irad.frontend.calls.task import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.emit import INTP
 from irad.frontend.memory.shadows import Extent, any_of, differ, extent_of, overlap, shape_of, strides_of
 from irad.frontend.packing.packed import way_through
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content
 
-_INTP = cgutils.intp_t
 _NAMES = {Role.INTO: "destination", Role.TANGENT: "tangent"}
 
 
@@ -133,10 +133,10 @@ class ShadowContract:
         """Strides of dimensions of one element, and of empty arrays, do not matter."""
         builder = self.builder
         found = [
-            builder.and_(builder.icmp_signed(">", length, _INTP(1)), builder.icmp_signed("!=", mine, theirs))
+            builder.and_(builder.icmp_signed(">", length, INTP(1)), builder.icmp_signed("!=", mine, theirs))
             for length, mine, theirs in zip(lengths, strides_of(leaf, self.flat), given, strict=True)
         ]
-        is_filled = builder.icmp_signed(">", self.flat[leaf.index + tree.ITEM_COUNT], _INTP(0))
+        is_filled = builder.icmp_signed(">", self.flat[leaf.index + tree.ITEM_COUNT], INTP(0))
         return builder.and_(any_of(builder, found), is_filled)
 
     def _memory_of_arguments(self) -> list[tuple[Argument, Extent]]:

@@ -14,9 +14,9 @@ from typing import Any
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 from numba.np.arrayobj import populate_array
 
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.values import layouts, tree
 from irad.frontend.values.tree import (
     Content,
@@ -27,9 +27,6 @@ ALIGNMENT = 64
 NO_MEMORY = ("not enough memory for the derivative (heap, or stack if it recurses deeply)",)
 MEMINFO_TYPE = types.MemInfoPointer(types.voidptr)
 BYTES = types.Array(types.uint8, 1, "C")
-
-_INTP = cgutils.intp_t
-_VOID_POINTER = cgutils.voidptr_t
 
 
 @dataclass(frozen=True)
@@ -59,17 +56,17 @@ def strides_of(leaf: Content, flat: Sequence[Any]) -> list[Any]:
 
 def extent_of(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Extent:
     """The byte extent of an array or record."""
-    data = builder.ptrtoint(flat[leaf.data_index], _INTP)
-    item_size = _INTP(layouts.size_of_element(leaf.element))
+    data = builder.ptrtoint(flat[leaf.data_index], INTP)
+    item_size = INTP(layouts.size_of_element(leaf.element))
     if not leaf.is_array:
         return Extent(data, data, builder.add(data, item_size))
     count = flat[leaf.index + tree.ITEM_COUNT]
     if leaf.type.layout in "CF":
         return Extent(data, data, builder.add(data, builder.mul(count, item_size)))
     low, high = data, builder.add(data, item_size)
-    zero = _INTP(0)
+    zero = INTP(0)
     for length, stride in zip(shape_of(leaf, flat), strides_of(leaf, flat), strict=True):
-        reach = builder.mul(builder.sub(length, _INTP(1)), stride)
+        reach = builder.mul(builder.sub(length, INTP(1)), stride)
         backwards = builder.icmp_signed("<", reach, zero)
         low = builder.add(low, builder.select(backwards, reach, zero))
         high = builder.add(high, builder.select(backwards, zero, reach))
@@ -97,23 +94,23 @@ def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> A
     extents = list(zip(shape_of(leaf, flat), strides_of(leaf, flat), strict=True))
     verdicts = []
     for i, (length, stride) in enumerate(extents):
-        reach: Value = _INTP(layouts.size_of_element(leaf.type.dtype))
+        reach: Value = INTP(layouts.size_of_element(leaf.type.dtype))
         size = _absolute(builder, stride)
         for j, (other_length, other_stride) in enumerate(extents):
             if i == j:
                 continue
             other = _absolute(builder, other_stride)
             is_inner = builder.icmp_signed("<=" if j > i else "<", other, size)
-            covered = builder.mul(builder.sub(other_length, _INTP(1)), other)
-            reach = builder.add(reach, builder.select(is_inner, covered, _INTP(0)))
-        repeats = builder.icmp_signed(">", length, _INTP(1))
+            covered = builder.mul(builder.sub(other_length, INTP(1)), other)
+            reach = builder.add(reach, builder.select(is_inner, covered, INTP(0)))
+        repeats = builder.icmp_signed(">", length, INTP(1))
         verdicts.append(builder.and_(repeats, builder.icmp_signed("<", size, reach)))
-    count = builder.icmp_signed(">", flat[leaf.index + tree.ITEM_COUNT], _INTP(1))
+    count = builder.icmp_signed(">", flat[leaf.index + tree.ITEM_COUNT], INTP(1))
     return builder.and_(count, any_of(builder, verdicts))
 
 
 def _absolute(builder: IRBuilder, value: Any) -> Any:
-    return builder.select(builder.icmp_signed("<", value, _INTP(0)), builder.neg(value), value)
+    return builder.select(builder.icmp_signed("<", value, INTP(0)), builder.neg(value), value)
 
 
 def any_of(builder: IRBuilder, conditions: Iterable[Any]) -> Any:
@@ -138,26 +135,27 @@ def clear(builder: IRBuilder, pointer: Value, size: Value, symbol: str | None) -
     if symbol is None:
         cgutils.memset(builder, pointer, size, 0)
         return
-    function_type = ir.FunctionType(ir.VoidType(), [_VOID_POINTER, _INTP])
+    function_type = ir.FunctionType(ir.VoidType(), [VOID_POINTER, INTP])
     callee = cgutils.get_or_insert_function(builder.module, function_type, symbol)
-    builder.call(callee, [builder.bitcast(pointer, _VOID_POINTER), size])
+    builder.call(callee, [builder.bitcast(pointer, VOID_POINTER), size])
 
 
-def shadow_pointer(context: BaseContext, builder: IRBuilder, meminfo: Value, extent: Extent) -> Any:
+def shadow_pointer(emit: Emit, meminfo: Value, extent: Extent) -> Any:
     """The shadow of an array's first element in a buffer for an extent."""
-    base = context.nrt.meminfo_data(builder, meminfo)
+    builder = emit.builder
+    base = emit.context.nrt.meminfo_data(builder, meminfo)
     return builder.gep(base, [builder.sub(extent.data, extent.low)])
 
 
-def extent_of_array(context: BaseContext, builder: IRBuilder, array: Any, array_type: Any) -> Extent:
+def extent_of_array(emit: Emit, array: Any, array_type: Any) -> Extent:
     """The byte extent of an array that is a value of the function being lowered (a struct proxy)."""
-    flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
+    builder = emit.builder
+    flat = emit.context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
     return extent_of(builder, content_of(array_type), flat)
 
 
 def array_at(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     array_type: Any,
     data: Any,
     shape: Sequence[Any],
@@ -165,12 +163,13 @@ def array_at(
     meminfo: Value | None,
 ) -> Any:
     """An array at an address, which takes over a reference."""
+    context, builder = emit.context, emit.builder
     array = context.make_array(array_type)(context, builder)
-    item_size = _INTP(layouts.size_of_element(array_type.dtype))
+    item_size = INTP(layouts.size_of_element(array_type.dtype))
     populate_array(array, builder.bitcast(data, array.data.type), shape, strides, item_size, meminfo)
     return array._getvalue()
 
 
-def bytes_at(context: BaseContext, builder: IRBuilder, data: Any, size: Value, meminfo: Value) -> Any:
+def bytes_at(emit: Emit, data: Any, size: Value, meminfo: Value) -> Any:
     """Memory as a value of the state of a pullback, of the type `BYTES`, which takes over a reference."""
-    return array_at(context, builder, BYTES, data, (size,), (_INTP(1),), meminfo)
+    return array_at(emit, BYTES, data, (size,), (INTP(1),), meminfo)

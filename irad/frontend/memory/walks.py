@@ -16,24 +16,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, assert_never, cast
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils
-from numba.core.base import BaseContext
 
+from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
 from irad.frontend.memory.containers import Reader
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import (
-    INTP,
-    VOID_POINTER,
-    WORD,
-    Owner,
-    Regions,
-    SeparateShadows,
-    ShadowAt,
-    SsaNotes,
-    SsaRecorder,
-    support,
-)
+from irad.frontend.memory.regions import Owner, Regions, SeparateShadows, ShadowAt, SsaNotes, SsaRecorder, support
 from irad.frontend.memory.shadows import Extent, extent_of_array
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import noted_fields
@@ -49,20 +38,17 @@ class ArgumentWalk(Reader):
     """One walk.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         regions: where it writes.
         owner: of what it meets; where that is not this call, nothing is connected, noted or held.
     """
 
     def __init__(
         self,
-        context: BaseContext,
-        builder: IRBuilder,
+        emit: Emit,
         regions: Regions | SeparateShadows,
         owner: Owner = Owner.CALL,
     ) -> None:
-        Reader.__init__(self, context, builder)
+        Reader.__init__(self, emit)
         self._regions, self._owner = regions, owner
         self._is_mine = owner is Owner.CALL
 
@@ -109,7 +95,7 @@ class ArgumentWalk(Reader):
             case tree.TupleContent():
                 self._parts(known.parts, place, shadow)
             case tree.InstanceContent() | tree.ListContent() | tree.DictionaryContent():
-                found = self.reference(known, self._load(place, 0), self._load(place, tree.pointer_at(known)))
+                found = self.reference(known, self._emit.load(place, 0), self._emit.load(place, tree.pointer_at(known)))
                 self._store(found, shadow, tree.pointer_at(known))
             case (
                 tree.ConstantContent()
@@ -137,7 +123,7 @@ class ArgumentWalk(Reader):
 
     def _parts(self, parts: tuple[tree.Content, ...], place: Value, shadow: ShadowAt) -> None:
         for part in parts:
-            self.value(part, self._at(place, part.offset), self._shifted(shadow, part.offset))
+            self.value(part, self._emit.at(place, part.offset), self._shifted(shadow, part.offset))
 
     def _array(self, content: tree.ArrayContent, place: Value, shadow: ShadowAt) -> None:
         build, context = self._builder, self._context
@@ -145,7 +131,7 @@ class ArgumentWalk(Reader):
         stored = build.bitcast(place, model.get_data_type().as_pointer())
         array = context.make_array(content.type)(context, build, model.load_from_data_pointer(build, stored))
         self._hold(array.meminfo)
-        extent = extent_of_array(context, build, array, content.type)
+        extent = extent_of_array(self._emit, array, content.type)
         found = self.extent(extent)
         self._store(found, shadow, ARRAY_DATA)
         if tree.has_derivative(content):
@@ -156,7 +142,7 @@ class ArgumentWalk(Reader):
         if not tree.is_headed(instance):
             return self._fields(instance, pointer)
         header = self._span(pointer, INTP(HEADER_SIZE))
-        self._connect(header, self._fields(instance, self._load(pointer, HEADER_DATA)), INTP(instance.size))
+        self._connect(header, self._fields(instance, self._emit.load(pointer, HEADER_DATA)), INTP(instance.size))
         return header
 
     def _fields(self, instance: tree.InstanceContent, fields: Any) -> ShadowAt:
@@ -164,7 +150,7 @@ class ArgumentWalk(Reader):
         if tree.has_derivative(instance):
             self._note(shadow)
             for part in noted_fields(instance):
-                place = self._at(fields, part.offset)
+                place = self._emit.at(fields, part.offset)
                 self._hold_value(part.type, place)
                 if self._is_mine:
                     self._regions.note_value(part.type, size_of_element(part.type), place)
@@ -174,12 +160,12 @@ class ArgumentWalk(Reader):
     def _reflected_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
         header = self._span(pointer, INTP(HEADER_SIZE))
-        payload = self._load(pointer, HEADER_DATA)
-        count, room = self._load_word(payload, 0), self._load_word(payload, _LIST_ALLOCATED)
+        payload = self._emit.load(pointer, HEADER_DATA)
+        count, room = self._emit.load_word(payload, 0), self._emit.load_word(payload, _LIST_ALLOCATED)
         size = build.add(INTP(found.prefix), build.mul(room, INTP(found.stride)))
         shadow = self._span(payload, size)
         self._connect(header, shadow, size)
-        self._items(found, count, self._at(payload, found.prefix), self._shifted(shadow, found.prefix))
+        self._items(found, count, self._emit.at(payload, found.prefix), self._shifted(shadow, found.prefix))
         return header
 
     def _connect(self, header: ShadowAt, data: ShadowAt, size: Value) -> None:
@@ -190,8 +176,8 @@ class ArgumentWalk(Reader):
     def _typed_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), LIST.size)
-        count = self._call("numba_list_length", INTP, [pointer])
-        items = self._call("numba_list_base_ptr", VOID_POINTER, [pointer])
+        count = self._emit.call("numba_list_length", INTP, [pointer])
+        items = self._emit.call("numba_list_base_ptr", VOID_POINTER, [pointer])
         shadow = self._span(items, build.mul(count, INTP(found.stride)))
         for field, word in {"items": shadow, "room": count, "item_size": INTP(found.stride)}.items():
             self._store(word, struct, LIST.offset(field))
@@ -219,8 +205,8 @@ class ArgumentWalk(Reader):
     def _dictionary(self, found: tree.DictionaryContent, pointer: Value) -> ShadowAt:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), DICT.size)
-        keys = self._load(pointer, _DICT_KEYS)
-        entries = self._load_word(keys, _ENTRY_COUNT)
+        keys = self._emit.load(pointer, _DICT_KEYS)
+        entries = self._emit.load_word(keys, _ENTRY_COUNT)
         low = build.ptrtoint(keys, INTP)
         size = build.mul(entries, INTP(WORD))
         table = ShadowAt(self._regions.region(low, build.add(low, INTP(WORD)), size, self._owner), INTP(0))
@@ -229,7 +215,7 @@ class ArgumentWalk(Reader):
         for field, word in words.items():
             self._store(word, struct, DICT.offset(field))
         if tree.has_derivative(found):
-            self._note(self._call("numba_dict_length", INTP, [pointer]))
+            self._note(self._emit.call("numba_dict_length", INTP, [pointer]))
         each = self._each(found, entries)
         with self._entries(pointer) as (number, key, value), each():
             low, end = build.ptrtoint(key, INTP), build.add(build.ptrtoint(value, INTP), INTP(found.value_size))
@@ -260,16 +246,12 @@ class ReturnedWalk(Reader):
     """One walk. Without shadows, as None, what would be noted is counted.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         notes: where it writes.
         blocks: allocates what outlives the notes.
     """
 
-    def __init__(
-        self, context: BaseContext, builder: IRBuilder, notes: Regions | SsaRecorder, blocks: SsaRecorder
-    ) -> None:
-        Reader.__init__(self, context, builder)
+    def __init__(self, emit: Emit, notes: Regions | SsaRecorder, blocks: SsaRecorder) -> None:
+        Reader.__init__(self, emit)
         self._notes, self._blocks = notes, blocks
 
     def value(self, content: tree.Content, place: Any, shadow: Any) -> None:
@@ -311,7 +293,7 @@ class ReturnedWalk(Reader):
 
     def _led_to(self, reference: tree.Reference, place: Any, shadow: Any) -> tuple[Any, Any]:
         offset = tree.pointer_at(reference)
-        return self._load(place, offset), None if shadow is None else self._load(shadow, offset)
+        return self._emit.load(place, offset), None if shadow is None else self._emit.load(shadow, offset)
 
     def _behind(self, shadow: Any, offset: int, size: int) -> Any:
         """The address in a shadow of so many bytes; null where that, or its shadow, is null."""
@@ -320,7 +302,7 @@ class ReturnedWalk(Reader):
         zeros = cgutils.global_constant(self._builder, "irad.zeros", ir.ArrayType(ir.IntType(8), size)(None))
         zeros.align = WORD
         none = cgutils.is_null(self._builder, shadow)
-        return self._load(self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow), offset)
+        return self._emit.load(self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow), offset)
 
     def _block(self, shadow: Any, size: Value, before: Any = None) -> Any:
         """As `_floats`, of an array or a list of numbers: null for readers of words, who are to pass over it."""
@@ -347,24 +329,24 @@ class ReturnedWalk(Reader):
 
     def _parts(self, content: tree.TupleContent | tree.InstanceContent, place: Any, shadow: Any) -> None:
         for part in content.parts:
-            self.value(part, self._at(place, part.offset), self._within(shadow, part.offset))
+            self.value(part, self._emit.at(place, part.offset), self._within(shadow, part.offset))
 
     def _array(self, content: tree.ArrayContent, place: Any, shadow: Any) -> None:
         context, build = self._context, self._builder
-        array = context.make_array(content.type)(context, build, self._stored(content.type, place))
-        extent = extent_of_array(context, build, array, content.type)
+        array = context.make_array(content.type)(context, build, self._emit.stored(content.type, place))
+        extent = extent_of_array(self._emit, array, content.type)
         size, before = extent.size(build), build.sub(extent.data, extent.low)
-        data = None if shadow is None else self._load(shadow, ARRAY_DATA)
+        data = None if shadow is None else self._emit.load(shadow, ARRAY_DATA)
         dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
         self._note(self._block(data, size, before), before, size, *dimensions)
 
     def _instance(self, content: tree.InstanceContent, fields: Any, shadow: Any) -> None:
         if tree.is_headed(content):
-            fields, shadow = self._load(fields, HEADER_DATA), self._behind(shadow, HEADER_DATA, HEADER_SIZE)
+            fields, shadow = self._emit.load(fields, HEADER_DATA), self._behind(shadow, HEADER_DATA, HEADER_SIZE)
         shadow = self._floats(shadow, INTP(content.size))
         self._note(shadow)
         for part in noted_fields(content):
-            self._notes.note_value(part.type, size_of_element(part.type), self._at(fields, part.offset))
+            self._notes.note_value(part.type, size_of_element(part.type), self._emit.at(fields, part.offset))
         self._parts(content, fields, shadow)
 
     def _list(self, content: tree.ListContent, pointer: Any, shadow: Any) -> None:
@@ -386,7 +368,7 @@ class ReturnedWalk(Reader):
             self.value(content.item, build.gep(items, [offset]), self._within(shadows, offset))
 
     def _dictionary(self, content: tree.DictionaryContent, pointer: Any, shadow: Any) -> None:
-        count = self._call("numba_dict_length", INTP, [pointer])
+        count = self._emit.call("numba_dict_length", INTP, [pointer])
         self._note(count)
         cells = self._behind(shadow, DICT.offset("cells"), DICT.size)
         each = self._notes.notes_of_items(count)
@@ -407,14 +389,13 @@ class ReturnedWalk(Reader):
     def _hold_key(self, content: tree.DictionaryContent, key: Any) -> None:
         """Holds what a key leads to, where the dictionary may be gone when the notes are read."""
         if isinstance(self._notes, Regions):
-            value = self._stored(content.key.type, key)
+            value = self._emit.stored(content.key.type, key)
             for _, meminfo in self._context.nrt.get_meminfos(self._builder, content.key.type, value):
                 self._notes.hold(meminfo)
 
 
 def notes_in_ssa(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     content: tree.Content,
     places: tuple[Any, Any],
     arena: Value,
@@ -423,21 +404,18 @@ def notes_in_ssa(
     """Notes for code that follows at once, as long as the arena is there.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         content: what was returned.
         places: where that is in memory, and the shadow of this memory.
         arena: of the call.
         fail: emits the end of the function when there is no memory.
     """
-    blocks = SsaRecorder(context, builder, arena, fail)
-    ReturnedWalk(context, builder, blocks, blocks).value(content, *places)
-    return SsaNotes(builder, blocks.kept)
+    blocks = SsaRecorder(emit, arena, fail)
+    ReturnedWalk(emit, blocks, blocks).value(content, *places)
+    return SsaNotes(emit.builder, blocks.kept)
 
 
 def notes_in_table(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     content: tree.Content,
     places: tuple[Any, Any],
     arena: Value,
@@ -447,16 +425,15 @@ def notes_in_table(
     """Notes for a function that is called later, which `NotedWords` reads: their address.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         content: what was returned.
         places: where that is in memory, and the shadow of this memory.
         arena: holds what keys lead to, until it is deleted.
         references: of the call.
         slot: for the reference to the notes.
     """
-    regions = Regions(context, builder)
-    walk = ReturnedWalk(context, builder, regions, SsaRecorder(context, builder, arena, references.fail))
+    builder = emit.builder
+    regions = Regions(emit)
+    walk = ReturnedWalk(emit, regions, SsaRecorder(emit, arena, references.fail))
     walk.value(content, places[0], None)
     regions.open(lambda size: references.allocated(size, slot))
     walk.value(content, *places)
