@@ -50,3 +50,7 @@ class Emit:
         """Calls a function of C by name."""
         function_type = ir.FunctionType(result, [argument.type for argument in arguments])
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, function_type, name), arguments)
+
+    def array(self, array_type: Any, value: Any = None) -> Any:
+        """Numba's accessor of an array, whose fields are attributes; without a value of a new one."""
+        return self.context.make_array(array_type)(self.context, self.builder, value)

@@ -37,6 +37,7 @@ from irad.frontend.memory.arrays import memory_at
 from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.regions import SsaNotes
 from irad.frontend.memory.shadows import ALIGNMENT
+from irad.frontend.memory.visitor import Cursor
 from irad.frontend.memory.walks import notes_in_ssa
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.cpu import location_of
@@ -382,7 +383,7 @@ class _TangentOfValue:
         if isinstance(content, RecordContent):
             return self.sweeps.references.keep(wanted, self._record(content, places[1]))
         noted = notes_in_ssa(self.emit, content, places, self.arena, self.fail)
-        tangent = ObjectGradients(self.emit, noted, None, self.fail).gradient(content, places[1])
+        tangent = ObjectGradients(self.emit, noted, None, self.fail).visit(content, Cursor(shadow=places[1]))
         return self.sweeps.references.keep(wanted, tangent)
 
     def _record(self, content: RecordContent, shadow: Any) -> Any:

@@ -176,12 +176,12 @@ _FLOATS = (*layouts.FLOATS, *layouts.COMPLEX)
 
 def _nans(emit: Emit, value: Any, kind: Any) -> Iterator[Value]:
     """Bits that say that there is one."""
-    context, builder = emit.context, emit.builder
+    builder = emit.builder
     if isinstance(kind, types.BaseTuple):
         for number, each in enumerate(kind.types):
             yield from _nans(emit, builder.extract_value(value, number), each)
     elif isinstance(kind, types.Array) and kind.dtype in _FLOATS:
-        array: Any = context.make_array(kind)(context, builder, value)
+        array: Any = emit.array(kind, value)
         yield _has_nan(builder, kind.dtype, array.data, array.nitems)
     elif kind in layouts.COMPLEX:
         for number in range(2):

@@ -181,7 +181,7 @@ def misfits(
         parts: of the value, those that get one.
         notes_of: reads what was noted of lists, dictionaries and instances; None where there are none.
     """
-    context, builder = emit.context, emit.builder
+    builder = emit.builder
     found: list[Misfit] = []
     for part in parts:
         is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
@@ -192,8 +192,8 @@ def misfits(
             differs = caller_values.cotangent_misfit(emit, part.leaf, given, notes_of, is_there)
             found.append(Misfit(differs, _another_structure(part.way)))
         if part.leaf.is_array:
-            returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
-            its = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
+            returned = emit.array(part.leaf.type, part_of(builder, value, part.leaf.path))
+            its = emit.array(part.type, part_of(builder, seed, part.path))
             shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (its, returned)]
             found.append(Misfit(differ(builder, *shapes), _another_shape(part.way), (shapes[0], shapes[1])))
     return found
@@ -292,8 +292,8 @@ def add_seed(
         return
     data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
-        returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
-        given = context.make_array(seed_type)(context, builder, part)
+        returned = emit.array(leaf.type, part_of(builder, value, leaf.path))
+        given = emit.array(seed_type, part)
         add_elements(emit, leaf.type, data, returned, seed_type, given)
 
 

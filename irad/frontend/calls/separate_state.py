@@ -121,8 +121,8 @@ class State:
     @classmethod
     def of(cls, emit: Emit, derivation: Derivation, array: Value) -> State:
         """The state that is an array of bytes."""
-        context, builder = emit.context, emit.builder
-        return cls(builder, derivation, context.make_array(STATE_TYPE)(context, builder, array).data)
+        builder = emit.builder
+        return cls(builder, derivation, emit.array(STATE_TYPE, array).data)
 
     def field(self, name: str, llvm_type: Any) -> Value:
         """A pointer to a field of the head."""

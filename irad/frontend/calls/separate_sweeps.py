@@ -208,7 +208,7 @@ def final_parts(
         shadows: of all arrays among the arguments.
         seed: the whole cotangent and its type.
     """
-    context, builder = emit.context, emit.builder
+    builder = emit.builder
     value, kind = seed
     for (argument, leaf), shadow in zip(derivation.active_memory(), shadows, strict=True):
         path: tuple[int, ...] = ()
@@ -219,7 +219,7 @@ def final_parts(
             assert isinstance(entry, types.BaseTuple)
             path, entry = (*path, step), entry.types[step]
         if entry != types.none:
-            yield shadow, (context.make_array(entry)(context, builder, seeding.part_of(builder, value, path)), entry)
+            yield shadow, (emit.array(entry, seeding.part_of(builder, value, path)), entry)
 
 
 def add_final(emit: Emit, shadow: TypedArray, given: TypedArray) -> None:
@@ -283,10 +283,9 @@ class _Shadows:
         targets: Mapping[int, Any],
         shadows: Sequence[tuple[Value, Any]],
     ) -> None:
-        context = emit.context
         memory, given = derivation.active_memory(), objects_given(derivation)
         count = len(shadows) - len(given)
-        every = [(context.make_array(kind)(context, emit.builder, part), kind) for part, kind in shadows[:count]]
+        every = [(emit.array(kind, part), kind) for part, kind in shadows[:count]]
         self.objects = {leaf.index: each for (_, leaf), each in zip(given, shadows[count:], strict=True)}
         found = list(zip(memory, every, strict=False))
         own = [(argument, leaf, each) for (argument, leaf), each in found if argument.position not in targets]

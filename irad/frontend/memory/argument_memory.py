@@ -461,7 +461,7 @@ class ArgumentMemory:
         for argument, leaf in self.derivation.active_objects():
             content = abi.reference_of(leaf)
             if roles[leaf.index] in (Role.GRADIENT, Role.ACTIVE):
-                found[leaf.index] = self.references.keep(gradient_of_content(content), notes.gradient(content))
+                found[leaf.index] = self.references.keep(gradient_of_content(content), notes.visit(content))
                 continue
             notes.skip(content)
             if roles[leaf.index] is Role.MIXED:

@@ -39,7 +39,7 @@ from irad.frontend.values.tree import Content
 
 def memory_at(emit: Emit, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
     """The array, as a struct proxy, or the record at a path of a value, with its type."""
-    context, builder = emit.context, emit.builder
+    builder = emit.builder
     for step in path:
         numba_type = numba_type.types[step]
     if path:
@@ -47,7 +47,7 @@ def memory_at(emit: Emit, value: Any, numba_type: Any, path: tuple[int, ...]) ->
     if isinstance(numba_type, types.Record):
         return value, numba_type
     assert isinstance(numba_type, types.Array)
-    return context.make_array(numba_type)(context, builder, value), numba_type
+    return emit.array(numba_type, value), numba_type
 
 
 def filled_record(emit: Emit, record: Any, meminfo: Value, content: Any) -> Any:
@@ -86,7 +86,7 @@ def shadow_like(typing: Any, array: Any) -> Any:
 
     def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
         (kind,), emit = signature.args, Emit(context, builder)
-        given = context.make_array(kind)(context, builder, values[0])
+        given = emit.array(kind, values[0])
         extent = extent_of_array(emit, given, kind)
         meminfo = References(emit, None, ()).scratch(extent.size(builder))  # the result takes it over
         data = shadow_pointer(emit, meminfo, extent)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias, assert_never, cast
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, PointerType, Value
@@ -20,10 +20,11 @@ from numba.cpython.listobj import ListInstance
 
 from irad.frontend.calls.task import Role
 from irad.frontend.emit import INTP, VOID_POINTER, Emit
-from irad.frontend.memory.object_gradients import ObjectGradients
+from irad.frontend.memory.object_gradients import NotesVisitor
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import Owner, Regions, SsaNotes, TableNotes
 from irad.frontend.memory.shadows import Extent, all_of, differ, extent_of_array
+from irad.frontend.memory.visitor import NOWHERE, Cursor, Given
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, floats_of_element
 from irad.frontend.values.tree import Content, Reference, content_of
@@ -91,7 +92,7 @@ SHADOW = MessageWords(
 )
 
 
-class CallerValues(ObjectGradients):
+class CallerValues(NotesVisitor):
     """Follows what is given beside the shadows of what was noted of the objects of a call.
 
     Args:
@@ -111,8 +112,8 @@ class CallerValues(ObjectGradients):
         visit: Visit | None,
         visit_block: VisitBlock | None = None,
     ) -> None:
-        ObjectGradients.__init__(self, emit, noted)
-        self._refuse, self._words, self._visit, self._visit_block = refuse, words, visit, visit_block
+        NotesVisitor.__init__(self, emit, noted)
+        self._refuse, self._words, self._visit_float, self._visit_block = refuse, words, visit, visit_block
 
     def value(self, content: tree.Content, given: Any, given_type: Any, name: str) -> None:
         """Follows what is given for an object.
@@ -129,54 +130,34 @@ class CallerValues(ObjectGradients):
         model: Any = self._context.data_model_manager[given_type]
         place = cgutils.alloca_once(self._builder, model.get_data_type())
         self._builder.store(model.as_data(self._builder, given), place)
-        self._part(content, content_of(given_type), self._builder.bitcast(place, VOID_POINTER), None, name)
+        at = Given(content_of(given_type), self._builder.bitcast(place, VOID_POINTER), name)
+        self.visit(content, Cursor(given=at))
 
-    def _part(self, content: tree.Content, given: tree.Content, place: Any, shadow: Any, name: str) -> None:
-        """Follows what lies at a place; ``shadow`` is that of a part of an object."""
-        if not tree.has_derivative(content):
-            return
-        if given.type == types.none:
-            self.skip(content, shadow)
-            return
-        known = cast("tree.AnyContent", content)
-        match known:
-            case tree.NumberContent():
-                self._given_number(known, given.type, place, shadow)
-            case tree.ArrayContent():
-                self._given_array(known, given.type, place, name)
-            case tree.TupleContent():
-                self._given_parts(known, given, place, shadow, name)
-            case tree.InstanceContent():
-                self._given_instance(known, given, place, name)
-            case tree.ListContent() if isinstance(given, tree.TupleContent):
-                self._given_packed_list(known, given, place, name)
-            case tree.ListContent():
-                assert isinstance(given, tree.ListContent)
-                self._given_list(known, given, place, name)
-            case tree.DictionaryContent():
-                assert isinstance(given, tree.DictionaryContent)
-                self._given_dictionary(known, given, place, name)
-            case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
-                pass
-            case _:
-                assert_never(known)
+    def visit(self, content: tree.Content, at: Cursor = NOWHERE) -> None:
+        """Follows what is given for a part; None stands for zero."""
+        if tree.has_derivative(content) and _given(at).content.type == types.none:
+            self.skip(content, at)
+        else:
+            NotesVisitor.visit(self, content, at)
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 
-    def _given_number(self, content: tree.NumberContent, given_type: Any, place: Any, shadow: Value) -> None:
+    def visit_number(self, content: tree.NumberContent, at: Cursor) -> None:
+        """A number, which may be given in another type."""
+        given_type, place = _given(at).content.type, _given(at).place
         if given_type != content.type:
             value = self._context.cast(self._builder, self._emit.stored(given_type, place), given_type, content.type)
             place = cgutils.alloca_once(self._builder, value.type)
             self._builder.store(value, place)
-        self._floats(content.type, place, shadow)
+        self._floats(content.type, place, at.shadow)
 
     def _floats(self, element: Any, given: Any, shadow: Any) -> None:
-        if self._visit is None:
+        if self._visit_float is None:
             return
         build = self._builder
         for offset, kind in floats_of_element(element):
             pair = (self._emit.at(build.bitcast(each, VOID_POINTER), offset) for each in (given, shadow))
-            self._visit(build, *(build.bitcast(each, kind.as_pointer()) for each in pair))
+            self._visit_float(build, *(build.bitcast(each, kind.as_pointer()) for each in pair))
 
     def _block(self, low: Any, size: Value, shadow: Value) -> None:
         if self._visit_block is not None:
@@ -185,10 +166,12 @@ class CallerValues(ObjectGradients):
 
     # --- what holds them ----------------------------------------------------------------------------------------------
 
-    def _given_array(self, content: tree.ArrayContent, given_type: Any, place: Any, name: str) -> None:
-        context, build = self._context, self._builder
+    def visit_array(self, content: tree.ArrayContent, at: Cursor) -> None:
+        """An array, which has the same shape."""
+        context, build, given = self._context, self._builder, _given(at)
+        given_type, place, name = given.content.type, given.place, given.name
         data, low, _, shape, strides = self._noted_array(content)
-        array = context.make_array(given_type)(context, build, self._emit.stored(given_type, place))
+        array = self._emit.array(given_type, self._emit.stored(given_type, place))
         given_shape = cgutils.unpack_tuple(build, array.shape)
         self._refuse(
             differ(build, given_shape, shape),
@@ -199,7 +182,7 @@ class CallerValues(ObjectGradients):
         )
         if self._visit_block is not None:
             self._visit_block(extent_of_array(self._emit, array, given_type), low)
-        if self._visit is None:
+        if self._visit_float is None:
             return
         element = context.get_data_type(content.type.dtype).as_pointer()
         start = build.bitcast(data, element)
@@ -209,48 +192,65 @@ class CallerValues(ObjectGradients):
             item = cgutils.get_item_pointer(context, build, given_type, array, indices)
             self._floats(content.type.dtype, item, target)
 
-    def _given_parts(
-        self, content: tree.TupleContent | tree.InstanceContent, given: tree.Content, place: Any, shadow: Any, name: str
-    ) -> None:
-        ways = [f".{field}" for field in content.names] if isinstance(content, tree.InstanceContent) else None
-        for number, (part, its) in enumerate(zip(content.parts, tree.children(given), strict=True)):
-            way = f"[{number}]" if ways is None else ways[number]
-            self._part(part, its, self._emit.at(place, its.offset), self._emit.at(shadow, part.offset), name + way)
+    def visit_tuple(self, content: tree.TupleContent, at: Cursor) -> None:
+        """A tuple, for which a tuple is given."""
+        self._parts(content, [f"[{number}]" for number in range(len(content.parts))], at)
 
-    def _given_instance(self, content: tree.InstanceContent, given: tree.Content, place: Any, name: str) -> None:
+    def _parts(self, content: tree.TupleContent | tree.InstanceContent, ways: Sequence[str], at: Cursor) -> None:
+        given = _given(at)
+        for part, its, way in zip(content.parts, tree.children(given.content), ways, strict=True):
+            place = Given(its, self._emit.at(given.place, its.offset), given.name + way)
+            self.visit(part, Cursor(shadow=self._emit.at(at.shadow, part.offset), given=place))
+
+    def visit_instance(self, content: tree.InstanceContent, at: Cursor) -> None:
+        """An instance, for which an instance or a tuple is given."""
+        given = _given(at)
         shadow, _ = self._noted_fields(content)
-        if isinstance(given, tree.InstanceContent):
-            place = self._emit.load(place, tree.pointer_at(given))
-            if tree.is_headed(given):
+        if isinstance(given.content, tree.InstanceContent):
+            place = self._emit.load(given.place, tree.pointer_at(given.content))
+            if tree.is_headed(given.content):
                 place = self._emit.load(place, HEADER_DATA)
-            self._block(place, INTP(given.size), shadow)
-        self._given_parts(content, given, place, shadow, name)
+            self._block(place, INTP(given.content.size), shadow)
+            given = Given(given.content, place, given.name)
+        self._parts(content, [f".{field}" for field in content.names], Cursor(shadow=shadow, given=given))
 
-    def _given_list(self, content: tree.ListContent, given: tree.ListContent, place: Any, name: str) -> None:
+    def visit_list(self, content: tree.ListContent, at: Cursor) -> None:
+        """A list, for which a list is given, or a tuple that stands for one."""
+        given = _given(at)
+        count, shadow = self._noted_list()
+        if isinstance(given.content, tree.TupleContent):
+            self._packed_list(content, count, shadow, given, given.content)
+        else:
+            assert isinstance(given.content, tree.ListContent)
+            self._list_beside_list(content, count, shadow, given, given.content)
+
+    def _list_beside_list(
+        self, content: tree.ListContent, count: Any, shadow: Any, given: Given, its: tree.ListContent
+    ) -> None:
         build = self._builder
-        count, shadow = self._word(), self._shadow()
-        its_count, items = self._items_of(given, self._emit.load(place, tree.pointer_at(given)))
-        self._refuse_length(name, its_count, count)
-        self._block(items, build.mul(count, INTP(given.stride)), shadow)
-        if self._visit is copy_out and not given.is_typed:  # Numba's list of Python is changed on return
-            ListInstance(self._context, build, given.type, self._emit.stored(given.type, place)).set_dirty(True)
-        if self._visit is None and tree.is_plain(content.item):
+        its_count, items = self._items_of(its, self._emit.load(given.place, tree.pointer_at(its)))
+        self._refuse_length(given.name, its_count, count)
+        self._block(items, build.mul(count, INTP(its.stride)), shadow)
+        if self._visit_float is copy_out and not its.is_typed:  # Numba's list of Python is changed on return
+            ListInstance(self._context, build, its.type, self._emit.stored(its.type, given.place)).set_dirty(True)
+        if self._visit_float is None and tree.is_plain(content.item):
             return
-        each = self._each(content)
-        with self._if_there(content, shadow), cgutils.for_range(build, count, intp=INTP) as loop, each(loop.index):
-            item = build.gep(items, [build.mul(loop.index, INTP(given.stride))])
-            target = self._item(content, shadow, loop.index)
-            self._part(content.item, given.item, item, target, f"{name}[…]")
+        around = self._around_each(content)
+        first = Cursor(shadow=shadow, given=Given(its, items, given.name))
+        with self._if_there(content, shadow), self._each_item(content, count, first, around) as item:
+            self.visit(content.item, item)
 
-    def _given_packed_list(self, content: tree.ListContent, given: tree.TupleContent, place: Any, name: str) -> None:
+    def _packed_list(
+        self, content: tree.ListContent, count: Any, shadow: Any, given: Given, its: tree.TupleContent
+    ) -> None:
         """A tuple that stands for a list."""
-        count, shadow = self._word(), self._shadow()
-        self._refuse_length(name, INTP(len(given.parts)), count)
-        each = self._each(content)
-        for number, part in enumerate(given.parts):
-            with self._if_there(content, shadow), each(INTP(number)):
-                target = self._item(content, shadow, INTP(number))
-                self._part(content.item, part, self._emit.at(place, part.offset), target, f"{name}[{number}]")
+        self._refuse_length(given.name, INTP(len(its.parts)), count)
+        around = self._around_each(content)
+        for number, part in enumerate(its.parts):
+            with self._if_there(content, shadow), around(INTP(number)):
+                target = Cursor(shadow=shadow).item(self._emit, content, INTP(number)).shadow
+                place = Given(part, self._emit.at(given.place, part.offset), f"{given.name}[{number}]")
+                self.visit(content.item, Cursor(shadow=target, given=place))
 
     def _if_there(self, content: tree.ListContent, shadow: Any) -> AbstractContextManager[Any]:
         """A list of numbers that was returned may have no shadow."""
@@ -260,28 +260,33 @@ class CallerValues(ObjectGradients):
             else nullcontext()
         )
 
-    def _given_dictionary(
-        self, content: tree.DictionaryContent, given: tree.DictionaryContent, place: Any, name: str
-    ) -> None:
-        context, build = self._context, self._builder
-        count = self._word()
-        value = self._emit.stored(given.type, place)
-        its_count = context.compile_internal(build, _length, types.intp(given.type), [value])
-        self._refuse_length(name, its_count, count)
+    def visit_dictionary(self, content: tree.DictionaryContent, at: Cursor) -> None:
+        """A dictionary, for which one with the same keys is given."""
+        context, build, given = self._context, self._builder, _given(at)
+        its, count = given.content, self._noted.word()
+        assert isinstance(its, tree.DictionaryContent)
+        value = self._emit.stored(its.type, given.place)
+        its_count = context.compile_internal(build, _length, types.intp(its.type), [value])
+        self._refuse_length(given.name, its_count, count)
         with self._each_entry(content, count) as (key, cell):
-            found = self._entry_of(given, value, key)
+            found = self._entry_of(its, value, key)
             self._refuse(
                 build.icmp_signed("<", found, INTP(0)),
-                f"the {self._words.what} of {name}, a dictionary, lacks one of its keys",
+                f"the {self._words.what} of {given.name}, a dictionary, lacks one of its keys",
                 f"{self._words.make}, a dictionary with the same keys",
                 self._words.use,
             )
-            target = self._entry_at(self._emit.load(place, tree.pointer_at(given)), found)
-            self._block(target, INTP(given.value_size), cell)
-            self._part(content.value, given.value, target, cell, f"{name}[…]")
+            target = self._entry_at(self._emit.load(given.place, tree.pointer_at(its)), found)
+            self._block(target, INTP(its.value_size), cell)
+            self.visit(content.value, Cursor(shadow=cell, given=Given(its.value, target, f"{given.name}[…]")))
 
     def _refuse_length(self, name: str, given: Any, wanted: Any) -> None:
         refuse_length(self._refuse, self._builder, given, wanted, self._words, name)
+
+
+def _given(at: Cursor) -> Given:
+    assert at.given is not None
+    return at.given
 
 
 def length_of(emit: Emit, container_type: Any, container: Any) -> Any:

@@ -14,7 +14,7 @@ from numba.core import cgutils
 
 from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.caller_values import CallerValues, MessageWords, Visit, VisitBlock
-from irad.frontend.memory.object_gradients import ObjectGradients
+from irad.frontend.memory.object_gradients import NotesVisitor, ObjectGradients
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import Owner, Regions, SeparateShadows, ShadowAt, SsaNotes, TableNotes
 from irad.frontend.memory.shadow_contract import Tracked
@@ -146,14 +146,16 @@ class SeparateObjects:
 def _walked(builder: IRBuilder, walk: ArgumentWalk, leaf: Content, flat: Sequence[Any]) -> ShadowAt:
     """Walks through an object among the arguments."""
     places = (builder.bitcast(flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
-    return walk.reference(reference_of(leaf), *places)
+    return walk.follow(reference_of(leaf), *places)
 
 
 def clear_objects(emit: Emit, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
-    notes = ObjectGradients(emit, TableNotes(emit.builder, noted))
+    builder = emit.builder
+    notes = TableNotes(builder, noted)
+    clearing = NotesVisitor(emit, notes, lambda place, size: cgutils.memset(builder, place, size, 0))
     for content in objects:
-        notes.clear(content)
+        clearing.visit(content)
 
 
 def copy_objects(
@@ -187,7 +189,7 @@ def copy_objects(
     gradients = []
     for content, is_wanted in objects.items():
         if is_wanted:
-            gradients.append(references.keep(gradient_of_content(content), notes.gradient(content)))
+            gradients.append(references.keep(gradient_of_content(content), notes.visit(content)))
         else:
             notes.skip(content)
     return copies, gradients

@@ -163,8 +163,8 @@ def array_at(
     meminfo: Value | None,
 ) -> Any:
     """An array at an address, which takes over a reference."""
-    context, builder = emit.context, emit.builder
-    array = context.make_array(array_type)(context, builder)
+    builder = emit.builder
+    array = emit.array(array_type)
     item_size = INTP(layouts.size_of_element(array_type.dtype))
     populate_array(array, builder.bitcast(data, array.data.type), shape, strides, item_size, meminfo)
     return array._getvalue()

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, assert_never, cast
+from typing import Any, Final
 
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils
 
 from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
-from irad.frontend.memory.containers import Reader
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import Owner, Regions, SeparateShadows, ShadowAt, SsaNotes, SsaRecorder, support
 from irad.frontend.memory.shadows import Extent, extent_of_array
+from irad.frontend.memory.visitor import Cursor, Visitor, moved
 from irad.frontend.values import tree
 from irad.frontend.values.gradients import noted_fields
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE, size_of_element
@@ -34,7 +34,7 @@ _DICT_KEYS, _ENTRY_COUNT = 8, 16  # in NB_Dict the table; in that, how many entr
 _LIST_ALLOCATED: Final = 8  # in the payload of a reflected list, after the size
 
 
-class ArgumentWalk(Reader):
+class ArgumentWalk(Visitor):
     """One walk.
 
     Args:
@@ -48,7 +48,7 @@ class ArgumentWalk(Reader):
         regions: Regions | SeparateShadows,
         owner: Owner = Owner.CALL,
     ) -> None:
-        Reader.__init__(self, emit)
+        Visitor.__init__(self, emit)
         self._regions, self._owner = regions, owner
         self._is_mine = owner is Owner.CALL
 
@@ -75,74 +75,49 @@ class ArgumentWalk(Reader):
         """Stores the address of a shadow, or a number, in a shadow."""
         if not self._is_mine:
             return
-        place = self._shifted(shadow, offset)
+        place = moved(self._emit, shadow, offset)
         if isinstance(word, ShadowAt):
             self._regions.link(place, word)
         else:
             self._regions.number(place, word)
 
-    def _shifted(self, shadow: ShadowAt, offset: int) -> ShadowAt:
-        return shadow.plus(self._builder, INTP(offset)) if offset else shadow
-
     # --- the walk -----------------------------------------------------------------------------------------------------
 
-    def value(self, content: tree.Content, place: Value, shadow: ShadowAt) -> None:
-        """A value in memory, with the shadow of that memory."""
-        known = cast("tree.AnyContent", content)
-        match known:
-            case tree.ArrayContent():
-                self._array(known, place, shadow)
-            case tree.TupleContent():
-                self._parts(known.parts, place, shadow)
-            case tree.InstanceContent() | tree.ListContent() | tree.DictionaryContent():
-                found = self.reference(known, self._emit.load(place, 0), self._emit.load(place, tree.pointer_at(known)))
-                self._store(found, shadow, tree.pointer_at(known))
-            case (
-                tree.ConstantContent()
-                | tree.NumberContent()
-                | tree.OptionalContent()
-                | tree.RecordContent()
-                | tree.UnknownContent()
-            ):
-                pass  # they lead nowhere
-            case _:
-                assert_never(known)
+    def enters(self, content: tree.Content) -> bool:
+        """All parts: what has no derivative may share memory with what has one."""
+        return True
 
-    def reference(self, reference: tree.Reference, meminfo: Value, pointer: Value) -> ShadowAt:
-        """What a reference leads to; returns the shadow of that."""
+    def visit_reference(self, content: tree.Reference, at: Cursor) -> None:
+        """A reference in memory: the shadow of what it points to belongs in the shadow of that memory."""
+        found = self.follow(content, self._emit.load(at.value, 0), self._emit.load(at.value, tree.pointer_at(content)))
+        self._store(found, at.shadow, tree.pointer_at(content))
+
+    def follow(self, content: tree.Reference, meminfo: Value, pointer: Value) -> ShadowAt:
+        """What a reference points to; returns the shadow of that."""
         self._hold(meminfo)
-        match reference:
-            case tree.InstanceContent():
-                return self._instance(reference, pointer)
-            case tree.ListContent() if reference.is_typed:
-                return self._typed_list(reference, pointer)
-            case tree.ListContent():
-                return self._reflected_list(reference, pointer)
-            case tree.DictionaryContent():
-                return self._dictionary(reference, pointer)
+        found: ShadowAt = Visitor.visit_reference(self, content, Cursor(pointer))
+        return found
 
-    def _parts(self, parts: tuple[tree.Content, ...], place: Value, shadow: ShadowAt) -> None:
-        for part in parts:
-            self.value(part, self._emit.at(place, part.offset), self._shifted(shadow, part.offset))
-
-    def _array(self, content: tree.ArrayContent, place: Value, shadow: ShadowAt) -> None:
+    def visit_array(self, content: tree.ArrayContent, at: Cursor) -> None:
+        """An array: a region, and what the array in the gradient is made from."""
         build, context = self._builder, self._context
         model = context.data_model_manager[content.type]
-        stored = build.bitcast(place, model.get_data_type().as_pointer())
-        array = context.make_array(content.type)(context, build, model.load_from_data_pointer(build, stored))
+        stored = build.bitcast(at.value, model.get_data_type().as_pointer())
+        array = self._emit.array(content.type, model.load_from_data_pointer(build, stored))
         self._hold(array.meminfo)
         extent = extent_of_array(self._emit, array, content.type)
         found = self.extent(extent)
-        self._store(found, shadow, ARRAY_DATA)
+        self._store(found, at.shadow, ARRAY_DATA)
         if tree.has_derivative(content):
             dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
             self._note(ShadowAt(found.region, INTP(0)), found.offset, extent.size(build), *dimensions)
 
-    def _instance(self, instance: tree.InstanceContent, pointer: Value) -> ShadowAt:
-        if not tree.is_headed(instance):
-            return self._fields(instance, pointer)
-        header = self._span(pointer, INTP(HEADER_SIZE))
-        self._connect(header, self._fields(instance, self._emit.load(pointer, HEADER_DATA)), INTP(instance.size))
+    def visit_instance(self, content: tree.InstanceContent, at: Cursor) -> ShadowAt:
+        """An instance: its fields, which those of a `StructRef` have the header of an allocation in front of."""
+        if not tree.is_headed(content):
+            return self._fields(content, at.value)
+        header = self._span(at.value, INTP(HEADER_SIZE))
+        self._connect(header, self._fields(content, self._emit.load(at.value, HEADER_DATA)), INTP(content.size))
         return header
 
     def _fields(self, instance: tree.InstanceContent, fields: Any) -> ShadowAt:
@@ -154,8 +129,12 @@ class ArgumentWalk(Reader):
                 self._hold_value(part.type, place)
                 if self._is_mine:
                     self._regions.note_value(part.type, size_of_element(part.type), place)
-        self._parts(instance.parts, fields, shadow)
+        self.visit_parts(instance.parts, Cursor(fields, shadow))
         return shadow
+
+    def visit_list(self, content: tree.ListContent, at: Cursor) -> ShadowAt:
+        """A list: the struct of Numba's C code if it is typed, else header and payload."""
+        return self._typed_list(content, at.value) if content.is_typed else self._reflected_list(content, at.value)
 
     def _reflected_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
@@ -165,7 +144,7 @@ class ArgumentWalk(Reader):
         size = build.add(INTP(found.prefix), build.mul(room, INTP(found.stride)))
         shadow = self._span(payload, size)
         self._connect(header, shadow, size)
-        self._items(found, count, self._emit.at(payload, found.prefix), self._shifted(shadow, found.prefix))
+        self._items(found, count, Cursor(payload, shadow).part(self._emit, found.prefix))
         return header
 
     def _connect(self, header: ShadowAt, data: ShadowAt, size: Value) -> None:
@@ -181,29 +160,28 @@ class ArgumentWalk(Reader):
         shadow = self._span(items, build.mul(count, INTP(found.stride)))
         for field, word in {"items": shadow, "room": count, "item_size": INTP(found.stride)}.items():
             self._store(word, struct, LIST.offset(field))
-        self._items(found, count, items, shadow)
+        self._items(found, count, Cursor(items, shadow))
         return struct
 
-    def _items(self, found: tree.ListContent, count: Value, items: Any, shadow: ShadowAt) -> None:
-        build = self._builder
+    def _items(self, found: tree.ListContent, count: Value, first: Cursor) -> None:
         if tree.has_derivative(found):
-            self._note(count, shadow)
+            self._note(count, first.shadow)
         if tree.is_plain(found.item):
             return
-        each = self._each(found, count)
-        with cgutils.for_range(build, count, intp=INTP) as loop, each():
-            offset = build.mul(loop.index, INTP(found.stride))
-            self.value(found.item, build.gep(items, [offset]), shadow.plus(build, offset))
+        with self._each_item(found, count, first, self._around_each(found, count)) as item:
+            self.visit(found.item, item)
 
-    def _each(self, container: tree.Content, count: Value) -> Callable[[], AbstractContextManager[None]]:
-        """Surrounds the notes of an item, in a loop that comes next."""
-        return self._regions.notes_of_items(count) if self._is_noted(container) else nullcontext
+    def _around_each(self, container: tree.Content, count: Value) -> Callable[[Any], AbstractContextManager[None]]:
+        """Surrounds the notes of an item or entry, in a loop that comes next."""
+        each = self._regions.notes_of_items(count) if self._is_noted(container) else nullcontext
+        return lambda _: each()
 
     def _is_noted(self, content: tree.Content) -> bool:
         return self._is_mine and tree.has_derivative(content)
 
-    def _dictionary(self, found: tree.DictionaryContent, pointer: Value) -> ShadowAt:
-        build = self._builder
+    def visit_dictionary(self, content: tree.DictionaryContent, at: Cursor) -> ShadowAt:
+        """A dictionary: the struct of Numba's C code, a table of shadows of its entries, and these."""
+        build, found, pointer = self._builder, content, at.value
         struct = self._span(pointer, INTP(WORD), DICT.size)
         keys = self._emit.load(pointer, _DICT_KEYS)
         entries = self._emit.load_word(keys, _ENTRY_COUNT)
@@ -216,8 +194,8 @@ class ArgumentWalk(Reader):
             self._store(word, struct, DICT.offset(field))
         if tree.has_derivative(found):
             self._note(self._emit.call("numba_dict_length", INTP, [pointer]))
-        each = self._each(found, entries)
-        with self._entries(pointer) as (number, key, value), each():
+        around = self._around_each(found, entries)
+        with self._entries(pointer) as (number, key, value), around(number):
             low, end = build.ptrtoint(key, INTP), build.add(build.ptrtoint(value, INTP), INTP(found.value_size))
             cell = self.extent(Extent(low, low, end))
             self._store(cell, table.plus(build, build.mul(number, INTP(WORD))), 0)
@@ -225,7 +203,7 @@ class ArgumentWalk(Reader):
             if self._is_noted(found):
                 self._note(cell)
                 self._regions.note_value(found.key.type, found.value_at, key)
-            self.value(found.value, value, self._shifted(cell, found.value_at))
+            self.visit(found.value, Cursor(value, moved(self._emit, cell, found.value_at)))
         return struct
 
     def _hold_value(self, numba_type: Any, place: Value) -> None:
@@ -242,7 +220,7 @@ class ArgumentWalk(Reader):
 # --- what a function returned -----------------------------------------------------------------------------------------
 
 
-class ReturnedWalk(Reader):
+class ReturnedWalk(Visitor):
     """One walk. Without shadows, as None, what would be noted is counted.
 
     Args:
@@ -251,49 +229,13 @@ class ReturnedWalk(Reader):
     """
 
     def __init__(self, emit: Emit, notes: Regions | SsaRecorder, blocks: SsaRecorder) -> None:
-        Reader.__init__(self, emit)
+        Visitor.__init__(self, emit)
         self._notes, self._blocks = notes, blocks
-
-    def value(self, content: tree.Content, place: Any, shadow: Any) -> None:
-        """A value in memory, with the shadow of that memory."""
-        if not tree.has_derivative(content):
-            return
-        known = cast("tree.AnyContent", content)
-        match known:
-            case tree.ArrayContent():
-                self._array(known, place, shadow)
-            case tree.TupleContent():
-                self._parts(known, place, shadow)
-            case tree.InstanceContent():
-                self._instance(known, *self._led_to(known, place, shadow))
-            case tree.ListContent():
-                self._list(known, *self._led_to(known, place, shadow))
-            case tree.DictionaryContent():
-                self._dictionary(known, *self._led_to(known, place, shadow))
-            case (
-                tree.ConstantContent()
-                | tree.NumberContent()
-                | tree.OptionalContent()
-                | tree.RecordContent()
-                | tree.UnknownContent()
-            ):
-                pass  # they lead nowhere
-            case _:
-                assert_never(known)
 
     def _note(self, *words: Any) -> None:
         self._notes.note([INTP(0) if word is None else word for word in words])
 
     # --- shadows ------------------------------------------------------------------------------------------------------
-
-    def _within(self, shadow: Any, offset: Any) -> Any:
-        if shadow is None:
-            return None
-        return self._builder.gep(shadow, [INTP(offset) if isinstance(offset, int) else offset])
-
-    def _led_to(self, reference: tree.Reference, place: Any, shadow: Any) -> tuple[Any, Any]:
-        offset = tree.pointer_at(reference)
-        return self._emit.load(place, offset), None if shadow is None else self._emit.load(shadow, offset)
 
     def _behind(self, shadow: Any, offset: int, size: int) -> Any:
         """The address in a shadow of so many bytes; null where that, or its shadow, is null."""
@@ -327,33 +269,40 @@ class ReturnedWalk(Reader):
 
     # --- the walk -----------------------------------------------------------------------------------------------------
 
-    def _parts(self, content: tree.TupleContent | tree.InstanceContent, place: Any, shadow: Any) -> None:
-        for part in content.parts:
-            self.value(part, self._emit.at(place, part.offset), self._within(shadow, part.offset))
+    def visit_reference(self, content: tree.Reference, at: Cursor) -> None:
+        """A reference in memory: goes on where it and its shadow point to."""
+        offset = tree.pointer_at(content)
+        value = self._emit.load(at.value, offset)
+        shadow = None if at.shadow is None else self._emit.load(at.shadow, offset)
+        Visitor.visit_reference(self, content, Cursor(value, shadow))
 
-    def _array(self, content: tree.ArrayContent, place: Any, shadow: Any) -> None:
-        context, build = self._context, self._builder
-        array = context.make_array(content.type)(context, build, self._emit.stored(content.type, place))
+    def visit_array(self, content: tree.ArrayContent, at: Cursor) -> None:
+        """An array: where its derivative lies, and its shape."""
+        build = self._builder
+        array = self._emit.array(content.type, self._emit.stored(content.type, at.value))
         extent = extent_of_array(self._emit, array, content.type)
         size, before = extent.size(build), build.sub(extent.data, extent.low)
-        data = None if shadow is None else self._emit.load(shadow, ARRAY_DATA)
+        data = None if at.shadow is None else self._emit.load(at.shadow, ARRAY_DATA)
         dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
         self._note(self._block(data, size, before), before, size, *dimensions)
 
-    def _instance(self, content: tree.InstanceContent, fields: Any, shadow: Any) -> None:
+    def visit_instance(self, content: tree.InstanceContent, at: Cursor) -> None:
+        """An instance: the shadow of its fields, and the values that its gradient has from it."""
+        fields, shadow = at.value, at.shadow
         if tree.is_headed(content):
             fields, shadow = self._emit.load(fields, HEADER_DATA), self._behind(shadow, HEADER_DATA, HEADER_SIZE)
         shadow = self._floats(shadow, INTP(content.size))
         self._note(shadow)
         for part in noted_fields(content):
             self._notes.note_value(part.type, size_of_element(part.type), self._emit.at(fields, part.offset))
-        self._parts(content, fields, shadow)
+        self.visit_parts(content.parts, Cursor(fields, shadow))
 
-    def _list(self, content: tree.ListContent, pointer: Any, shadow: Any) -> None:
+    def visit_list(self, content: tree.ListContent, at: Cursor) -> None:
+        """A list: how many items it has, and where their derivatives lie."""
         build = self._builder
-        count, items = self._items_of(content, pointer)
+        count, items = self._items_of(content, at.value)
         field, size = (LIST.offset("items"), LIST.size) if content.is_typed else (HEADER_DATA, HEADER_SIZE)
-        payload, room = self._behind(shadow, field, size), build.mul(count, INTP(content.stride))
+        payload, room = self._behind(at.shadow, field, size), build.mul(count, INTP(content.stride))
         if payload is not None and content.prefix:
             behind = build.gep(payload, [INTP(content.prefix)])
             payload = build.select(cgutils.is_null(build, payload), payload, behind)
@@ -363,11 +312,12 @@ class ReturnedWalk(Reader):
         if is_plain:
             return
         each = self._notes.notes_of_items(count)
-        with cgutils.for_range(build, count, intp=INTP) as loop, each():
-            offset = build.mul(loop.index, INTP(content.stride))
-            self.value(content.item, build.gep(items, [offset]), self._within(shadows, offset))
+        with self._each_item(content, count, Cursor(items, shadows), lambda _: each()) as item:
+            self.visit(content.item, item)
 
-    def _dictionary(self, content: tree.DictionaryContent, pointer: Any, shadow: Any) -> None:
+    def visit_dictionary(self, content: tree.DictionaryContent, at: Cursor) -> None:
+        """A dictionary: of each entry its key, and where the derivative of its value lies."""
+        pointer, shadow = at.value, at.shadow
         count = self._emit.call("numba_dict_length", INTP, [pointer])
         self._note(count)
         cells = self._behind(shadow, DICT.offset("cells"), DICT.size)
@@ -378,7 +328,7 @@ class ReturnedWalk(Reader):
             self._note(cell)
             self._hold_key(content, key)
             self._notes.note_value(content.key.type, content.value_at, key)
-            self.value(content.value, value, self._within(cell, content.value_at))
+            self.visit(content.value, Cursor(value, moved(self._emit, cell, content.value_at)))
 
     def _cell(self, cells: Any, number: Any) -> Any:
         """The shadow of an entry; null where there are none."""
@@ -410,7 +360,7 @@ def notes_in_ssa(
         fail: emits the end of the function when there is no memory.
     """
     blocks = SsaRecorder(emit, arena, fail)
-    ReturnedWalk(emit, blocks, blocks).value(content, *places)
+    ReturnedWalk(emit, blocks, blocks).visit(content, Cursor(*places))
     return SsaNotes(emit.builder, blocks.kept)
 
 
@@ -434,9 +384,9 @@ def notes_in_table(
     builder = emit.builder
     regions = Regions(emit)
     walk = ReturnedWalk(emit, regions, SsaRecorder(emit, arena, references.fail))
-    walk.value(content, places[0], None)
+    walk.visit(content, Cursor(places[0]))
     regions.open(lambda size: references.allocated(size, slot))
-    walk.value(content, *places)
+    walk.visit(content, Cursor(*places))
     regions.close()
     regions.release(lambda meminfo: support(builder, "irad.arena_defer", ir.VoidType(), arena, meminfo))
     return builder.bitcast(regions.noted, VOID_POINTER)
