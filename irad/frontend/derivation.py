@@ -459,7 +459,7 @@ def _has_rules(program: NumbaProgram) -> bool:
 
 
 def kind_of_parameter(leaf: Content, offset: int) -> ParameterKind:
-    """What an LLVM parameter is, so many places after the first one of a leaf that has a derivative."""
+    """Kind of the LLVM parameter at an offset from the first one of a leaf that has a derivative."""
     if leaf.kind.has_cotangent and offset < leaf.float_count:
         return ParameterKind.ACTIVE
     if (leaf.kind.has_memory or leaf.kind.is_reference) and leaf.index + offset == leaf.data_index:

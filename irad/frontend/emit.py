@@ -29,15 +29,15 @@ class Emit:
     builder: IRBuilder
 
     def at(self, pointer: Value, offset: int) -> Any:
-        """An address so many bytes after another."""
+        """An address plus an offset in bytes."""
         return self.builder.gep(pointer, [INTP(offset)])
 
     def load(self, pointer: Value, offset: int) -> Any:
-        """The address that lies so many bytes after an address."""
+        """The address stored at an offset from an address."""
         return self.builder.load(self.builder.bitcast(self.at(pointer, offset), VOID_POINTER.as_pointer()))
 
     def load_word(self, pointer: Value, offset: int) -> Any:
-        """The integer that lies so many bytes after an address."""
+        """The integer stored at an offset from an address."""
         return self.builder.load(self.builder.bitcast(self.at(pointer, offset), INTP.as_pointer()))
 
     def stored(self, numba_type: Any, place: Any) -> Any:

@@ -58,7 +58,7 @@ class Linkable(internals.LinkedText):
     Attributes:
         name: for listings.
         symbols: name in the text → name to call it by.
-        environments: objects behind the environment globals of the text and of the libraries.
+        environments: objects of the environment globals of the text and of the libraries.
         alive: whatever must live as long as code that has linked this.
         libraries: Numba's libraries of functions that the text calls; they have no machine code either.
         functions: the Python functions of the program that the text is the derivative of.

@@ -124,7 +124,7 @@ class DerivativeDispatcher(StructureDispatcher):
         has_lanes = task is not None and task.mode.width > 1
         compiler = compiler_boxing(python_type, has_lanes=has_lanes)
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler)
-        # of a call whose task depends on its types, typing it leaves more behind than code
+        # of a call whose task depends on its types, typing leaves more than code
         self._irad_keep_on_disk()
 
     def _irad_keep_on_disk(self) -> None:
@@ -253,7 +253,7 @@ class DerivativeDispatcher(StructureDispatcher):
 
     @cached_property
     def _irad_certain(self) -> DerivativeDispatcher:
-        """The same derivative with strong zeros."""
+        """This derivative with strong zeros."""
         return self if self._irad_make_certain is None else self._irad_make_certain()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -320,7 +320,7 @@ class DerivativeDispatcher(StructureDispatcher):
 
     @cached_property
     def pointed_to(self) -> DerivativeDispatcher:
-        """The same derivative for function pointers."""
+        """This derivative for function pointers."""
         return DerivativeDispatcher(
             self.py_func,
             self.irad_called,
@@ -484,7 +484,7 @@ class DerivativeCall:
 
 
 def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:
-    """The derivation behind a call that is differentiated itself; the outer derivative watches it, if any does.
+    """The derivation of a call that is differentiated itself; the outer derivative watches it, if any does.
 
     Its parallel loops are serial, and its checkpoints calls: the launch of lanes has no derivative, and the rule of a
     checkpoint differentiates in compiled code.

@@ -95,7 +95,7 @@ def keeping(function: Callable[_P, int | None]) -> Callable[_P, int]:
 
 @keeping
 def keep_misfit(error: str, problem: str, remedy: str, reason: str, address: int, rank: int) -> None:
-    """Keeps an error about an array: its shape or strides, and behind them those that are wanted, lie at an address."""
+    """Keeps an error about an array: its shape or strides, followed by those that are wanted, lie at an address."""
     numbers = (ctypes.c_int64 * (2 * rank)).from_address(address)
     problem = f"{problem}: {tuple(numbers[:rank])}, not {tuple(numbers[rank:])}"
     raise getattr(errors, error)(problem, remedy, reason, HERE)

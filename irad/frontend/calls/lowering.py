@@ -387,7 +387,7 @@ class _TangentOfValue:
         return self.sweeps.references.keep(wanted, tangent)
 
     def _record(self, content: RecordContent, shadow: Any) -> Any:
-        """A copy of what a shadow leads to; zeros where it leads nowhere."""
+        """A copy of what a shadow points to; zeros where it is null."""
         build, nrt, size = self.builder, self.context.nrt, cgutils.intp_t(content.type.size)
         data = build.load(build.bitcast(shadow, _VOID_POINTER.as_pointer()))
         meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)

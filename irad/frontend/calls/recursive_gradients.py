@@ -1,8 +1,8 @@
 """The gradient of a recursive function, where it is differentiated again: the order of the modes is exchanged.
 
-Reverse mode of a recursive function keeps frames that lead to the frames of deeper calls, which no analysis of the next
-derivative can follow. Forward mode keeps nothing. So the gradient becomes a function with a rule, whose derivatives are
-gradients of what forward mode makes of the function:
+Reverse mode of a recursive function keeps frames that point to the frames of deeper calls, which no analysis of the
+next derivative can follow. Forward mode keeps nothing. So the gradient becomes a function with a rule, whose
+derivatives are gradients of what forward mode makes of the function:
 
     g(x, k) = ∂f/∂x      tangent in the direction (ẋ, k̇):   ∂/∂x     [Df(x, k) · (ẋ, k̇)]
                          pullback of w, and of c for f:     ∂/∂(x, k) [Df(x, k) · (w, 0) + c f(x, k)]

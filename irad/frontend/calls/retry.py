@@ -28,7 +28,7 @@ from irad.frontend.values import layouts, tree
 
 _BIT = ir.IntType(1)
 _Held = tuple[Any, Any, IRBuilder]
-"""A result, its type, and what builds the code behind the call."""
+"""A result, its type, and what builds the code after the call."""
 _INERT = (types.Integer, types.Boolean, types.NoneType, types.Omitted)
 
 

@@ -241,7 +241,7 @@ def add_seeds(
     """Adds seeds, with their types, to shadows of the returned memory; the result says where one does not fit.
 
     Then ``refuse`` raises. Without it, all are left out, so that the reverse sweep can still run and release what it
-    holds. Lanes are the shadows of the returned memory, with what reads the notes of what it leads to.
+    holds. Lanes are the shadows of the returned memory, with what reads the notes of what it points to.
     """
     builder = emit.builder
     parts = [seeded_parts(return_type, kind) for _, kind in seeds]

@@ -131,7 +131,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
         sweeps: how they are called.
         specialisations: the sweeps by that number.
         options: how the derivative is made.
-        numbers: the number for each tuple of argument types, behind which the type of the given shadows may stand.
+        numbers: the number for each tuple of argument types, after which the type of the given shadows may stand.
     """
 
     def __init__(self, primal: Any, sweeps: Separate, options: Options, rebuild: tuple[Any, ...]) -> None:

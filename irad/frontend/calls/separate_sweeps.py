@@ -271,7 +271,7 @@ class _Shadows:
     Attributes:
         own: the shadows of arrays and records that irad made, each as Numba's array and its type.
         given: those that the caller gave, by the first LLVM parameter of the array; ``names`` are of their arguments.
-        returned: those of ``own`` that are gradients, and not those of workspace, likewise.
+        returned: those of ``own`` that are gradients and not those of workspace, by the same number.
         blocks: the shadows of lists and objects.
         objects: the memory that the caller gave for objects, with its type, by their first LLVM parameter.
     """

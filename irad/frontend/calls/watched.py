@@ -139,7 +139,7 @@ class WatchedCall:
         return self._end("finish", numbers, outputs)
 
     def finish_augmented(self, outputs: Sequence[Typed]) -> Value:
-        """The same after the forward sweep of `irad.vjp`."""
+        """After the forward sweep of `irad.vjp`: returns whether an exception was raised."""
         return self._end("finish_augmented", [_I64(self.number), self.call], outputs)
 
     def _end(self, name: str, numbers: Sequence[Value], outputs: Sequence[Typed]) -> Value:

@@ -172,7 +172,7 @@ class ArgumentMemory:
             tracked.shadow = found.shadows[tracked.leaf.data_index]
 
     def _allocate_separately(self, automatic: Sequence[Tracked]) -> None:
-        """The same in code that is differentiated itself, where what is written must not be reached in two ways."""
+        """Shadows of objects in code that is differentiated itself: what is written must not be reached in two ways."""
         objects = [leaf for _, leaf in self.derivation.active_objects()]
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
         given = self._objects_given()
@@ -290,7 +290,7 @@ class ArgumentMemory:
         return [leaf for leaf in self._constant_leaves() if leaf.kind in kinds]
 
     def _is_written(self, leaves: Sequence[Content]) -> bool:
-        """Whether the function may write to the memory of a leaf, or to what it leads to."""
+        """Whether the function may write to the memory of a leaf, or to what it points to."""
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
     def _refuse_mixed(self, are_mixed: Value) -> None:

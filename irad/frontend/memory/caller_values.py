@@ -531,7 +531,7 @@ def _meet(given: Any, order: Any, count: int, others: Any, others_order: Any, ot
 
 
 def _shares_otherwise(blocks: Any, order: Any, count: int, _: Any, _order: Any, _count: int) -> bool:
-    """Compiled by Numba: whether blocks of a sorted table meet, and what the third word leads to does not."""
+    """Compiled by Numba: whether blocks of a sorted table meet, and what their third words point to does not."""
     high = shift = 0
     for i in range(count):
         k = order[i]

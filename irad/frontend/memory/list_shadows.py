@@ -127,7 +127,7 @@ def fill_block(
 
 
 def clear_block(builder: IRBuilder, list_type: Any, block: Value, size: Value) -> None:
-    """Clears the cotangents in a block of so many bytes."""
+    """Clears the cotangents in a block of ``size`` bytes."""
     first = INTP(head_size(list_type) + _before_items(list_type))
     cgutils.memset(builder, builder.gep(block, [first]), builder.sub(size, first), 0)
 

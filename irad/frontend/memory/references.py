@@ -1,4 +1,4 @@
-"""References that a derivative call holds: to memory that it may return, to its own, to what objects lead to."""
+"""References that a derivative call holds: to memory that it may return, to its own, to what objects point to."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Refusals:
             builder.branch(self._common)
 
     def finish(self) -> None:
-        """Emits what the conditions lead to."""
+        """Emits the blocks that the conditions branch to."""
         if not self._raised_in:
             return
         builder = self.emit.builder

@@ -30,14 +30,14 @@ from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
 from irad.frontend.numba import private
 
 _LOW, _HIGH, _SIZE, _OWNER, _SHADOW = range(5)  # of a region: the last is the shadow's place among all
-_HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where it leads to
+_HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where it points to
 _NOTES, _NUMBER = -1, -1  # the holder of a link among the noted words; the target of one that is a plain number
 _NOTED, _REGIONS, _ORDER, _LINKS, _REFERENCES = range(5)
 _WIDTHS: Final = (1, 5, 1, 4, 1)  # words of an entry
 
 
 def words_of(size: int) -> int:
-    """How many words so many bytes take."""
+    """Number of words that hold a number of bytes."""
     return -(-size // WORD)
 
 
@@ -51,7 +51,7 @@ class Owner(enum.IntEnum):
 
 @dataclass(frozen=True)
 class ShadowAt:
-    """An address in a shadow: so many bytes behind the beginning of that of a region. Both are LLVM numbers."""
+    """An address in a shadow: the region, and the bytes from the beginning of its shadow. Both are LLVM numbers."""
 
     region: Any
     offset: Any
@@ -93,7 +93,7 @@ class Regions:
             build.store(INTP(0), count)
 
     def open_on_stack(self, count: int) -> None:
-        """Makes room for so many entries of each kind, which are not counted first."""
+        """Makes room for a number of entries of each kind, which are not counted first."""
         tables = (cgutils.alloca_once(self._builder, ir.ArrayType(INTP, count * width)) for width in _WIDTHS)
         self._tables = [cgutils.gep_inbounds(self._builder, table, 0, 0) for table in tables]
 
@@ -154,7 +154,7 @@ class Regions:
         return self._builder.ptrtoint(word, INTP) if is_address else word
 
     def note_value(self, numba_type: Any, size: int, source: Any) -> None:
-        """The value of so many bytes at an address is noted."""
+        """Notes a value at an address; ``size`` is its bytes."""
         index = self._advance(_NOTED, words_of(size))
         if self._tables:
             place = self._builder.bitcast(self._word(_NOTED, index), VOID_POINTER)
@@ -242,7 +242,7 @@ class TableNotes:
     Args:
         builder: of llvmlite.
         address: of the first.
-        moved: bytes from the shadows to a copy of them, which addresses are to lead to.
+        moved: bytes from the shadows to a copy of them, into which addresses are to point.
     """
 
     def __init__(self, builder: IRBuilder, address: Any, moved: Any = None) -> None:
@@ -272,7 +272,7 @@ class TableNotes:
         return self._builder.inttoptr(address, VOID_POINTER)
 
     def value(self, size: int, model: Any) -> Any:
-        """A value of so many bytes."""
+        """A value; ``size`` is its bytes."""
         place = self._builder.bitcast(self._place(words_of(size)), model.get_data_type().as_pointer())
         return model.load_from_data_pointer(self._builder, place)
 
@@ -409,7 +409,7 @@ class SsaRecorder:
         self.kept.append(model.load_from_data_pointer(self._builder, pointer))
 
     def notes_of_items(self, count: Any) -> Callable[[], AbstractContextManager[None]]:
-        """Makes a block for so many items; what surrounds the notes of each, in a loop that comes next."""
+        """Makes a block for ``count`` items; returns what surrounds the notes of each, in a loop that comes next."""
         build, before = self._builder, self._builder.block
         block = ItemNotes(cgutils.alloca_once(build, VOID_POINTER))
         counter = cgutils.alloca_once(build, INTP)

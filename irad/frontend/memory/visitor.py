@@ -67,7 +67,7 @@ NOWHERE: Final = Cursor()
 
 
 def moved(emit: Emit, shadow: Any, offset: Any) -> Any:
-    """An address in a shadow, so many bytes further on; None stays None."""
+    """An address in a shadow, plus an offset in bytes; None stays None."""
     number = INTP(offset) if isinstance(offset, int) else offset
     match shadow:
         case None:

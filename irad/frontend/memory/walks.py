@@ -148,7 +148,7 @@ class ArgumentWalk(Visitor):
         return header
 
     def _connect(self, header: ShadowAt, data: ShadowAt, size: Value) -> None:
-        """The shadow of a header leads to that of its data."""
+        """Makes the shadow of a header point to that of its data."""
         self._store(data, header, HEADER_DATA)
         self._store(size, header, _HEADER_SIZE_SLOT)
 
@@ -207,7 +207,7 @@ class ArgumentWalk(Visitor):
         return struct
 
     def _hold_value(self, numba_type: Any, place: Value) -> None:
-        """Holds what a value in memory leads to."""
+        """Holds what a value in memory points to."""
         build, context = self._builder, self._context
         model = context.data_model_manager[numba_type]
         if not model.contains_nrt_meminfo():
@@ -238,7 +238,7 @@ class ReturnedWalk(Visitor):
     # --- shadows ------------------------------------------------------------------------------------------------------
 
     def _behind(self, shadow: Any, offset: int, size: int) -> Any:
-        """The address in a shadow of so many bytes; null where that, or its shadow, is null."""
+        """The address at an offset of a shadow of ``size`` bytes; null where that, or the shadow, is null."""
         if shadow is None:
             return None
         zeros = cgutils.global_constant(self._builder, "irad.zeros", ir.ArrayType(ir.IntType(8), size)(None))
@@ -247,14 +247,14 @@ class ReturnedWalk(Visitor):
         return self._emit.load(self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow), offset)
 
     def _block(self, shadow: Any, size: Value, before: Any = None) -> Any:
-        """As `_floats`, of an array or a list of numbers: null for readers of words, who are to pass over it."""
+        """Like `_floats`, but null for a table where no derivative was stored; its readers skip null blocks."""
         if shadow is None or not isinstance(self._notes, Regions):
             return self._floats(shadow, size, before)
         start = shadow if before is None else self._builder.gep(shadow, [self._builder.neg(before)])
         return self._builder.select(cgutils.is_null(self._builder, shadow), shadow, start)
 
     def _floats(self, shadow: Any, size: Value, before: Any = None) -> Any:
-        """Memory of so many bytes that begins so many bytes before an address in a shadow, or stands for it."""
+        """Memory of ``size`` bytes from ``before`` bytes before an address in a shadow on; zeros where that is null."""
         if shadow is None:
             return None
         build = self._builder
@@ -304,8 +304,8 @@ class ReturnedWalk(Visitor):
         field, size = (LIST.offset("items"), LIST.size) if content.is_typed else (HEADER_DATA, HEADER_SIZE)
         payload, room = self._behind(at.shadow, field, size), build.mul(count, INTP(content.stride))
         if payload is not None and content.prefix:
-            behind = build.gep(payload, [INTP(content.prefix)])
-            payload = build.select(cgutils.is_null(build, payload), payload, behind)
+            first = build.gep(payload, [INTP(content.prefix)])
+            payload = build.select(cgutils.is_null(build, payload), payload, first)
         is_plain = tree.is_plain(content.item)
         shadows = self._block(payload, room) if is_plain else self._floats(payload, room)
         self._note(count, shadows)
@@ -337,7 +337,7 @@ class ReturnedWalk(Visitor):
         return self._behind(build.select(cgutils.is_null(build, cells), cells, slot), 0, WORD)
 
     def _hold_key(self, content: tree.DictionaryContent, key: Any) -> None:
-        """Holds what a key leads to, where the dictionary may be gone when the notes are read."""
+        """Holds what a key points to, where the dictionary may be gone when the notes are read."""
         if isinstance(self._notes, Regions):
             value = self._emit.stored(content.key.type, key)
             for _, meminfo in self._context.nrt.get_meminfos(self._builder, content.key.type, value):
@@ -377,7 +377,7 @@ def notes_in_table(
     Args:
         content: what was returned.
         places: where that is in memory, and the shadow of this memory.
-        arena: holds what keys lead to, until it is deleted.
+        arena: holds what keys point to, until it is deleted.
         references: of the call.
         slot: for the reference to the notes.
     """

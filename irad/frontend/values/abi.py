@@ -1,4 +1,4 @@
-"""How the arguments of a call travel as LLVM parameters, and what the engine is told about the memory behind them.
+"""How the arguments of a call travel as LLVM parameters, and the layouts of the memory that they point to.
 
 Two pointers come before the arguments: for the return value (index 0) and for the exception (index 1).
 """
@@ -33,7 +33,7 @@ BOOKKEEPING: Final = MemoryType(8, ())
 
 _WORD: Final = 8
 _BYTES: Final = MemoryType(1, ((0, "i8"),))
-"""What is behind `bytes` and the like."""
+"""The memory of `bytes` and the like."""
 _INTEGERS: Final = MemoryType(_WORD, ((0, "i64"),))
 _PART_1, _PART_2 = 0, 8  # how rules name the parts of typed lists and dictionaries: items, size; keys, values
 
@@ -109,18 +109,18 @@ def header_of(data: MemoryType | None) -> MemoryType:
 
 
 def memory_of_return(return_type: Any) -> MemoryType:
-    """The layout of the memory that the pointer for the return value leads to."""
+    """Layout of the memory that the pointer for the return value points to."""
     llvm_type = return_llvm_type(return_type)
     return MemoryType(int(target_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
 
 
 def return_llvm_type(return_type: Any) -> Any:
-    """The type of the memory that the pointer for the return value leads to."""
+    """LLVM type of the memory that the pointer for the return value points to."""
     return target_context().data_model_manager[return_type].get_return_type()
 
 
 def memory_behind(reference: tree.Reference) -> MemoryType:
-    """What the address in a reference leads to."""
+    """Layout of the memory that a reference points to."""
     match reference:
         case tree.InstanceContent():
             fields = _fields(reference.type.get_data_type())

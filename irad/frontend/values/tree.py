@@ -48,7 +48,7 @@ class LeafKind(enum.Enum):
     ARRAY = "array"
     RECORD = "record"  # passed by a pointer
     LIST = "list"  # of numbers, reflected or typed
-    OBJECT = "object"  # another list, a dictionary or an instance: memory that leads to other memory
+    OBJECT = "object"  # another list, a dictionary or an instance: memory that points to other memory
 
     @property
     def has_cotangent(self) -> bool:
@@ -62,7 +62,7 @@ class LeafKind(enum.Enum):
 
     @property
     def is_reference(self) -> bool:
-        """Whether it leads to memory that may change size, or to other memory."""
+        """Whether it points to memory that may change size, or to other memory."""
         return self in (LeafKind.LIST, LeafKind.OBJECT)
 
 
@@ -132,7 +132,7 @@ class Content:
 
 @dataclass(frozen=True)
 class ConstantContent(Content):
-    """Has no derivative and leads to nothing that can change."""
+    """Has no derivative and points to nothing that can change."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ def _unknown(content: Content) -> str | None:
 
 
 def is_plain(content: Content) -> bool:
-    """Whether it leads to no memory that can change."""
+    """Whether it points to no memory that can change."""
     known = cast("AnyContent", content)
     match known:
         case ConstantContent() | NumberContent():
@@ -359,7 +359,7 @@ def is_plain(content: Content) -> bool:
 
 
 def is_headed(reference: Content) -> bool:
-    """Whether a reference leads to the header of an allocation."""
+    """Whether a reference points to the header of an allocation."""
     return isinstance(reference.type, types.List | types.StructRef)
 
 
@@ -457,7 +457,7 @@ def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: 
 
 
 def _held(numba_type: Any, around: tuple[Any, ...]) -> Content:
-    """What lies in memory that a reference leads to."""
+    """Content of the memory that a reference points to."""
     return _content(numba_type, None, (), around)
 
 
