@@ -23,7 +23,7 @@ from numba.core.pythonapi import PythonAPI
 
 from irad import errors
 from irad.errors import HERE, InternalError, IradError
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, Emit
 from irad.frontend.memory.shadows import NO_MEMORY
 from irad.frontend.numba import internals
 from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
@@ -118,21 +118,21 @@ def emit_misfit(
     """
     builder = emit.builder
     numbers = (*given, *wanted)
-    slot = cgutils.alloca_once(builder, cgutils.intp_t, size=len(numbers))
+    slot = cgutils.alloca_once(builder, INTP, size=len(numbers))
     for index, number in enumerate(numbers):
-        builder.store(number, builder.gep(slot, [cgutils.intp_t(index)]))
+        builder.store(number, builder.gep(slot, [INTP(index)]))
     constants = [emit.context.insert_const_string(builder.module, text) for text in (error.__name__, *texts)]
 
     def keep_it(emit: Emit, python: PythonAPI, arguments: Sequence[Value]) -> None:
         *strings, numbers, rank = arguments
         values = [python.string_from_string(text) for text in strings]
-        address = emit.builder.ptrtoint(numbers, cgutils.intp_t)
+        address = emit.builder.ptrtoint(numbers, INTP)
         values += [python.long_from_ssize_t(address), python.long_from_ssize_t(rank)]
         returned = call_python(emit, python, __name__, "keep_misfit", values)
         for each in (*values, returned):
             python.decref(each)
 
-    rank = cgutils.intp_t(len(given))
+    rank = INTP(len(given))
     in_python(emit, _KEEP_MISFIT, (*constants, slot, rank), keep_it)
 
 
@@ -226,7 +226,7 @@ _RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
 
 def field_of(builder: IRBuilder, block: Value, offset: int, llvm_type: Any) -> Value:
     """A pointer to what lies at a byte offset."""
-    return builder.bitcast(builder.gep(block, [cgutils.intp_t(offset)]), llvm_type.as_pointer())
+    return builder.bitcast(builder.gep(block, [INTP(offset)]), llvm_type.as_pointer())
 
 
 def arena_field(builder: IRBuilder, arena: Value, field: str, llvm_type: object) -> Value:

@@ -32,7 +32,7 @@ from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.task import Returns, Role, Seed
 from irad.frontend.calls.watched import output_names
 from irad.frontend.derivation import Derivation
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.arrays import memory_at
 from irad.frontend.memory.object_gradients import ObjectGradients
 from irad.frontend.memory.regions import SsaNotes
@@ -55,7 +55,6 @@ from irad.frontend.values.tree import (
     unknown_part,
 )
 
-_VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
 
 
@@ -123,11 +122,11 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
     for argument, _, array, _ in _scalar_targets(sweeps, extras):
         shape = cgutils.unpack_tuple(sweeps.builder, array.shape)
         sweeps.references.refuse(
-            sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
+            sweeps.builder.icmp_signed("!=", array.nitems, INTP(1)),
             f"the destination of {argument}, a number, is an array with more or fewer than one element",
             "pass an array with one element: np.zeros(1)",
             "the derivative with respect to a number is a single number",
-            (shape, [cgutils.intp_t(1)] * len(shape)),
+            (shape, [INTP(1)] * len(shape)),
         )
 
 
@@ -272,7 +271,7 @@ def emit_forward_call(
         sweeps.add_lane(targets)
     arena = sweeps.open_arena()
     sweeps.watch(arena, arguments, extras, output_names(derivation, extras.targets))
-    no_frame = Constant(_VOID_POINTER, None)
+    no_frame = Constant(VOID_POINTER, None)
     tangents = [number for targets in (first, *others) for number in _tangents_of_numbers(sweeps, targets)]
     status = sweeps.run_augmented(no_frame, arena, tangents)
     result = sweeps.zeroed(context.get_value_type(result_type))
@@ -388,8 +387,8 @@ class _TangentOfValue:
 
     def _record(self, content: RecordContent, shadow: Any) -> Any:
         """A copy of what a shadow points to; zeros where it is null."""
-        build, nrt, size = self.builder, self.context.nrt, cgutils.intp_t(content.type.size)
-        data = build.load(build.bitcast(shadow, _VOID_POINTER.as_pointer()))
+        build, nrt, size = self.builder, self.context.nrt, INTP(content.type.size)
+        data = build.load(build.bitcast(shadow, VOID_POINTER.as_pointer()))
         meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
         with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
             self.fail()

@@ -20,7 +20,7 @@ from irad.frontend import resident
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.sweeps import Lane, Sweeps
 from irad.frontend.calls.watch_hooks import without_ties
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import any_of
 from irad.frontend.numba.private import shadow
@@ -196,8 +196,8 @@ def _has_nan(builder: IRBuilder, element: Any, data: Value, count: Value) -> Val
     is_complex = element in layouts.COMPLEX
     number = element.underlying_float if is_complex else element
     if is_complex:
-        count = builder.mul(count, cgutils.intp_t(2))
-    start = builder.bitcast(data, cgutils.voidptr_t)
+        count = builder.mul(count, INTP(2))
+    start = builder.bitcast(data, VOID_POINTER)
     look = resident.declared(builder.module, f"irad.has_nan_f{number.bitwidth}", _BIT, [start.type, count.type])
     return builder.call(look, [start, count])
 

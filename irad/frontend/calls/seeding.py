@@ -13,7 +13,7 @@ from numba.core import cgutils, types
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.exceptions import raise_misfit
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory import caller_values
 from irad.frontend.memory.caller_values import NotesOf
 from irad.frontend.memory.shadows import any_of, differ
@@ -310,7 +310,7 @@ def add_elements(emit: Emit, target_type: Any, data: Any, returned: Any, seed_ty
     context, builder = emit.context, emit.builder
     shape = cgutils.unpack_tuple(builder, returned.shape)
     strides = cgutils.unpack_tuple(builder, returned.strides)
-    with cgutils.loop_nest(builder, shape, cgutils.intp_t) as indices:
+    with cgutils.loop_nest(builder, shape, INTP) as indices:
         place = cgutils.get_item_pointer2(context, builder, data, shape, strides, target_type.layout, indices)
         item = cgutils.get_item_pointer(context, builder, seed_type, given, indices)
         _add_floats(builder, target_type.dtype, place, item)
@@ -318,10 +318,10 @@ def add_elements(emit: Emit, target_type: Any, data: Any, returned: Any, seed_ty
 
 def _add_floats(builder: IRBuilder, element: Any, place: Value, item: Any) -> None:
     """Adds each float of the element at ``item`` to that of the element at ``place``."""
-    target, source = (builder.bitcast(pointer, cgutils.voidptr_t) for pointer in (place, item))
+    target, source = (builder.bitcast(pointer, VOID_POINTER) for pointer in (place, item))
     for offset, float_type in layouts.floats_of_element(element):
         pointer = float_type.as_pointer()
-        to, other = (builder.bitcast(builder.gep(base, [cgutils.intp_t(offset)]), pointer) for base in (target, source))
+        to, other = (builder.bitcast(builder.gep(base, [INTP(offset)]), pointer) for base in (target, source))
         total = builder.fadd(builder.load(to, align=1), builder.load(other, align=1))
         builder.store(total, to, align=1)
 
@@ -333,7 +333,7 @@ def place_of(builder: IRBuilder, pointer: Value, path: tuple[int, ...]) -> Any:
 
 def places_of(builder: IRBuilder, pointers: tuple[Value, Value], content: Content) -> tuple[Any, Any]:
     """The addresses of a part of a value in memory, and of its shadow."""
-    value, shadow = (builder.bitcast(place_of(builder, each, content.path), cgutils.voidptr_t) for each in pointers)
+    value, shadow = (builder.bitcast(place_of(builder, each, content.path), VOID_POINTER) for each in pointers)
     return value, shadow
 
 

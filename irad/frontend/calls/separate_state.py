@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
@@ -23,7 +23,7 @@ from irad.frontend.calls.exceptions import field_of
 from irad.frontend.calls.lanes import lanes_of
 from irad.frontend.calls.result_types import gradient_types_of, in_all_lanes
 from irad.frontend.derivation import Derivation
-from irad.frontend.emit import WORD, Emit
+from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import ALIGNMENT, BYTES, bytes_at
 from irad.frontend.values import abi, gradients, tree
@@ -33,8 +33,6 @@ from irad.runtime_layouts import STATE, STATE_USED
 
 STATE_TYPE = BYTES
 
-_VOID_POINTER = cgutils.voidptr_t
-_INTP = cgutils.intp_t
 _I32 = ir.IntType(32)
 _AGAIN = (
     "the tape was reversed already",
@@ -97,22 +95,22 @@ class State:
         notes: for each direction where the addresses of notes lie, by the part of the returned value that they are of.
 
     Args:
-        builder: of llvmlite.
         derivation: what it belongs to.
         head: as above.
     """
 
-    def __init__(self, builder: IRBuilder, derivation: Derivation, head: Value) -> None:
-        self._builder, self.head = builder, head
+    def __init__(self, emit: Emit, derivation: Derivation, head: Value) -> None:
+        builder = self._builder = emit.builder
+        self.head = head
         layout, kind = layout_of(derivation), abi.return_llvm_type(derivation.return_type)
-        end = builder.add(builder.ptrtoint(head, _INTP), _INTP(STATE.size + ALIGNMENT - 1))
-        self.frame = builder.inttoptr(builder.and_(end, _INTP(-ALIGNMENT)), _VOID_POINTER)
+        end = builder.add(builder.ptrtoint(head, INTP), INTP(STATE.size + ALIGNMENT - 1))
+        self.frame = builder.inttoptr(builder.and_(end, INTP(-ALIGNMENT)), VOID_POINTER)
         self.value = field_of(builder, self.frame, layout.value, kind)
         self.shadows = [field_of(builder, self.frame, offset, kind) for offset in layout.shadows]
         places = count(layout.notes, WORD)
         self.notes = [
             {
-                part: field_of(builder, self.frame, next(places), _VOID_POINTER)
+                part: field_of(builder, self.frame, next(places), VOID_POINTER)
                 for part in tree.returned_references(derivation.return_type)
             }
             for _ in layout.shadows
@@ -121,8 +119,7 @@ class State:
     @classmethod
     def of(cls, emit: Emit, derivation: Derivation, array: Value) -> State:
         """The state that is an array of bytes."""
-        builder = emit.builder
-        return cls(builder, derivation, emit.array(STATE_TYPE, array).data)
+        return cls(emit, derivation, emit.array(STATE_TYPE, array).data)
 
     def field(self, name: str, llvm_type: Any) -> Value:
         """A pointer to a field of the head."""
@@ -130,12 +127,12 @@ class State:
 
     def arena(self) -> Value:
         """The arena with the tape."""
-        return self._builder.load(self.field("arena", _VOID_POINTER))
+        return self._builder.load(self.field("arena", VOID_POINTER))
 
     def take(self, context: BaseContext, references: References) -> None:
         """Takes the state for a reverse sweep; raises if it was used, or is in use."""
         builder = self._builder
-        before = builder.call(resident.declared(builder.module, "irad.state_take", _I32, [_VOID_POINTER]), [self.head])
+        before = builder.call(resident.declared(builder.module, "irad.state_take", _I32, [VOID_POINTER]), [self.head])
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, before)):
             references.release()
             with builder.if_then(builder.icmp_signed("==", before, _I32(STATE_USED))):
@@ -145,7 +142,7 @@ class State:
     def give_back(self, *, is_used: bool = False) -> None:
         """Ends the use of the state; frees the tape if it was used for the last time."""
         name = "irad.state_end" if is_used else "irad.state_return"
-        end = resident.declared(self._builder.module, name, ir.VoidType(), [_VOID_POINTER])
+        end = resident.declared(self._builder.module, name, ir.VoidType(), [VOID_POINTER])
         self._builder.call(end, [self.head])
 
 
@@ -157,15 +154,15 @@ def new_state(emit: Emit, derivation: Derivation, held: Sequence[tuple[Any, Any]
         held: what is released when there is no memory, as `References` takes it.
     """
     context, builder = emit.context, emit.builder
-    size = _INTP(STATE.size + ALIGNMENT + layout_of(derivation).size)
-    arguments = [_VOID_POINTER, _INTP, _VOID_POINTER]
+    size = INTP(STATE.size + ALIGNMENT + layout_of(derivation).size)
+    arguments = [VOID_POINTER, INTP, VOID_POINTER]
     close = resident.declared(builder.module, "irad.state_close", ir.VoidType(), arguments)
     meminfo = context.nrt.meminfo_alloc_dtor_unchecked(builder, size, close)
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
         References(emit, None, held).fail()
     head = context.nrt.meminfo_data(builder, meminfo)
     cgutils.memset(builder, head, size, 0)
-    return State(builder, derivation, head), meminfo, bytes_at(emit, head, size, meminfo)
+    return State(emit, derivation, head), meminfo, bytes_at(emit, head, size, meminfo)
 
 
 # --- types of what the two sweeps return ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from llvmlite import ir
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils, types
 from numba.core.cgutils import ValueStructProxy
 from numba.core.types import Type
@@ -29,7 +29,7 @@ from irad.frontend.calls.sweeps import Cotangents, Extras, Lane, Sweeps
 from irad.frontend.calls.task import Role
 from irad.frontend.calls.watched import WatchedCall, output_names
 from irad.frontend.derivation import Derivation
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.arrays import copy_arrays, returned_shadow
 from irad.frontend.memory.caller_values import SHADOW, CallerShadows, CallerValues, GivenObject, Visit, VisitBlock
 from irad.frontend.memory.list_shadows import clear_block, list_of_block
@@ -45,9 +45,7 @@ from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.passes.mode import REVERSE
 
-_INTP = cgutils.intp_t
 _I64 = ir.IntType(64)
-_VOID_POINTER = cgutils.voidptr_t
 
 
 # --- the forward sweep ------------------------------------------------------------------------------------------------
@@ -81,13 +79,13 @@ def emit_augmented(
     result_type = augmented_type(derivation, {position: kind for position, (_, kind) in given.targets.items()})
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
-        builder.store(arena, state.field("arena", _VOID_POINTER))
+        builder.store(arena, state.field("arena", VOID_POINTER))
         _note_returned(sweeps, state, arena)
-        sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
+        sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [VOID_POINTER] * 2), arena)
         kinds = iter(result_type.types[3].types)
         every = [shadow for lane in sweeps.lanes for shadow in _shadows_of_lane(sweeps, lane, given.targets, kinds)]
         shadows = context.make_tuple(builder, result_type.types[3], every)
-        items = (_INTP(number), sweeps.kept_value(), array, shadows)
+        items = (INTP(number), sweeps.kept_value(), array, shadows)
         builder.store(context.make_tuple(builder, result_type, items), result)
         looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
         _finish_watching(sweeps, state, looked_at, [*given.held, (builder.load(result), result_type)])
@@ -231,8 +229,8 @@ def add_final(emit: Emit, shadow: TypedArray, given: TypedArray) -> None:
 # --- the reverse sweep ------------------------------------------------------------------------------------------------
 
 
-def _notes(builder: IRBuilder, notes: Mapping[Any, Any], content: Content) -> TableNotes:
-    return TableNotes(builder, builder.load(notes[content]))
+def _notes(emit: Emit, notes: Mapping[Any, Any], content: Content) -> TableNotes:
+    return TableNotes(emit, emit.builder.load(notes[content]))
 
 
 def emit_pullback(
@@ -332,7 +330,7 @@ class _Pullback:
         for shadows, returned in zip(self._lanes, self._state.shadows, strict=True):
             for array, array_type in shadows.own:
                 extent = extent_of_array(self._emit, array, array_type)
-                start = builder.inttoptr(extent.low, _VOID_POINTER)
+                start = builder.inttoptr(extent.low, VOID_POINTER)
                 clear(builder, start, extent.size(builder), derivation.compiled.clear)
             for leaf in tree.returned_leaves(derivation.return_type):
                 if leaf.kind is LeafKind.NUMBER:
@@ -365,7 +363,8 @@ class _Pullback:
             return
         value = context.get_returned_value(builder, derivation.return_type, builder.load(state.value))
         returned = [
-            (shadow, partial(_notes, builder, notes)) for shadow, notes in zip(state.shadows, state.notes, strict=True)
+            (shadow, partial(_notes, self._emit, notes))
+            for shadow, notes in zip(state.shadows, state.notes, strict=True)
         ]
         seeding.add_seeds(self._emit, derivation.return_type, value, self._seeds, returned, self._raise_on)
 
@@ -409,7 +408,7 @@ class _Pullback:
 
     def _given_shadows(self, lane: _Shadows) -> CallerShadows:
         """The memory that the caller gave for objects; the sweep ends where it does not fit any longer."""
-        builder, derivation = self._builder, self._derivation
+        derivation = self._derivation
         objects = [
             GivenObject(
                 abi.reference_of(leaf),
@@ -421,7 +420,7 @@ class _Pullback:
         ]
 
         def follow(visit: Visit | None, visit_block: VisitBlock | None) -> CallerValues:
-            noted = TableNotes(builder, lane.blocks[0].data)
+            noted = TableNotes(self._emit, lane.blocks[0].data)
             return CallerValues(self._emit, noted, self._references.refuse, SHADOW, visit, visit_block)
 
         return CallerShadows(self._emit, self._references, objects, follow)

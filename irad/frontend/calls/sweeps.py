@@ -21,7 +21,7 @@ from irad.frontend.calls.exceptions import KEEP_PENDING, Failure, call_python, i
 from irad.frontend.calls.task import Role
 from irad.frontend.calls.watched import WatchedCall, input_names, looked_at, memory_word
 from irad.frontend.derivation import Derivation
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.memory.arrays import filled_record
 from irad.frontend.memory.references import References
@@ -31,7 +31,6 @@ from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
 from irad.passes.mode import REVERSE
 
-_VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
 _THREAD_ARENA = "irad.arena_open", "irad.arena_close"
 _OWN_ARENA = "irad.arena_new", "irad.arena_delete"
@@ -179,7 +178,7 @@ class Sweeps:
         size = max(self.derivation.compiled.derivative.frame_size, 1)
         place = cgutils.alloca_once(self.builder, ir.ArrayType(ir.IntType(8), size))
         place.align = 64
-        return self.builder.bitcast(place, _VOID_POINTER)
+        return self.builder.bitcast(place, VOID_POINTER)
 
     def declare(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
         """A function of the derivative."""
@@ -191,7 +190,7 @@ class Sweeps:
 
     def open_arena(self) -> Any:
         """The arena; a MemoryError is raised when there is none."""
-        arena = self.builder.call(self.support(self._open, _VOID_POINTER, []), [])
+        arena = self.builder.call(self.support(self._open, VOID_POINTER, []), [])
         with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, arena)):
             self.references.fail()
         return arena
@@ -200,11 +199,11 @@ class Sweeps:
         """Ends the arena's use by this call."""
         if self.watched is not None:
             self.watched.leave(arena)
-        self.builder.call(self.support(self._close, ir.VoidType(), [_VOID_POINTER]), [arena])
+        self.builder.call(self.support(self._close, ir.VoidType(), [VOID_POINTER]), [arena])
 
     def raise_pending(self, failure: Failure) -> None:
         """Ends the function with the exception that says why there is no pair."""
-        number = self.builder.ptrtoint(failure.pending, cgutils.intp_t)
+        number = self.builder.ptrtoint(failure.pending, INTP)
         in_python(self.emit, KEEP_PENDING, (number,), _keep_pending)
         raise_kept(self.emit)
 
@@ -221,7 +220,7 @@ class Sweeps:
 
     def _shadow_of(self, lane: Lane, index: int) -> Any:
         if index == abi.RETURN_INDEX:
-            return self.builder.bitcast(lane.return_shadow, _VOID_POINTER)
+            return self.builder.bitcast(lane.return_shadow, VOID_POINTER)
         return lane.memory.shadow_of(index)
 
     def run_reverse(self, frame: Value, arena: Value) -> None:

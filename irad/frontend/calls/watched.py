@@ -20,7 +20,7 @@ from irad.frontend.calls.exceptions import RAISED, arena_field, call_python, rai
 from irad.frontend.calls.task import Returns, Task
 from irad.frontend.calls.watch_hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
-from irad.frontend.emit import Emit
+from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.numba.cpu import location_of
 from irad.passes.mode import Algebra
 from irad.runtime_layouts import METER
@@ -28,7 +28,6 @@ from irad.runtime_layouts import METER
 _HOOKS = "irad.frontend.calls.watch_hooks"
 _KEPT = "irad.frontend.calls.exceptions"
 _I64 = ir.IntType(64)
-_POINTER = cgutils.voidptr_t
 _SIMPLE = types.Number | types.Boolean | types.NoneType | types.UnicodeType
 _HOLDERS = (types.List, types.ListType, types.DictType, types.ClassInstanceType, types.StructRef)
 
@@ -95,7 +94,7 @@ class WatchedCall:
         """
         builder = self.builder
         raised: Value = cgutils.false_bit
-        for field, llvm_type in (("watched_call", _I64), ("activation", _POINTER), ("meter", _POINTER)):
+        for field, llvm_type in (("watched_call", _I64), ("activation", VOID_POINTER), ("meter", VOID_POINTER)):
             self._before.append((field, builder.load(arena_field(builder, arena, field, llvm_type))))
         if self.is_watched:
             slot = cgutils.alloca_once(builder, _I64)
@@ -104,7 +103,7 @@ class WatchedCall:
             raised = self._python("begin", [_I64(self.number)], boxed, result=slot)
             self.call = builder.load(slot)
             builder.store(self.call, arena_field(builder, arena, "watched_call", _I64))
-            builder.store(cgutils.get_null_value(_POINTER), arena_field(builder, arena, "activation", _POINTER))
+            builder.store(cgutils.get_null_value(VOID_POINTER), arena_field(builder, arena, "activation", VOID_POINTER))
         if self.limit is not None:
             self._open_meter(arena, self.limit)
         return raised
@@ -112,11 +111,11 @@ class WatchedCall:
     def _open_meter(self, arena: Value, limit: int) -> None:
         builder, words = self.builder, METER.size // 8 + self.places
         self.meter = cgutils.alloca_once(builder, _I64, size=words)
-        pointer = builder.bitcast(self.meter, _POINTER)
-        cgutils.memset(builder, pointer, cgutils.intp_t(8 * words), 0)
+        pointer = builder.bitcast(self.meter, VOID_POINTER)
+        cgutils.memset(builder, pointer, INTP(8 * words), 0)
         for index, number in ((0, limit), (1, self.frame_size), (words - 1, 1)):
             builder.store(_I64(number), builder.gep(self.meter, [_I64(index)]))
-        builder.store(pointer, arena_field(builder, arena, "meter", _POINTER))
+        builder.store(pointer, arena_field(builder, arena, "meter", VOID_POINTER))
 
     @property
     def frame_is_too_large(self) -> bool:

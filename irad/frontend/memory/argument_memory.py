@@ -237,7 +237,7 @@ class ArgumentMemory:
             return
         self._put_each(objects.given(self.references, TANGENT, copy_in))
         if joined:
-            differing = Differing(self.builder)
+            differing = Differing(self.emit)
             self._put_each(objects.given(self.references, TANGENT, differing.compare))
             self.references.refuse(
                 differing.found(),

@@ -55,15 +55,11 @@ def copy_out(builder: IRBuilder, given: Value, shadow: Value) -> None:
 
 
 class Differing:
-    """Looks for floats that are not those in the shadows.
+    """Looks for floats that are not those in the shadows."""
 
-    Args:
-        builder: of llvmlite.
-    """
-
-    def __init__(self, builder: IRBuilder) -> None:
-        self._builder = builder
-        self._flag = cgutils.alloca_once_value(builder, cgutils.false_bit)
+    def __init__(self, emit: Emit) -> None:
+        self._builder = emit.builder
+        self._flag = cgutils.alloca_once_value(emit.builder, cgutils.false_bit)
 
     def compare(self, builder: IRBuilder, given: Any, shadow: Value) -> None:
         """Compares one bit by bit."""

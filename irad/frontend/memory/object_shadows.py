@@ -90,13 +90,13 @@ class ObjectShadows:
 
     def notes(self, fail: Callable[[], None]) -> ObjectGradients:
         """What gradients are made from."""
-        return ObjectGradients(self._emit, TableNotes(self._builder, self.regions.noted), self.meminfo, fail)
+        return ObjectGradients(self._emit, TableNotes(self._emit, self.regions.noted), self.meminfo, fail)
 
     def given(
         self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> CallerValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
-        noted = TableNotes(self._builder, self.regions.noted)
+        noted = TableNotes(self._emit, self.regions.noted)
         return CallerValues(self._emit, noted, references.refuse, words, visit, visit_block)
 
     def state(self) -> tuple[Any, Any]:
@@ -133,13 +133,13 @@ class SeparateObjects:
 
     def notes(self, fail: Callable[[], None]) -> ObjectGradients:
         """What gradients are made from."""
-        return ObjectGradients(self._emit, SsaNotes(self._builder, self._shadows.kept), None, fail)
+        return ObjectGradients(self._emit, SsaNotes(self._emit, self._shadows.kept), None, fail)
 
     def given(
         self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> CallerValues:
         """What follows tangents or memory that the caller gave, as `GivenValues` does."""
-        noted = SsaNotes(self._builder, self._shadows.kept)
+        noted = SsaNotes(self._emit, self._shadows.kept)
         return CallerValues(self._emit, noted, references.refuse, words, visit, visit_block)
 
 
@@ -152,7 +152,7 @@ def _walked(builder: IRBuilder, walk: ArgumentWalk, leaf: Content, flat: Sequenc
 def clear_objects(emit: Emit, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
     builder = emit.builder
-    notes = TableNotes(builder, noted)
+    notes = TableNotes(emit, noted)
     clearing = NotesVisitor(emit, notes, lambda place, size: cgutils.memset(builder, place, size, 0))
     for content in objects:
         clearing.visit(content)
@@ -185,7 +185,7 @@ def copy_objects(
         context.nrt.incref(builder, MEMINFO_TYPE, meminfo)
         copies.append(array_at(emit, array_type, place, array.shape, array.strides, meminfo))
         references.keep(array_type, copies[-1])
-    notes = ObjectGradients(emit, TableNotes(builder, noted.data, distance), meminfo, references.fail)
+    notes = ObjectGradients(emit, TableNotes(emit, noted.data, distance), meminfo, references.fail)
     gradients = []
     for content, is_wanted in objects.items():
         if is_wanted:

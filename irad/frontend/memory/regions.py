@@ -240,13 +240,13 @@ class TableNotes:
     """Reads the words of a table, one after the other.
 
     Args:
-        builder: of llvmlite.
         address: of the first.
         moved: bytes from the shadows to a copy of them, into which addresses are to point.
     """
 
-    def __init__(self, builder: IRBuilder, address: Any, moved: Any = None) -> None:
-        self._builder, self._moved = builder, moved
+    def __init__(self, emit: Emit, address: Any, moved: Any = None) -> None:
+        builder = self._builder = emit.builder
+        self._moved = moved
         self._words = builder.bitcast(address, INTP.as_pointer())
         self._next = cgutils.alloca_once(builder, INTP)
         self.rewind()
@@ -440,12 +440,11 @@ class SsaNotes:
     """Reads notes that are SSA values, in the order in which they were recorded: in place of `TableNotes`.
 
     Args:
-        builder: of llvmlite.
         kept: by an `SsaRecorder`.
     """
 
-    def __init__(self, builder: IRBuilder, kept: Sequence[Note]) -> None:
-        self._builder, self._kept = builder, kept
+    def __init__(self, emit: Emit, kept: Sequence[Note]) -> None:
+        self._builder, self._kept = emit.builder, kept
         self.rewind()
 
     def rewind(self) -> None:

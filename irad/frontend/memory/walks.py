@@ -361,7 +361,7 @@ def notes_in_ssa(
     """
     blocks = SsaRecorder(emit, arena, fail)
     ReturnedWalk(emit, blocks, blocks).visit(content, Cursor(*places))
-    return SsaNotes(emit.builder, blocks.kept)
+    return SsaNotes(emit, blocks.kept)
 
 
 def notes_in_table(
