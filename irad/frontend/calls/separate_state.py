@@ -15,7 +15,6 @@ import numpy as np
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
 from irad.errors import HERE, UsedTapeError
 from irad.frontend import resident
@@ -100,8 +99,8 @@ class State:
     """
 
     def __init__(self, emit: Emit, derivation: Derivation, head: Value) -> None:
-        builder = self._builder = emit.builder
-        self.head = head
+        self._emit, self._builder, self.head = emit, emit.builder, head
+        builder = emit.builder
         layout, kind = layout_of(derivation), abi.return_llvm_type(derivation.return_type)
         end = builder.add(builder.ptrtoint(head, INTP), INTP(STATE.size + ALIGNMENT - 1))
         self.frame = builder.inttoptr(builder.and_(end, INTP(-ALIGNMENT)), VOID_POINTER)
@@ -129,15 +128,15 @@ class State:
         """The arena with the tape."""
         return self._builder.load(self.field("arena", VOID_POINTER))
 
-    def take(self, context: BaseContext, references: References) -> None:
+    def take(self, references: References) -> None:
         """Takes the state for a reverse sweep; raises if it was used, or is in use."""
-        builder = self._builder
+        builder, raise_it = self._builder, self._emit.context.call_conv.return_user_exc
         before = builder.call(resident.declared(builder.module, "irad.state_take", _I32, [VOID_POINTER]), [self.head])
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, before)):
             references.release()
             with builder.if_then(builder.icmp_signed("==", before, _I32(STATE_USED))):
-                context.call_conv.return_user_exc(builder, UsedTapeError, _AGAIN)
-            context.call_conv.return_user_exc(builder, UsedTapeError, _AT_ONCE)
+                raise_it(builder, UsedTapeError, _AGAIN)
+            raise_it(builder, UsedTapeError, _AT_ONCE)
 
     def give_back(self, *, is_used: bool = False) -> None:
         """Ends the use of the state; frees the tape if it was used for the last time."""

@@ -325,8 +325,8 @@ class _Pullback:
 
     def take(self) -> None:
         """Takes the state, and clears the cotangents that an earlier call left."""
-        context, builder, derivation = self._context, self._builder, self._derivation
-        self._state.take(context, self._references)
+        builder, derivation = self._builder, self._derivation
+        self._state.take(self._references)
         for shadows, returned in zip(self._lanes, self._state.shadows, strict=True):
             for array, array_type in shadows.own:
                 extent = extent_of_array(self._emit, array, array_type)

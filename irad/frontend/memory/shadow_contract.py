@@ -64,7 +64,7 @@ class ShadowContract:
     """Emits the checks of one call.
 
     Attributes:
-        builder: of llvmlite.
+        builder: stands where the checks are emitted.
         derivation: what is called.
         flat: all LLVM arguments of the primal.
         tracked: the arrays and records that are differentiated.
