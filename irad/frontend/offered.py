@@ -1,7 +1,7 @@
 """The functions of irad that compiled code may call by name, such as ``irad.grad(f)(x)`` in a function of the user's.
 
-Numba types such a call for the CPU by `numba.extending.overload`. For its CUDA target `irad.frontend.cuda.device_derivatives` looks
-up here how a function is typed.
+Numba types such a call for the CPU by `numba.extending.overload`. For its CUDA target
+`irad.frontend.cuda.device_derivatives` looks up here how a function is typed.
 """
 
 from __future__ import annotations
