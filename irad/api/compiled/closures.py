@@ -12,7 +12,6 @@ from numba.extending import intrinsic, lower_builtin, register_model
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher
 from irad.frontend.calls.separate_state import STATE_TYPE
 from irad.frontend.emit import Emit
-from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.target import typing_context
 from irad.frontend.offered import offer_type
