@@ -1,9 +1,9 @@
 """What irad reads of Numba that is not public: a function for each, with the public thing that should replace it.
 
 Input   objects of Numba.
-Output  what irad wants of them, in the groups below; nothing else of irad names a private attribute of Numba.
-Limit   what irad *changes* in Numba is in `patches`. Modules of this folder touch what is private where the whole of
-        them is about it: `raw_target`, `library` and `target`.
+Output  what irad wants of them, in the groups below. Outside this folder irad names no private attribute of Numba.
+Limit   what irad *changes* in Numba is in `patches`. The other modules of this folder touch what is private where they
+        alone need it.
 """
 
 from __future__ import annotations
