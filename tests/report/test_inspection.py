@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import irad
-from irad.errors import BackendError, NoRuleError, SignatureError
+from irad.errors import BackendError, SignatureError
 from irad.report.collect import ALL
 from irad.report.shown.amounts import wrapped_code
 from irad.report.shown.text import annotated_source, overview
-from tests.report.subjects import TYPES, energy, fill, inspected, line_of, refused, scaled
+from tests.report.subjects import TYPES, energy, fill, inspected, line_of, scaled
 
 X = numba.float64[::1]
 
@@ -171,14 +171,6 @@ def test_nothing_is_left_on_the_function():
 def test_what_cannot_be_inspected(f, args, error, words):
     with pytest.raises(error, match=words):
         irad.inspect(f, *args)
-
-
-def test_a_refused_function_can_be_looked_at():
-    found = irad.inspect(refused, 1.0)
-    assert "significand" in found.llvm
-    assert "significand" in found.prepared
-    with pytest.raises(NoRuleError, match="significand"):
-        str(found)
 
 
 def test_argnums_of_a_derivative_are_fixed():

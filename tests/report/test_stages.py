@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import re
 
 import llvmlite.binding as llvm
@@ -11,7 +10,7 @@ import irad
 from irad.errors import NoRuleError, SignatureError, UnsupportedError
 from irad.report.collect import ALL, EARLY, Collector
 from irad.report.model import Report, Stage, StageText
-from irad.report.shown.text import shown_lines, stage_text
+from irad.report.shown.text import stage_text
 from irad.report.subject import subject_of
 from tests.report.subjects import TYPES, energy, fill, helper, inspected, line_of, power, refused, scaled, triangle
 
@@ -184,8 +183,3 @@ def test_an_unknown_stage():
     with pytest.raises(SignatureError, match="no stage 'machine'") as caught:
         inspected(energy).stage("machine")
     assert "adjoint, optimized" in caught.value.remedy
-
-
-def test_empty_lines_do_not_pile_up(report: Report):
-    shown = [line.text for line in shown_lines(report.stages[Stage.OPTIMIZED])]
-    assert not any(a == b == "" for a, b in itertools.pairwise(shown))
