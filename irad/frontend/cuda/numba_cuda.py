@@ -52,9 +52,8 @@ from irad.frontend.offered import (
 # Functions that exchange values within a warp, as calls of the kernel dialect.
 #
 # Numba lowers a shuffle of a 64-bit number as two shuffles of its halves, as integers, which nobody could
-# differentiate;
-# and it names the kind of a shuffle or vote by a number. These intrinsics take the place of Numba's functions
-# (`REPLACEMENTS`): typed as Numba types the function, lowered to one call, in which a number stays a number.
+# differentiate; and it names the kind of a shuffle or vote by a number. These intrinsics take the place of Numba's
+# functions (`_WARP_FUNCTIONS`): typed as Numba types the function, lowered to one call, in which a number stays one.
 
 _I32: Final = ir.IntType(32)
 _SUFFIXES: Final = {types.int32: "i32", types.int64: "i64", types.float32: "f32", types.float64: "f64"}

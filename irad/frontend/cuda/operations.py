@@ -52,8 +52,7 @@ def intrinsic(symbol: str) -> Replacement:
 # differentiate. As instructions they do the same, NaN included:
 #
 #     ___numba_atomic_double_nanmax   `atomicrmw fmax`: a NaN in memory gives way, a NaN as operand changes nothing
-#     ___numba_atomic_double_max      a NaN in memory stays: if there is one, the operand becomes NaN, and nothing
-#     changes
+#     ___numba_atomic_double_max      a NaN in memory stays: the operand becomes NaN, and nothing changes
 #
 # Numba looks for that NaN once, before its loop; here an atomic load does.
 
@@ -114,9 +113,8 @@ _ATOMICS: Final[dict[str, Replacement]] = dict(_atomic_calls())
 
 # float16 in kernels, as LLVM's operations on `half`.
 #
-# To Numba a float16 is an integer of 16 bits. What it does with one is inline PTX, or a call of a function in C++ that
-# it
-# would have NVIDIA's compiler compile: `__numba_wrapper_hsin(ptr result, i16)` in Numba's own CUDA target,
+# To Numba a float16 is an integer of 16 bits. What it does with one is inline PTX, or a call of a function in C++
+# that it would have NVIDIA's compiler compile: `__numba_wrapper_hsin(ptr result, i16)` in Numba's own CUDA target,
 # `_ZL4hsin6__half_nbst(ptr result, ptr)` in numba-cuda; both return 0. Functions are computed in single precision and
 # rounded, as CUDA does.
 

@@ -4,7 +4,7 @@ Input   a device function, what `irad.rules` knows about it.
 Output  the dispatcher that kernels call in its place.
 Method  a function with an easy rule becomes one that computes its value and the partial derivatives, and says so by the
         operation `linear` of the dialect, which gives the value (`irad.rules.cuda.linear`). In a kernel that is not
-        differentiated LLVM drops the partials. Other rules: see `ruled`.
+        differentiated LLVM drops the partials. Other rules: see `ruled` below.
 Limit   numbers.
 """
 
@@ -37,8 +37,7 @@ from irad.rules.cuda.ruled import FROM_BODY, PART, RULED
 #
 # Input   a function of a rule, which of its arguments are active.
 # Output  a Python function: an annotated argument `x` has become the number `x`, its tangent the number `x_tangent`,
-# the
-#         configuration is gone, what an `AugmentedReturn` holds is a tuple (primal, tape).
+#         the configuration is gone, what an `AugmentedReturn` holds is a tuple (primal, tape).
 # Method  on the syntax tree, where questions about arguments and the configuration are answered and branches that they
 #         decide are dropped, as `irad.frontend.custom.partial_evaluation` does on the code of Numba for CPUs.
 # Limit   numbers; annotated arguments are not passed on to other functions.
@@ -251,10 +250,8 @@ class _Plain(ast.NodeTransformer):
 #
 # Input   a device function, the types of its arguments, what `irad.rules` knows about it.
 # Output  LLVM code of a call: that of the function itself, that of the augmented primal, and the operation `ruled` of
-# the
-#         dialect (`irad.rules.cuda.ruled`), which gives the former until a derivative decides; beside it the reverse
-#         and
-#         the forward as functions of LLVM's own convention.
+#         the dialect (`irad.rules.cuda.ruled`), which gives the former until a derivative decides; beside it the
+#         reverse and the forward as functions of LLVM's own convention.
 # Limit   numbers; a tape of numbers, in tuples or not. Others are refused by name.
 
 _NUMBER_SUFFIXES: Final = {types.float32: "f32", types.float64: "f64"}

@@ -35,6 +35,26 @@ from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, ModeFunction
 from irad.passes.variant import Variant, shadowed
 from irad.runtime_layouts import ARENA, RULE_RAISED
 
+# Parameters of what a derivative calls: two pointers, those of the primal, its shadows by lane, tangents of numbers.
+
+
+def _parameters(wanted: RuledFunctions, function: ModeFunction) -> tuple[list[str], list[dict[int, str]], list[str]]:
+    """The parameters, typed: of the primal; for each lane its shadows by number of these; tangents of numbers."""
+    shadows = shadowed(wanted.variant.kinds)
+    typed = [f"{kind} %{i}" for i, kind in enumerate(_type_of(wanted, function).params)]
+    first = 2 + len(wanted.variant.function_type.params)
+    end = first + wanted.width * len(shadows)
+    starts = (first + lane * len(shadows) for lane in range(wanted.width))
+    lanes = [dict(zip(shadows, typed[start : start + len(shadows)], strict=True)) for start in starts]
+    return typed[2:first], lanes, typed[end:]
+
+
+def _type_of(wanted: RuledFunctions, function: ModeFunction) -> FunctionType:
+    """The type of a function of the mode, at its width."""
+    found = next(each for each in wanted.symbols if each == function)
+    return found.type_of(wanted.variant, shadowed(wanted.variant.kinds))
+
+
 # Reverse mode: LLVM text that defines the symbols of a pair by calls of two njit functions,
 # (frame, arena, returned, its shadow, shadows…, arguments…) and (frame, pointers for cotangents…).
 
@@ -101,9 +121,9 @@ def _numba_pair_text(
 ) -> str:
     """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status.
 
-    The status is passed on behind the frame.
+    The status is stored after the frame.
     """
-    values, lanes = _pair_parameters(wanted)
+    values, lanes, _ = _parameters(wanted, AUGMENTED)
     returned_shadows = [shadow_of.get(abi.RETURN_INDEX, "ptr null") for shadow_of in lanes]
     given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
     variant, first_out = wanted.variant, 2
@@ -129,8 +149,11 @@ def _numba_pair_text(
 def _c_pair_text(
     wanted: RuledFunctions, shadow_parameters: Sequence[int], forward: str, backward: str, size: int
 ) -> str:
-    """The same for a function with C's. The cotangent of its result is passed on behind the frame."""
-    values, lanes = _pair_parameters(wanted)
+    """LLVM text of a pair for a function with C's calling convention.
+
+    The cotangent of its result is stored after the frame.
+    """
+    values, lanes, _ = _parameters(wanted, AUGMENTED)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer
     given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
@@ -150,7 +173,7 @@ def _c_pair_text(
     if has_value:
         after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"]
     else:
-        kind = _pair_type(wanted, AUGMENTED).result
+        kind = _type_of(wanted, AUGMENTED).result
         after.append("  ret void" if str(kind) == "void" else f"  ret {kind} zeroinitializer")
     is_seeded = wanted.variant.result_active
     seed = [*cotangents, *(f"  store {result} %{2 + i}, ptr %cotangent{i}" for i in range(wanted.width))]
@@ -170,21 +193,6 @@ def _c_pair_text(
     )
 
 
-def _pair_parameters(wanted: RuledFunctions) -> tuple[list[str], list[dict[int, str]]]:
-    """The parameters of an augmented primal, typed: of the primal; for each lane by number of these its shadows."""
-    shadows = shadowed(wanted.variant.kinds)
-    typed = [f"{kind} %{i}" for i, kind in enumerate(_pair_type(wanted, AUGMENTED).params)]
-    count = 2 + len(wanted.variant.function_type.params)
-    starts = (count + lane * len(shadows) for lane in range(wanted.width))
-    return typed[2:count], [dict(zip(shadows, typed[start : start + len(shadows)], strict=True)) for start in starts]
-
-
-def _pair_type(wanted: RuledFunctions, function: ModeFunction) -> FunctionType:
-    """The type of a function of the mode, at its width."""
-    found = next(each for each in wanted.symbols if each == function)
-    return found.type_of(wanted.variant, shadowed(wanted.variant.kinds))
-
-
 def _pair_text(
     wanted: RuledFunctions,
     forward: str,
@@ -198,7 +206,7 @@ def _pair_text(
     seed: str,
     first_out: int,
 ) -> str:
-    kind, back = _pair_type(wanted, AUGMENTED), _pair_type(wanted, REVERSE)
+    kind, back = _type_of(wanted, AUGMENTED), _type_of(wanted, REVERSE)
     outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]
     backward_values = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
     return _PAIR.substitute(
@@ -231,7 +239,7 @@ def _pair_text(
 
 def _numba_tangent_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol: str) -> str:
     """LLVM text for a function with Numba's calling convention: its status is that of the rule."""
-    values, lanes, numbers = _tangent_parameters(wanted)
+    values, lanes, numbers = _parameters(wanted, TANGENT)
     returned = [shadow_of.get(abi.RETURN_INDEX, "ptr null") for shadow_of in lanes]
     given = [shadow_of[index] for shadow_of in lanes for index in shadow_parameters]
     first = ["ptr %slot", "ptr %3", "ptr %1", "ptr %2"]
@@ -245,8 +253,8 @@ def _numba_tangent_text(wanted: RuledFunctions, shadow_parameters: Sequence[int]
 
 
 def _c_tangent_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], symbol: str) -> str:
-    """The same for a function with C's: what was raised waits in the arena."""
-    values, lanes, numbers = _tangent_parameters(wanted)
+    """LLVM text for a function with C's calling convention: what was raised waits in the arena."""
+    values, lanes, numbers = _parameters(wanted, TANGENT)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer
     place = result if has_value else "ptr"
@@ -274,7 +282,7 @@ done:
 
 
 def _return(wanted: RuledFunctions, result: str, *, has_value: bool) -> str:
-    kind = str(_tangent_type(wanted).result)
+    kind = str(_type_of(wanted, TANGENT).result)
     if not has_value:
         return "  ret void\n" if kind == "void" else f"  ret {kind} zeroinitializer\n"
     if not wanted.variant.result_active:
@@ -287,27 +295,8 @@ def _return(wanted: RuledFunctions, result: str, *, has_value: bool) -> str:
     return "".join([*lines, f"  ret {kind} {packed}\n"])
 
 
-def _tangent_parameters(wanted: RuledFunctions) -> tuple[list[str], list[dict[int, str]], list[str]]:
-    """The parameters, typed: those of the primal, for each lane by number of these their shadows, the tangents."""
-    variant = wanted.variant
-    shadows = shadowed(variant.kinds)
-    typed = [f"{kind} %{i}" for i, kind in enumerate(_tangent_type(wanted).params)]
-    first = 2 + len(variant.function_type.params)
-    tangents = first + len(shadows) * wanted.width
-    active = sum(kind is ParameterKind.ACTIVE for kind in variant.kinds)
-    assert len(typed) - tangents == active * wanted.width
-    lanes = (typed[start : start + len(shadows)] for start in range(first, tangents, len(shadows) or 1))
-    pointers = list(lanes) or [[]] * wanted.width
-    return typed[2:first], [dict(zip(shadows, each, strict=True)) for each in pointers], typed[tangents:]
-
-
-def _tangent_type(wanted: RuledFunctions) -> FunctionType:
-    [tangent] = wanted.symbols
-    return tangent.type_of(wanted.variant, shadowed(wanted.variant.kinds))
-
-
 def _tangent_text(wanted: RuledFunctions, symbol: str, arguments: Sequence[str], body: str) -> str:
-    kind = _tangent_type(wanted)
+    kind = _type_of(wanted, TANGENT)
     parameters = ", ".join(f"{each} %{i}" for i, each in enumerate(kind.params))
     return f"""\
 @"{wanted.frame_size}" = constant i64 0
@@ -346,7 +335,7 @@ def compile_rule(
 
 
 def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions, options: Options, is_primal: bool) -> CompiledRule:
-    """The same for a function with the calling convention of C, of numbers and pointers."""
+    """Compiles the functions that a derivative calls for a C function, of numbers and pointers."""
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     if any(getattr(function, "calls_primal", False) for function in rule.parts.values()):
@@ -372,7 +361,7 @@ def remembering() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Convention:
-    """How functions of a calling convention are given the shape of those of a derivative, for each mode."""
+    """Writers of the text that adapts functions of a calling convention to a derivative, for each mode."""
 
     pair: Callable[..., str]
     tangent: Callable[..., str]
@@ -405,15 +394,15 @@ def _compile(
     arguments = arguments_of(rule, signature, variant, first, is_forward=is_forward, lanes=lanes)
     result = result_of(rule, signature, is_active)
     config = _config(arguments, result, variant, options, lanes or 1, is_forward=is_forward)
-    glue = RulePairAdapter(rule, variant, arguments, result, config, wanted.width, slots)
-    memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
-    argument_types = tuple(argument.type for argument in glue.arguments)
+    adapter = RulePairAdapter(rule, variant, arguments, result, config, wanted.width, slots)
+    memo = _MEMO[-1] if _MEMO and adapter.slots is None else {}
+    argument_types = tuple(argument.type for argument in adapter.arguments)
     variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers
     key = (
-        glue.rule.key,
-        glue.rule.version,
+        adapter.rule.key,
+        adapter.rule.version,
         argument_types,
-        glue.result.type,
+        adapter.result.type,
         variant,
         convention,
         is_forward,
@@ -423,13 +412,13 @@ def _compile(
     )
     if key not in memo:
         with to_differentiate() if is_primal else nullcontext():
-            memo[key] = ((compile_tangent(glue, wanted.width),), 0) if is_forward else compile_both(glue)
+            memo[key] = ((compile_tangent(adapter),), 0) if is_forward else compile_both(adapter)
     compiled, size = memo[key]
     symbols = [each.fndesc.mangled_name for each in compiled]
     if is_forward:
-        text = convention.tangent(wanted, glue.shadowed, *symbols)
+        text = convention.tangent(wanted, adapter.shadowed, *symbols)
     else:
-        text = convention.pair(wanted, glue.shadowed, *symbols, size)
+        text = convention.pair(wanted, adapter.shadowed, *symbols, size)
     return CompiledRule(text, tuple(each.library for each in compiled))
 
 
@@ -462,7 +451,7 @@ def _config(
 
 
 def _pointers(leaf: tree.Content) -> Collection[int]:
-    """The LLVM parameters that lead to the memory of an argument."""
+    """LLVM parameters that point to the memory of an argument."""
     if leaf.has_memory or leaf.type == types.voidptr:
         return (pointer_index(leaf),)
     return range(leaf.index, leaf.index + layouts.width_of(leaf.type))

@@ -65,21 +65,21 @@ Typed: TypeAlias = tuple[Signature, Callable[..., Value]]
 
 @dataclass
 class RulePairAdapter:
-    """What both functions of a pair share.
+    """A rule and the call that it is adapted to: what the functions around the rule share.
 
     Attributes:
-        rule: it.
-        variant: what the pair is for.
-        arguments: of the primal.
-        result: of the primal.
-        config: what the rule is compiled for.
-        width: how many directions the derivative has.
-        slots: of a stateful rule.
+        rule: the rule of the user.
+        variant: variant of the primal that the functions are for.
+        arguments: arguments of the primal.
+        result: result of the primal.
+        config: configuration that the rule is compiled for.
+        width: number of directions of the derivative.
+        slots: workspace of a stateful rule.
         held: type of the value in the frame; known when the augmented primal has been typed.
-        tape_type: likewise.
-        definitions: of the intrinsics that the functions call.
-        dispatchers: of the functions of the rule.
-        environments: of the functions of the rule.
+        tape_type: type of the tape; known when the augmented primal has been typed.
+        definitions: intrinsics that the functions call.
+        dispatchers: dispatchers of the rule's functions, kept alive.
+        environments: Numba's environments of the rule's functions.
     """
 
     rule: CustomRule
@@ -104,7 +104,7 @@ class RulePairAdapter:
 
     @property
     def shadowed(self) -> list[int]:
-        """The LLVM parameters of the arguments' arrays that take part."""
+        """LLVM parameters of the arguments' arrays that take part."""
         leaves = (leaf for argument in self.arguments for leaf in argument.leaves if leaf in argument.active)
         return [pointer_index(leaf) for leaf in leaves if leaf.kind is not tree.LeafKind.NUMBER]
 
@@ -125,7 +125,7 @@ class RulePairAdapter:
         }
 
     def lanes(self, kind: str) -> int | None:
-        """How many directions a function of the rule takes at once; None where it is called for each."""
+        """Number of directions that a function of the rule takes at once; None where it is called for each."""
         return self.width if self.rule.takes_lanes(kind) else None
 
     def groups(self, kind: str) -> list[range]:
@@ -144,21 +144,23 @@ class RulePairAdapter:
         return [] if self.slots is None else [self.slots.type]
 
 
-def compile_both(glue: RulePairAdapter) -> tuple[tuple[CompileResult, CompileResult], int]:
+def compile_both(adapter: RulePairAdapter) -> tuple[tuple[CompileResult, CompileResult], int]:
     """Numba's compile results of the two functions around a rule, and the size of their frame.
 
     They have no machine code: a derivative links them, and sets the environments that their libraries name.
     """
-    forward, backward = (rule_dispatcher(f(glue), only_linked=True) for f in (_augmented, _reverse))
-    augmented = compile_part(glue.rule, "augmented_primal", forward, _augmented_types(glue))
-    reverse = compile_part(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.width * len(glue.float_types)))
+    forward, backward = (rule_dispatcher(f(adapter), only_linked=True) for f in (_augmented, _reverse))
+    augmented = compile_part(adapter.rule, "augmented_primal", forward, _augmented_types(adapter))
+    reverse = compile_part(
+        adapter.rule, "reverse", backward, (types.voidptr,) * (1 + adapter.width * len(adapter.float_types))
+    )
     for each in (augmented, reverse):
-        each.library.environments = (*glue.environments, each.environment)
+        each.library.environments = (*adapter.environments, each.environment)
     context = target_context()
-    groups = glue.groups("reverse")
-    pointers = len(groups[0]) * (len(glue.shadowed) + 1)
-    size = len(groups) * context.get_abi_sizeof(adapter_code.frame_type(context, glue.held, pointers))
-    augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
+    groups = adapter.groups("reverse")
+    pointers = len(groups[0]) * (len(adapter.shadowed) + 1)
+    size = len(groups) * context.get_abi_sizeof(adapter_code.frame_type(context, adapter.held, pointers))
+    augmented.library.slots = adapter.slots  # as long as code that takes slots lives, so do they
     return (augmented, reverse), size
 
 
@@ -202,23 +204,23 @@ _COMPANIONS: Final = {
 # ------------------------------------------------------------------------------------------------ the two functions
 
 
-def _augmented_types(glue: RulePairAdapter) -> tuple[Type, ...]:
-    pointers = (types.voidptr,) * (3 + glue.width * (1 + len(glue.shadowed)))
-    return (*pointers, *(argument.type for argument in glue.arguments))
+def _augmented_types(adapter: RulePairAdapter) -> tuple[Type, ...]:
+    pointers = (types.voidptr,) * (3 + adapter.width * (1 + len(adapter.shadowed)))
+    return (*pointers, *(argument.type for argument in adapter.arguments))
 
 
-def _augmented(glue: RulePairAdapter) -> Callable[..., object]:
+def _augmented(adapter: RulePairAdapter) -> Callable[..., object]:
     """(frame, arena, returned, its shadows, shadows…, arguments…) → None.
 
-    The rule is called for all lanes at once, or for each, for the first at last: its value is the one that stays.
+    The rule is called for all lanes at once, or once per lane; lane 0 comes last, so its value is the one kept.
     """
-    arguments = [f"argument{i}" for i in range(len(glue.arguments))]
-    returned = [f"returned_shadow{lane}" for lane in range(glue.width)]
-    shadows = [[f"shadow{i}_{lane}" for i in range(len(glue.shadowed))] for lane in range(glue.width)]
-    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
-    scope: dict[str, object] = {} if glue.slots is None else glue.slots.scope(glue.define)
+    arguments = [f"argument{i}" for i in range(len(adapter.arguments))]
+    returned = [f"returned_shadow{lane}" for lane in range(adapter.width)]
+    shadows = [[f"shadow{i}_{lane}" for i in range(len(adapter.shadowed))] for lane in range(adapter.width)]
+    slot, taking = ([], "") if adapter.slots is None else (["slot"], TAKING)
+    scope: dict[str, object] = {} if adapter.slots is None else adapter.slots.scope(adapter.define)
     source = f"def augmented({', '.join(['frame', 'arena', 'returned', *returned, *chain(*shadows), *arguments])}):\n"
-    for number, group in reversed(list(enumerate(glue.groups("augmented_primal")))):
+    for number, group in reversed(list(enumerate(adapter.groups("augmented_primal")))):
         mine = [*chain.from_iterable(shadows[lane] for lane in group), *arguments]
         places = ["frame", "arena", "returned", *(returned[lane] for lane in group)]
         source += (
@@ -227,34 +229,36 @@ def _augmented(glue: RulePairAdapter) -> Callable[..., object]:
             f"    result{number} = call{number}({', '.join([f'given{number}', *slot, *mine])})\n"
             f"    hand_on{number}({', '.join([*places, f'result{number}', *mine, *slot])})\n"
         )
-        called = calling(glue, "augmented_primal", len(slot))
+        called = calling(adapter, "augmented_primal", len(slot))
         scope |= {
-            f"annotate{number}": glue.define(mine, _annotating(glue, len(group))),
-            f"call{number}": glue.define([f"given{number}", *slot, *mine], called),
-            f"hand_on{number}": glue.define([*places, f"result{number}", *mine, *slot], _keeping(glue, number, group)),
+            f"annotate{number}": adapter.define(mine, _annotating(adapter, len(group))),
+            f"call{number}": adapter.define([f"given{number}", *slot, *mine], called),
+            f"hand_on{number}": adapter.define(
+                [*places, f"result{number}", *mine, *slot], _keeping(adapter, number, group)
+            ),
         }
     return function_from("augmented", source, "irad.rules augmented", scope)
 
 
-def _annotating(glue: RulePairAdapter, width: int) -> Callable[[tuple[Type, ...]], Typed]:
+def _annotating(adapter: RulePairAdapter, width: int) -> Callable[[tuple[Type, ...]], Typed]:
     """Packs the shadows of lanes, and the arguments, as annotated arguments."""
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         pointers = iter(values)
-        lanes = [(iter([next(pointers) for _ in glue.shadowed]), iter(())) for _ in range(width)]
-        items = adapter_code.annotate(context, builder, glue.arguments, list(pointers), lanes)
+        lanes = [(iter([next(pointers) for _ in adapter.shadowed]), iter(())) for _ in range(width)]
+        items = adapter_code.annotate(context, builder, adapter.arguments, list(pointers), lanes)
         return context.make_tuple(builder, signature.return_type, items)
 
     def define(given: tuple[Type, ...]) -> Typed:
-        return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
+        return types.Tuple([argument.numba_type for argument in adapter.arguments])(*given), annotate
 
     return define
 
 
-def _keeping(glue: RulePairAdapter, number: int, group: range) -> Callable[[tuple[Type, ...]], Typed]:
+def _keeping(adapter: RulePairAdapter, number: int, group: range) -> Callable[[tuple[Type, ...]], Typed]:
     """Hands on what the augmented primal returned, and keeps in the frame what the reverse wants back."""
-    count = len(glue.shadowed) * len(group)
-    lanes = glue.lanes("augmented_primal")
+    count = len(adapter.shadowed) * len(group)
+    lanes = adapter.lanes("augmented_primal")
 
     def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         frame, arena, returned, *rest = values
@@ -266,110 +270,112 @@ def _keeping(glue: RulePairAdapter, number: int, group: range) -> Callable[[tupl
             if lanes is not None:
                 one = adapter_code.of_lane(context, builder, *one, lane)
             place = returned if lane == 0 else None
-            found.append(adapter_code.store_result(context, builder, glue.result, place, returned_shadow, *one))
+            found.append(adapter_code.store_result(context, builder, adapter.result, place, returned_shadow, *one))
         tape = builder.extract_value(value, 2)
         held = [
             context.get_dummy_value() if numba_type == types.none else each
-            for each, numba_type in zip(rest[count:], glue.held.types, strict=False)
+            for each, numba_type in zip(rest[count:], adapter.held.types, strict=False)
         ]
-        shadow = adapter_code.in_lanes(context, builder, glue.cotangent_type, found, lanes)
-        items = context.make_tuple(builder, glue.held, [*held, shadow, tape])
+        shadow = adapter_code.in_lanes(context, builder, adapter.cotangent_type, found, lanes)
+        items = context.make_tuple(builder, adapter.held, [*held, shadow, tape])
         pointers = [*rest[:count], *returned_shadows]
-        adapter_code.keep(context, builder, arena, frame, number, pointers, glue.held, items)
+        adapter_code.keep(context, builder, arena, frame, number, pointers, adapter.held, items)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
-        returned, needs_primal = given[3 + len(group)], glue.config.needs_primal
-        check_augmented(glue.rule, glue.result, returned, can_convert, needs_primal=needs_primal, lanes=lanes)
+        returned, needs_primal = given[3 + len(group)], adapter.config.needs_primal
+        check_augmented(adapter.rule, adapter.result, returned, can_convert, needs_primal=needs_primal, lanes=lanes)
         assert isinstance(returned, types.BaseTuple)
-        glue.tape_type = returned.types[2]
-        kept = [*(argument.held_type for argument in glue.arguments), *glue.slot_types]
-        glue.held = types.Tuple([*kept, glue.cotangent_type, glue.tape_type])
+        adapter.tape_type = returned.types[2]
+        kept = [*(argument.held_type for argument in adapter.arguments), *adapter.slot_types]
+        adapter.held = types.Tuple([*kept, adapter.cotangent_type, adapter.tape_type])
         return types.none(*given), hand_on
 
     return define
 
 
-def _reverse(glue: RulePairAdapter) -> Callable[..., object]:
+def _reverse(adapter: RulePairAdapter) -> Callable[..., object]:
     """(frame, pointers for cotangents…) → None."""
-    outs = [[f"out{i}_{lane}" for i in range(len(glue.float_types))] for lane in range(glue.width)]
+    outs = [[f"out{i}_{lane}" for i in range(len(adapter.float_types))] for lane in range(adapter.width)]
     scope: dict[str, object] = {}
     source = f"def reverse({', '.join(['frame', *chain(*outs)])}):\n"
-    for number, group in enumerate(glue.groups("reverse")):
+    for number, group in enumerate(adapter.groups("reverse")):
         mine = list(chain.from_iterable(outs[lane] for lane in group))
         source += (
             f"    kept{number} = restore{number}(frame)\n"
             f"    result{number} = call{number}(kept{number})\n"
-            f"    clear{number}(kept{number}[{len(glue.slot_types)}])\n"
+            f"    clear{number}(kept{number}[{len(adapter.slot_types)}])\n"
             f"    deliver{number}({', '.join([f'result{number}', *mine])})\n"
         )
         scope |= {
-            f"restore{number}": glue.define(["frame"], _restoring(glue, number, len(group))),
-            f"call{number}": glue.define([f"kept{number}"], calling(glue, "reverse", 0)),
-            f"clear{number}": glue.define(["shadow"], _clearing(glue)),
-            f"deliver{number}": glue.define([f"result{number}", *mine], _delivering(glue)),
+            f"restore{number}": adapter.define(["frame"], _restoring(adapter, number, len(group))),
+            f"call{number}": adapter.define([f"kept{number}"], calling(adapter, "reverse", 0)),
+            f"clear{number}": adapter.define(["shadow"], _clearing(adapter)),
+            f"deliver{number}": adapter.define([f"result{number}", *mine], _delivering(adapter)),
         }
     return function_from("reverse", source, "irad.rules reverse", scope)
 
 
-def _restoring(glue: RulePairAdapter, number: int, width: int) -> Callable[[tuple[Type, ...]], Typed]:
+def _restoring(adapter: RulePairAdapter, number: int, width: int) -> Callable[[tuple[Type, ...]], Typed]:
     """Packs what the reverse is given: slot, cotangent, tape, annotated arguments."""
-    count, lanes = len(glue.shadowed), glue.lanes("reverse")
+    count, lanes = len(adapter.shadowed), adapter.lanes("reverse")
 
     def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (frame,) = values
-        pointers, value = adapter_code.kept(context, builder, frame, number, glue.held, width * (count + 1))
-        *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
-        arguments, slot = arguments[: len(glue.arguments)], arguments[len(glue.arguments) :]
-        shadows = adapter_code.of_lanes(builder, glue.cotangent_type, shadow, lanes)
+        pointers, value = adapter_code.kept(context, builder, frame, number, adapter.held, width * (count + 1))
+        *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(adapter.held.types))
+        arguments, slot = arguments[: len(adapter.arguments)], arguments[len(adapter.arguments) :]
+        shadows = adapter_code.of_lanes(builder, adapter.cotangent_type, shadow, lanes)
         pairs = zip(pointers[width * count :], shadows, strict=True)
-        each = [adapter_code.cotangent(context, builder, glue.result, *pair) for pair in pairs]
-        found = adapter_code.in_lanes(context, builder, glue.cotangent_type, each, lanes)
-        context.nrt.incref(builder, glue.cotangent_type, found)
-        context.nrt.incref(builder, glue.tape_type, tape)
+        each = [adapter_code.cotangent(context, builder, adapter.result, *pair) for pair in pairs]
+        found = adapter_code.in_lanes(context, builder, adapter.cotangent_type, each, lanes)
+        context.nrt.incref(builder, adapter.cotangent_type, found)
+        context.nrt.incref(builder, adapter.tape_type, tape)
         beside = [(iter(pointers[lane * count : (lane + 1) * count]), iter(())) for lane in range(width)]
-        items = adapter_code.annotate(context, builder, glue.arguments, arguments, beside)
+        items = adapter_code.annotate(context, builder, adapter.arguments, arguments, beside)
         return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
     def define(given: tuple[Type, ...]) -> Typed:
-        annotated = [argument.numba_type for argument in glue.arguments]
-        return types.Tuple([*glue.slot_types, glue.cotangent_type, glue.tape_type, *annotated])(*given), restore
+        annotated = [argument.numba_type for argument in adapter.arguments]
+        return types.Tuple([*adapter.slot_types, adapter.cotangent_type, adapter.tape_type, *annotated])(
+            *given
+        ), restore
 
     return define
 
 
-def _clearing(glue: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]:
+def _clearing(adapter: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]:
     """Clears the shadows of what the function returned."""
-    lanes = glue.lanes("reverse")
+    lanes = adapter.lanes("reverse")
 
     def clear(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        for each in adapter_code.of_lanes(builder, glue.cotangent_type, values[0], lanes):
-            adapter_code.clear(context, builder, glue.result, each)
+        for each in adapter_code.of_lanes(builder, adapter.cotangent_type, values[0], lanes):
+            adapter_code.clear(context, builder, adapter.result, each)
         return context.get_dummy_value()
 
     return lambda given: (types.none(*given), clear)
 
 
-def _delivering(glue: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]:
+def _delivering(adapter: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]:
     """Stores the cotangents that the reverse returned."""
-    lanes, parts = glue.lanes("reverse"), glue.number_parts
+    lanes, parts = adapter.lanes("reverse"), adapter.number_parts
 
     def deliver(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         result, *pointers = values
         rest = iter(pointers)
         for lane in [()] if lanes is None else [(number,) for number in range(lanes)]:
-            adapter_code.deliver(context, builder, glue.arguments, parts, signature.args[0], result, rest, lane)
+            adapter_code.deliver(context, builder, adapter.arguments, parts, signature.args[0], result, rest, lane)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
-        check_cotangents(glue.rule, glue.arguments, given[0], can_convert, lanes)
+        check_cotangents(adapter.rule, adapter.arguments, given[0], can_convert, lanes)
         return types.none(*given), deliver
 
     return define
 
 
-def calling(glue: RulePairAdapter, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:
-    """A call of a function of the rule with the items of a tuple, behind configuration and slot.
+def calling(adapter: RulePairAdapter, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:
+    """A call of a function of the rule with the items of a tuple, after configuration and slot.
 
     When it raises, the references that Numba's code holds at this place are dropped: those in the tuple, and those of
     the values that the call is given only for this.
@@ -378,12 +384,12 @@ def calling(glue: RulePairAdapter, kind: str, slots: int) -> Callable[[tuple[Typ
     def define(given: tuple[Type, ...]) -> Typed:
         packed = given[0]
         assert isinstance(packed, types.BaseTuple)
-        rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *packed.types)
-        dispatcher = rule_dispatcher(glue.rule.part(kind), only_linked=True)
-        glue.dispatchers.append(dispatcher)
-        taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
-        compiled = compile_part(glue.rule, kind, dispatcher, taken)
-        glue.environments.append(compiled.environment)
+        rule_types = (ConfigType(adapter.config), *given[1 : 1 + slots], *packed.types)
+        dispatcher = rule_dispatcher(adapter.rule.part(kind), only_linked=True)
+        adapter.dispatchers.append(dispatcher)
+        taken = _taken_types(adapter.rule, kind, dispatcher, rule_types)
+        compiled = compile_part(adapter.rule, kind, dispatcher, taken)
+        adapter.environments.append(compiled.environment)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
             items = cgutils.unpack_tuple(builder, values[0], len(packed.types))
@@ -457,32 +463,31 @@ _STRIDE_MISFIT: Final = (
 )
 
 
-def compile_tangent(glue: RulePairAdapter, width: int) -> CompileResult:
+def compile_tangent(adapter: RulePairAdapter) -> CompileResult:
     """Numba's compile result of the function around a forward rule, without machine code."""
-    dispatcher = rule_dispatcher(_tangent(glue, width), only_linked=True)
-    made = compile_part(glue.rule, _KIND, dispatcher, _tangent_types(glue, width))
-    made.library.environments = (*glue.environments, made.environment)
-    made.library.slots = glue.slots  # as long as code that takes slots lives, so do they
+    dispatcher = rule_dispatcher(_tangent(adapter), only_linked=True)
+    made = compile_part(adapter.rule, _KIND, dispatcher, _tangent_types(adapter))
+    made.library.environments = (*adapter.environments, made.environment)
+    made.library.slots = adapter.slots  # as long as code that takes slots lives, so do they
     return made
 
 
-def _tangent_types(glue: RulePairAdapter, width: int) -> tuple[Type, ...]:
-    pointers = (types.voidptr,) * (2 + width * (1 + len(glue.shadowed)))
-    return (*pointers, *glue.float_types * width, *(argument.type for argument in glue.arguments))
+def _tangent_types(adapter: RulePairAdapter) -> tuple[Type, ...]:
+    pointers = (types.voidptr,) * (2 + adapter.width * (1 + len(adapter.shadowed)))
+    return (*pointers, *adapter.float_types * adapter.width, *(argument.type for argument in adapter.arguments))
 
 
-def _tangent(glue: RulePairAdapter, width: int) -> Callable[..., object]:
+def _tangent(adapter: RulePairAdapter) -> Callable[..., object]:
     """(arena, returned, its shadows, shadows…, tangents of floats…, arguments…) → None.
 
-    The rule is called for all lanes at once, or for each, for the first at last: its value is the one that stays.
+    The rule is called for all lanes at once, or once per lane; lane 0 comes last, so its value is the one kept.
     """
-    shadow_count, float_count = len(glue.shadowed), len(glue.float_types)
-    lanes = range(width)
-    groups = [lanes] if glue.rule.takes_lanes(_KIND) else [range(lane, lane + 1) for lane in reversed(lanes)]
+    shadow_count, float_count = len(adapter.shadowed), len(adapter.float_types)
+    lanes, groups = range(adapter.width), adapter.groups(_KIND)[::-1]
     returned = [f"returned_shadow{lane}" for lane in lanes]
     shadows = [[f"shadow{i}_{lane}" for i in range(shadow_count)] for lane in lanes]
     numbers = [[f"tangent{i}_{lane}" for i in range(float_count)] for lane in lanes]
-    arguments = [f"argument{i}" for i in range(len(glue.arguments))]
+    arguments = [f"argument{i}" for i in range(len(adapter.arguments))]
     called = [[*chain(*(shadows[i] + numbers[i] for i in group)), *arguments] for group in groups]
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
@@ -490,14 +495,14 @@ def _tangent(glue: RulePairAdapter, width: int) -> Callable[..., object]:
         for _ in groups[0]:
             pointers = iter([next(rest) for _ in range(shadow_count)])
             floats = iter([next(rest) for _ in range(float_count)])
-            beside.append((pointers, adapter_code.numbers(context, builder, glue.number_parts, floats)))
-        items = adapter_code.annotate(context, builder, glue.arguments, list(rest), beside)
+            beside.append((pointers, adapter_code.numbers(context, builder, adapter.number_parts, floats)))
+        items = adapter_code.annotate(context, builder, adapter.arguments, list(rest), beside)
         return context.make_tuple(builder, signature.return_type, items)
 
     def define_annotate(given: tuple[Type, ...]) -> Typed:
-        return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
+        return types.Tuple([argument.numba_type for argument in adapter.arguments])(*given), annotate
 
-    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
+    slot, taking = ([], "") if adapter.slots is None else (["slot"], TAKING)
     calls = [
         f"    given = annotate({', '.join(names)})\n"
         f"    result = call({', '.join(['given', *slot, *names])})\n"
@@ -509,16 +514,16 @@ def _tangent(glue: RulePairAdapter, width: int) -> Callable[..., object]:
     every = ["arena", "returned", *returned, *chain(*shadows, *numbers, arguments)]
     source = f"def tangent({', '.join(every)}):\n{taking}{''.join(calls)}"
     scope = {
-        **({} if glue.slots is None else glue.slots.scope(glue.define)),
-        "call": glue.define(["given", *slot, *names], calling(glue, _KIND, len(slot))),
-        "annotate": glue.define(names, define_annotate),
-        "hand_on": glue.define(first, _storing_tangents(glue, keeps_value=True)),
-        "hand_on_tangent": glue.define(first, _storing_tangents(glue, keeps_value=False)),
+        **({} if adapter.slots is None else adapter.slots.scope(adapter.define)),
+        "call": adapter.define(["given", *slot, *names], calling(adapter, _KIND, len(slot))),
+        "annotate": adapter.define(names, define_annotate),
+        "hand_on": adapter.define(first, _storing_tangents(adapter, keeps_value=True)),
+        "hand_on_tangent": adapter.define(first, _storing_tangents(adapter, keeps_value=False)),
     }
     return function_from("tangent", source, "irad.rules forward", scope)
 
 
-def _storing_tangents(glue: RulePairAdapter, *, keeps_value: bool) -> Callable[[tuple[Type, ...]], Typed]:
+def _storing_tangents(adapter: RulePairAdapter, *, keeps_value: bool) -> Callable[[tuple[Type, ...]], Typed]:
     """Puts what the rule returned where its caller expects it; the value as well, or it is dropped."""
 
     def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
@@ -530,17 +535,17 @@ def _storing_tangents(glue: RulePairAdapter, *, keeps_value: bool) -> Callable[[
         for lane, returned_shadow in enumerate(returned_shadows):
             place = returned if keeps_value and lane == 0 else None
             one = (value_type, value)
-            if glue.rule.takes_lanes(_KIND):
+            if adapter.rule.takes_lanes(_KIND):
                 one = adapter_code.of_lane(context, builder, *one, lane)
             shadow = adapter_code.store_result(
-                context, builder, glue.result, place, returned_shadow, *one, _SHAPE_MISFIT
+                context, builder, adapter.result, place, returned_shadow, *one, _SHAPE_MISFIT
             )
-            _store_tangents(context, builder, glue.result, returned_shadow, *one)
-            adapter_code.give_to_arena(context, builder, arena, glue.result.cotangent_type, shadow)
+            _store_tangents(context, builder, adapter.result, returned_shadow, *one)
+            adapter_code.give_to_arena(context, builder, arena, adapter.result.cotangent_type, shadow)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
-        _check_forward(glue, given[2])
+        _check_forward(adapter, given[2])
         return types.none(*given), hand_on
 
     return define
@@ -575,19 +580,19 @@ def _check_strides(context: BaseContext, builder: IRBuilder, leaf: Content, pair
         misfit_there.raise_it(Emit(context, builder), RuleError)
 
 
-def _check_forward(glue: RulePairAdapter, returned: Type) -> None:
+def _check_forward(adapter: RulePairAdapter, returned: Type) -> None:
     """Checks the type of what a forward rule returned; if the primal is not needed, it may be None.
 
     Raises:
         RuleError: it does not fit.
     """
-    rule, result, width = glue.rule, glue.result, glue.config.width
+    rule, result, width = adapter.rule, adapter.result, adapter.config.width
     if returned == types.none:
         returned = _NO_TANGENT
     if not isinstance(returned, types.BaseTuple) or len(returned.types) != 2:
         raise misfit(rule, _KIND, "no pair", "(value, tangent)", described(returned))
     primal, tangent = returned.types
-    may_lack = primal == types.none and not glue.config.needs_primal
+    may_lack = primal == types.none and not adapter.config.needs_primal
     if primal != result.type and not may_lack and not can_convert(primal, result.type):
         raise misfit(rule, _KIND, "a value of the wrong type", described(result.type), described(primal))
     lanes = width if rule.takes_lanes(_KIND) and tangent != types.none else None

@@ -30,50 +30,50 @@ class PackWarning(UserWarning):
 
 
 def load() -> None:
-    """Loads all packs, if that has not been done."""
-    if _begun:  # a pack may itself take derivatives while it is imported
+    """Loads all plug-ins, once."""
+    if _begun:  # a plug-in may itself take derivatives while it is imported
         return
     _begun.append(True)
     owners: dict[object, EntryPoint] = {}
-    for pack in sorted(entry_points(group=GROUP), key=lambda each: (distribution_of(each), each.name)):
-        _load_one(pack, owners)
+    for plugin in sorted(entry_points(group=GROUP), key=lambda each: (distribution_of(each), each.name)):
+        _load_one(plugin, owners)
 
 
 def loaded() -> tuple[str, ...]:
-    """The distributions of which packs were loaded."""
+    """Distributions whose plug-ins were loaded."""
     return tuple(dict.fromkeys(map(distribution_of, _loaded)))
 
 
-def distribution_of(pack: EntryPoint) -> str:
+def distribution_of(plugin: EntryPoint) -> str:
     """The name of the distribution that an entry point belongs to."""
-    return pack.dist.name if pack.dist is not None else "?"
+    return plugin.dist.name if plugin.dist is not None else "?"
 
 
-def _load_one(pack: EntryPoint, owners: dict[object, EntryPoint]) -> None:
+def _load_one(plugin: EntryPoint, owners: dict[object, EntryPoint]) -> None:
     try:
         with catalogue.empty() as declared:
-            found = pack.load()
-            if pack.attr:
+            found = plugin.load()
+            if plugin.attr:
                 found()
     except Exception as error:  # whatever a stranger's module raises must not keep others from being differentiated
         warnings.warn(
-            f"the rules of the distribution {distribution_of(pack)!r} (entry point {pack.name} = {pack.value}) cannot "
-            f"be loaded: {type(error).__name__}: {error}. Functions are differentiated without them; correct, update "
-            f"or uninstall {distribution_of(pack)}",
+            f"the rules of the distribution {distribution_of(plugin)!r} (entry point {plugin.name} = {plugin.value}) "
+            f"cannot be loaded: {type(error).__name__}: {error}. Functions are differentiated without them; correct, "
+            f"update or uninstall {distribution_of(plugin)}",
             PackWarning,
             stacklevel=2,
         )
         return
-    _loaded.append(pack)
+    _loaded.append(plugin)
     known = {rule.target for rule in catalogue.rules()}
     for target, table in declared.items():
         if target not in known:
-            owners[target] = pack
+            owners[target] = plugin
             catalogue.add(target, table)
         elif target in owners:
             warnings.warn(
-                f"the distributions {distribution_of(owners[target])!r} and {distribution_of(pack)!r} both have a rule "
-                f"for {name_of(target)}; that of {distribution_of(owners[target])!r} is used",
+                f"the distributions {distribution_of(owners[target])!r} and {distribution_of(plugin)!r} both have a "
+                f"rule for {name_of(target)}; that of {distribution_of(owners[target])!r} is used",
                 PackWarning,
                 stacklevel=2,
             )

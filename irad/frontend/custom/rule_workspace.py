@@ -129,7 +129,7 @@ Define = Callable[[Sequence[str], Callable[[tuple[Any, ...]], Any]], Callable[..
 
 
 def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, object]:
-    """What the glue around a rule calls to get a slot.
+    """Functions that the adapter of a rule calls to get a slot.
 
     Args:
         slot_type: its type.
@@ -192,7 +192,7 @@ def _release(context: BaseContext, module: ir.Module, slot_type: SlotType) -> ir
     return function
 
 
-# Where the glue around an augmented primal takes a slot: `lending` and ``first`` are in its scope.
+# Code by which the adapter of an augmented primal takes a slot: `lending` and ``first`` are in its scope.
 TAKING: Final = """\
     slot = take(arena)
     if missing(slot):
@@ -263,7 +263,7 @@ class Slots:
     first: Any
 
     def scope(self, define: Define) -> dict[str, Any]:
-        """What the glue around the augmented primal calls; ``define`` makes intrinsics."""
+        """Names that the adapter of the augmented primal uses; ``define`` makes intrinsics."""
         return {"first": self.first, **lending(self.type, self.pool.address, define)}
 
 
