@@ -14,26 +14,22 @@ from irad.lazy import offer
 
 __version__ = "0.1.0"
 
-_IN_COMPILED_CODE = (
-    ("irad.api.annotations", "irad.api.compiled.autodiff"),
-    ("irad.api.autodiff", "irad.api.compiled.autodiff"),
-    ("irad.api.linearize", "irad.api.compiled.linearize"),
-    ("irad.api.annotations", "irad.api.compiled.autodiff"),
-    ("irad.api.split", "irad.api.compiled.split"),
-    ("irad.api.vjp", "irad.api.compiled.vjp"),
-    ("irad.api.structures.functions", "irad.api.compiled.structures"),
-    ("irad.api.structures.functions", "irad.api.compiled.structures"),
-    ("irad.api.structures.space", "irad.api.compiled.structures"),
-    ("irad.api.structures.functions", "irad.api.compiled.structures"),
-)
-"""What tells Numba how compiled code calls what a module defines; the other modules tell it themselves."""
+_IN_COMPILED_CODE = {
+    "irad.api.annotations": "irad.api.compiled.autodiff",
+    "irad.api.autodiff": "irad.api.compiled.autodiff",
+    "irad.api.linearize": "irad.api.compiled.linearize",
+    "irad.api.split": "irad.api.compiled.split",
+    "irad.api.vjp": "irad.api.compiled.vjp",
+    "irad.api.structures.functions": "irad.api.compiled.structures",
+    "irad.api.structures.space": "irad.api.compiled.structures",
+}
+"""Modules, and what tells Numba how compiled code calls what they define; other modules do so themselves."""
 
 
 def _loaded(home: str) -> None:
     """Lets compiled code call what a module defines, from now on."""
-    for defines, tells in _IN_COMPILED_CODE:
-        if defines == home:
-            import_module(tells)
+    if home in _IN_COMPILED_CODE:
+        import_module(_IN_COMPILED_CODE[home])
     if "irad.frontend.numba.target" in sys.modules:
         from irad.frontend.numba.target import refresh_if_compiling  # loads Numba, which `irad.errors` does not need
 

@@ -329,7 +329,7 @@ def width_of(arguments: tuple[Any, ...]) -> int | None:
 
 @public
 def shadow_like(array: Any) -> Any:
-    """A zeroed array that lies in memory of its own as ``array`` does in its: a shadow for ``irad.Duplicated``.
+    """A zeroed array with the shape, dtype and strides of ``array``, in memory of its own: for ``irad.Duplicated``.
 
     ``np.zeros_like`` gives contiguous arrays. A shadow has the strides of its primal, so that of a view (sliced,
     reversed, transposed, broadcast, a sliding window) has to skip what the view skips, and repeat what it repeats.

@@ -138,7 +138,7 @@ def hvp_and_grad(
     argnames: str | Sequence[str] | None = None,
     options: Options | None = None,
 ) -> Any:
-    """As `irad.hvp`, with the gradient that is computed on the way.
+    """Like `irad.hvp`, and also returns the gradient.
 
     Args:
         f: the function, as in `irad.hvp`.

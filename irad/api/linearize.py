@@ -35,7 +35,7 @@ CHANGED = (
 class LinearMap:
     """Maps tangents of a function's arguments to the tangent of its value.
 
-    It may be called repeatedly, in any thread, and after the arguments were overwritten: it has copies of them.
+    It may be called repeatedly and in any thread. It copies its arguments, so they may be overwritten.
     """
 
     __slots__ = ("_are_chosen", "_args", "_name", "_place", "_positions", "_push", "_results")
@@ -59,8 +59,8 @@ class LinearMap:
         """The tangent of the value.
 
         Args:
-            tangents: one for each argument, with its structure, or one for each that `irad.linearize` was told by
-                argnums or argnames; None stands for zeros.
+            tangents: one for each argument, with its structure, or one for each that was selected with argnums or
+                argnames; None stands for zeros.
 
         Returns:
             A tangent with the structure of the value. If the function returns nothing, a tuple with an entry for each

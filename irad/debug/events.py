@@ -271,7 +271,7 @@ def record_of(call: int) -> Record | None:
 
 
 def close_call(call: int) -> Record | None:
-    """The same, and forgets it."""
+    """Closes the call and drops its record."""
     with _lock:
         return _calls.pop(call, None)
 

@@ -31,7 +31,7 @@ _Gradients = TypeVar("_Gradients")
 
 @dataclass(frozen=True)
 class _Sealed:
-    """An array of the caller's, and what it held."""
+    """A caller's array with a snapshot of its content."""
 
     name: str
     array: Array

@@ -107,7 +107,7 @@ def callee_name(call: ir.CallSite, unit: Unit, namer: Namer) -> str:
     if isinstance(target, Function) and target.name is not None:
         own = next((words for start, words in _RUNTIME.items() if str(target.name).startswith(start)), None)
         return own or namer.name(target.name)
-    return "what a pointer leads to"
+    return "an indirect callee"
 
 
 def _objects(pointer: Value, unit: Unit) -> str:

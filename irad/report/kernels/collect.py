@@ -125,9 +125,9 @@ def additions_of(made: GeneratedPair, report: FunctionReport, source: UserSource
     names = print_lines(made.unit.function)[1]
     facts = {value.name: value for value in report.values if value.name}
     found: dict[tuple[str, str, str], set[int]] = {}
-    for load, memory, how, why in _added(made):
+    for added, memory, how, why in _added(made):
         lines = found.setdefault((_named(facts.get(names.get(memory, ""))), _HOW[how], why), set())
-        line = source.line_of(facts[names[load]].places)
+        line = source.line_of(facts[names[added]].places)
         lines |= {line} if line is not None else set()
     kinds = zip(made.unit.function.params, made.unit.variant.kinds, strict=True)
     for param in (param for param, kind in kinds if kind is ParameterKind.ACTIVE):

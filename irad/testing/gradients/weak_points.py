@@ -99,7 +99,7 @@ class _ScaledArgument:
         self._tick = tick
 
     def near(self) -> Iterator[WeakPoint]:
-        """Kinks, jumps and ends of the domain by which the argument is not far."""
+        """Kinks, jumps and domain boundaries near the argument."""
         for sign in (1.0, -1.0):
             seen = [self._at(1.0 + sign * _NEAR * k / _SAMPLES) for k in range(_SAMPLES + 1)]
             fine = next((k for k, each in enumerate(seen) if each.fault), len(seen))

@@ -1,1 +1,0 @@
-"""Second derivatives: Hessians and their products with vectors."""
