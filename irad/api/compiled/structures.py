@@ -307,7 +307,7 @@ def _check_number(vector: VectorSpaceType, factor: Any) -> None:
             f"compiled code multiplies or divides a vector by {described(factor)}",
             "multiply it by a number; of two vectors, x.dot(y) is the inner product",
         )
-    real = [part for _, part in vectors(content_of(vector.value)) if not functions.is_complex(part.type)]
+    real = [part for part in vectors(content_of(vector.value)) if not functions.is_complex(part.type)]
     if isinstance(factor, types.Complex) and real:
         raise _misfit(
             f"compiled code multiplies or divides a vector by a complex number, which holds {described(real[0].type)}",

@@ -207,7 +207,7 @@ def dot(call: Call, values: Mapping[str, Any]) -> Callable[..., Any]:
     """The inner product."""
     first, *_ = call.contents(list(values.values()))
     source = call.source()
-    has_complex = any(is_complex(part.type) for _, part in vectors(first))
+    has_complex = any(is_complex(part.type) for part in vectors(first))
     source.line(f"total = {'0j' if has_complex else '0.0'}")
 
     def read(kind: Any) -> str:
@@ -300,7 +300,7 @@ def leaves(call: Call, values: Mapping[str, Any]) -> Callable[..., Any]:
         SignatureError: they are of different types.
     """
     first, *_ = call.contents(list(values.values()))
-    kinds = [part.type for _, part in vectors(first)] or [types.float64]
+    kinds = [part.type for part in vectors(first)] or [types.float64]
     common = _common_type(kinds)
     if common is None:
         raise SignatureError(

@@ -6,8 +6,9 @@ compiled; what only values tell is checked by compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, assert_never, cast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, assert_never, cast
 
 from numba.core import types
 from numba.extending import overload, register_jitable
@@ -22,85 +23,150 @@ from irad.frontend.values.tree import content_of
 _KNOWN = (types.BaseTuple, types.ClassInstanceType, types.StructRef, types.List, types.ListType, types.DictType)
 
 
-def is_records(content: tree.Content) -> bool:
-    """Whether it is a record or an array of records."""
-    return content.has_memory and isinstance(content.element, types.Record)
+@dataclass(frozen=True)
+class Member:
+    """A part of a structure: the way to it in code, the way as users write it, and what it is."""
+
+    code: str
+    way: str
+    content: tree.Content
 
 
-def fields_of(content: tree.Content) -> Iterator[tuple[str, tree.Content]]:
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """How values are taken apart and made again in compiled code, as `irad.data.recursive.kinds` says it for Python.
+
+    In code, ``{0}`` is a value, ``{1}`` its counterpart in another structure.
+
+    Attributes:
+        members: parts of a value; one stands for all those that a loop goes through.
+        copied: a copy that members are stored to; "" where a value is built of its members, or is a vector.
+        loop: the keys of members; "" where members are written out.
+        counterpart: statements that check what types do not tell about a counterpart.
+        is_object: whether a value is one object wherever it is found.
+        is_mutable: whether members of a value, or the elements of an array, may be replaced.
+        is_memory: whether members are views of the memory of a value.
+    """
+
+    members: Callable[[Any], list[Member]] = lambda content: []
+    copied: str = ""
+    loop: str = ""
+    counterpart: tuple[str, ...] = ()
+    is_object: bool = False
+    is_mutable: Callable[[Any], bool] = lambda content: False
+    is_memory: bool = False
+
+
+def _always(content: tree.Content) -> bool:
+    return True
+
+
+def _may_be_written(array: tree.ArrayContent) -> bool:
+    return bool(array.type.mutable)
+
+
+def _parts_of_tuple(content: tree.TupleContent) -> list[Member]:
+    ways = ways_of(content.type)
+    return [Member(f"[{i}]", ways[i], part) for i, part in enumerate(content.parts)]
+
+
+def _attributes(content: tree.InstanceContent) -> list[Member]:
+    return [Member(f".{name}", f".{name}", part) for name, part in zip(content.names, content.parts, strict=True)]
+
+
+def _fields(content: tree.Content) -> list[Member]:
     """Of a record the values of its fields, of an array of records the arrays over them."""
     axes = content.type.ndim if content.is_array else 0
+    found = []
     for name, field in content.element.fields.items():
         if isinstance(field.type, types.NestedArray):
-            yield name, content_of(types.Array(field.type.dtype, axes + field.type.ndim, "A"))
+            kind: Any = types.Array(field.type.dtype, axes + field.type.ndim, "A")
         else:
-            yield name, content_of(types.Array(field.type, axes, "A") if axes else field.type)
+            kind = types.Array(field.type, axes, "A") if axes else field.type
+        found.append(Member(f"[{name!r}]", f"[{name!r}]", content_of(kind)))
+    return found
 
 
-def parts_of(content: tree.Content) -> list[tuple[str, str, tree.Content]]:
-    """The parts of a tuple, an instance, a record or an array of records: in code, to users, what they are."""
-    if is_records(content):
-        return [(f"[{name!r}]", f"[{name!r}]", field) for name, field in fields_of(content)]
-    match content:
-        case tree.InstanceContent():
-            return [(f".{name}", f".{name}", part) for name, part in zip(content.names, content.parts, strict=True)]
-        case tree.TupleContent():
-            shown = ways_of(content.type)
-            return [(f"[{i}]", shown[i], part) for i, part in enumerate(content.parts)]
-        case _:
-            return []
+_SHAPE: Final = "check_members({1}.shape == {0}.shape)"
+_LENGTH: Final = "check_members(len({1}) == len({0}))"
+
+INACTIVE: Final = Kind()
+NUMBER: Final = Kind()
+OPTIONAL: Final = Kind(lambda content: [Member("", "", content.inside)])
+TUPLE: Final = Kind(_parts_of_tuple)
+INSTANCE: Final = Kind(_attributes, "copied_instance({0})", is_object=True, is_mutable=_always)
+LIST: Final = Kind(
+    lambda content: [Member("[i]", "[i]", content.item)],
+    "{0}.copy()",
+    "range(len({0}))",
+    (_LENGTH,),
+    is_object=True,
+    is_mutable=_always,
+)
+DICTIONARY: Final = Kind(
+    lambda content: [Member("[key]", "[key]", content.value)],
+    "{0}.copy()",
+    "{0}",
+    (_LENGTH, "for each in {0}: check_members(each in {1})"),
+    is_object=True,
+    is_mutable=_always,
+)
+ARRAY: Final = Kind(counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written)
+RECORDS: Final = Kind(_fields, counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written, is_memory=True)
+RECORD: Final = Kind(_fields, is_object=True, is_mutable=_always, is_memory=True)
 
 
-def inside_of(content: tree.Content) -> list[tuple[str, tree.Content]]:
-    """All that is directly in a container, with the way to it as users write it."""
-    match content:
-        case tree.OptionalContent():
-            return [("", content.inside)]
-        case tree.ListContent():
-            return [("[i]", content.item)]
-        case tree.DictionaryContent():
-            return [("[key]", content.value)]
-        case _:
-            return [(shown, part) for _, shown, part in parts_of(content)]
-
-
-def vectors(content: tree.Content, way: str = "") -> Iterator[tuple[str, tree.Content]]:
-    """The numbers and arrays in a structure, with the ways to them."""
-    if not tree.has_derivative(content):
-        return
-    inside = inside_of(content)
-    if not inside:
-        yield way, content
-    for shown, part in inside:
-        yield from vectors(part, way + shown)
-
-
-def has_identity(content: tree.Content) -> bool:
-    """Whether it is one object wherever it is found."""
+def kind_of(content: tree.Content) -> Kind:
+    """How values of a type are taken apart."""
     known = cast("tree.AnyContent", content)
     match known:
-        case (
-            tree.ArrayContent() | tree.RecordContent() | tree.InstanceContent() | tree.ListContent()
-            | tree.DictionaryContent()
-        ):  # fmt: skip
-            return True
-        case tree.NumberContent() | tree.OptionalContent() | tree.TupleContent():
-            return False
+        case tree.ArrayContent():
+            return RECORDS if isinstance(known.element, types.Record) else ARRAY
+        case tree.RecordContent():
+            return RECORD
+        case tree.InstanceContent():
+            return INSTANCE
+        case tree.ListContent():
+            return LIST
+        case tree.DictionaryContent():
+            return DICTIONARY
+        case tree.TupleContent():
+            return TUPLE
+        case tree.OptionalContent():
+            return OPTIONAL
+        case tree.NumberContent():
+            return NUMBER
         case tree.ConstantContent() | tree.UnknownContent():
-            return False
+            return INACTIVE
         case _:
             assert_never(known)
+
+
+def members_of(content: tree.Content) -> list[Member]:
+    """The parts that are directly in a structure; none of a vector."""
+    return kind_of(content).members(content)
+
+
+def vectors(content: tree.Content) -> Iterator[tree.Content]:
+    """The numbers and arrays in a structure."""
+    if not tree.has_derivative(content):
+        return
+    members = members_of(content)
+    if not members:
+        yield content
+    for member in members:
+        yield from vectors(member.content)
 
 
 def is_storage(content: tree.Content) -> bool:
     """Whether all vectors in it can be overwritten without another value in its place."""
     if not tree.has_derivative(content):
         return True
-    if isinstance(content, tree.ArrayContent):
-        return bool(content.type.mutable)
-    if isinstance(content, tree.TupleContent | tree.OptionalContent):
-        return all(map(is_storage, tree.children(content)))
-    return has_identity(content)
+    kind = kind_of(content)
+    if kind.is_object:
+        return kind.is_mutable(content)
+    members = kind.members(content)
+    return bool(members) and all(is_storage(member.content) for member in members)
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -126,8 +192,8 @@ def check_known(content: tree.Content, name: str, way: str = "") -> None:
             "in compiled code the parts of a structure are found when the function is compiled",
             HERE,
         )
-    for shown, part in inside_of(content):
-        check_known(part, name, way + shown)
+    for member in members_of(content):
+        check_known(member.content, name, way + member.way)
 
 
 def check_alike(first: tree.Content, other: tree.Content, way: str = "") -> None:
@@ -138,8 +204,8 @@ def check_alike(first: tree.Content, other: tree.Content, way: str = "") -> None
     """
     if not tree.has_derivative(first):
         return
-    mine, its = inside_of(first), inside_of(other)
-    if _differ(first, other) or [shown for shown, _ in mine] != [shown for shown, _ in its]:
+    mine, its = members_of(first), members_of(other)
+    if _differ(first, other) or [member.way for member in mine] != [member.way for member in its]:
         raise SignatureError(
             f"the structures differ: the values at {way or 'the top'} are {described(first.type)} "
             f"and {described(other.type)}",
@@ -147,8 +213,8 @@ def check_alike(first: tree.Content, other: tree.Content, way: str = "") -> None
             "a function of several structures is called with what they hold at the same place",
             HERE,
         )
-    for (shown, part), (_, its_part) in zip(mine, its, strict=True):
-        check_alike(part, its_part, way + shown)
+    for one, two in zip(mine, its, strict=True):
+        check_alike(one.content, two.content, way + one.way)
 
 
 def _differ(first: tree.Content, other: tree.Content) -> bool:
@@ -159,7 +225,7 @@ def _differ(first: tree.Content, other: tree.Content) -> bool:
     if isinstance(first, tree.TupleContent):
         classes = [getattr(each.type, "instance_class", None) for each in (first, other)]
         return classes[0] is not classes[1]
-    return has_identity(first) and first.type != other.type
+    return kind_of(first).is_object and first.type != other.type
 
 
 def check_storage(content: tree.Content, name: str, way: str = "") -> None:
@@ -170,9 +236,10 @@ def check_storage(content: tree.Content, name: str, way: str = "") -> None:
     """
     if is_storage(content):
         return
-    if isinstance(content, tree.TupleContent | tree.OptionalContent):
-        for shown, part in inside_of(content):
-            check_storage(part, name, way + shown)
+    members = members_of(content)
+    if members and not kind_of(content).is_object:
+        for member in members:
+            check_storage(member.content, name, way + member.way)
         return
     raise SignatureError(
         f"{name} in compiled code: {described(content.type)} at {way or 'the top'} cannot be overwritten",
@@ -197,8 +264,8 @@ def check_new(content: tree.Content, name: str, way: str = "") -> None:
             "in compiled code a record is a place in an array and has no memory of its own",
             HERE,
         )
-    for shown, part in [] if is_records(content) else inside_of(content):
-        check_new(part, name, way + shown)
+    for member in [] if kind_of(content).is_memory else members_of(content):
+        check_new(member.content, name, way + member.way)
 
 
 # Errors that compiled code raises where structures are not alike, or do not share the same objects.

@@ -19,7 +19,7 @@ from numba.typed import List
 
 from irad.frontend.generated import function_from
 from irad.frontend.structures import identity, kinds, vectors
-from irad.frontend.structures.kinds import has_identity, is_records, is_storage, parts_of
+from irad.frontend.structures.kinds import NUMBER, OPTIONAL, Kind, is_storage, kind_of, members_of
 from irad.frontend.values import instances, tree
 
 # The text of a function that is being written.
@@ -206,12 +206,12 @@ class Walk:
         """
         if not tree.has_derivative(content):
             return outputs or [inputs[0]] * self._results
-        if has_identity(content):
+        if kind_of(content).is_object:
             return self._object(content, self._named(inputs), None if outputs is None else self._named(outputs))
         if isinstance(content, tree.OptionalContent):
             return self._optional(content, self._named(inputs), outputs)
-        if isinstance(content, tree.TupleContent):
-            return self._tuple(content, inputs, outputs)
+        if members_of(content):
+            return self._build(content, inputs, outputs)
         return self._number(content, inputs)
 
     def _named(self, texts: Sequence[str]) -> Sequence[str]:
@@ -261,14 +261,15 @@ class Walk:
                 source.line(f"{name} = None")
         return made
 
-    def _tuple(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+    def _build(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        """A value like this one around what takes the place of its members, as tuples are made."""
         found: list[Sequence[str]] = []
-        for way, _, part in parts_of(content):
-            given = None if outputs is None else [each + way for each in outputs]
-            if self._keeps and given is not None and isinstance(part, tree.NumberContent | tree.OptionalContent):
+        for member in members_of(content):
+            given = None if outputs is None else [each + member.code for each in outputs]
+            if self._keeps and given is not None and kind_of(member.content) in (NUMBER, OPTIONAL):
                 found.append(given)
                 continue
-            found.append(self.visit(part, [each + way for each in inputs], given))
+            found.append(self.visit(member.content, [each + member.code for each in inputs], given))
         if outputs is not None and is_storage(content):
             return outputs
         make = ""
@@ -281,15 +282,16 @@ class Walk:
     def _count(self, content: tree.Content, is_counted: bool) -> None:
         if not tree.has_derivative(content):
             return
-        if has_identity(content):
+        kind = kind_of(content)
+        if kind.is_object:
             group = self._groups.setdefault(_group_of(content), _Group(_new_type(content)))
             group.places += 1
             group.is_counted &= is_counted
             group.is_made |= bool(self._results) and (not self._in_place or _is_read_only(content))
-        if not isinstance(content, tree.TupleContent | tree.InstanceContent):
-            is_counted = False
-        for part in tree.children(content):
-            self._count(part, is_counted)
+        if kind.is_memory:  # fields are looked at with the whole
+            return
+        for member in kind.members(content):
+            self._count(member.content, is_counted and not kind.loop and kind is not OPTIONAL)
 
     def _open(self, group: _Group) -> None:
         source = self._source
@@ -326,15 +328,9 @@ class Walk:
         return look(group, content, inputs, outputs)
 
     def _check_members(self, content: tree.Content, inputs: Sequence[str]) -> None:
-        first = inputs[0]
         for other in inputs[1:]:
-            if content.is_array:
-                self._source.line(f"check_members({other}.shape == {first}.shape)")
-            elif isinstance(content, tree.ListContent | tree.DictionaryContent):
-                self._source.line(f"check_members(len({other}) == len({first}))")
-            if isinstance(content, tree.DictionaryContent):
-                with self._source.block(f"for each in {first}:"):
-                    self._source.line(f"check_members(each in {other})")
+            for statement in kind_of(content).counterpart:
+                self._source.line(statement.format(inputs[0], other))
 
     def _compare(
         self, group: _Group, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None
@@ -458,26 +454,31 @@ class Walk:
     # --- what an object holds -----------------------------------------------------------------------------------------
 
     def _body(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
-        if is_records(content):
-            return self._records(content, inputs, outputs)
-        if content.is_array:
-            return self._array(content, inputs, outputs)
+        kind = kind_of(content)
+        if kind.is_memory:
+            return self._overwrite(content, inputs, outputs)
+        return self._fill(kind, content, inputs, outputs) if kind.copied else self._array(content, inputs, outputs)
+
+    def _fill(
+        self, kind: Kind, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None
+    ) -> Sequence[str]:
+        """Stores what takes the place of each member, in what is given or in a copy."""
         makes, held = outputs is None, outputs or []
         if makes:
-            copy = "copied_instance({0})" if isinstance(content, tree.InstanceContent) else "{0}.copy()"
-            held = [self._source.variable("made", copy.format(inputs[0])) for _ in range(self._results)]
-        if isinstance(content, tree.InstanceContent):
-            for way, _, part in parts_of(content):
-                self._member(part, way, inputs, held, makes)
+            copy = kind.copied.format(inputs[0])
+            held = [self._source.variable("made", copy) for _ in range(self._results)]
+        members = kind.members(content)
+        if not kind.loop:
+            for member in members:
+                self._store(member.content, member.code, inputs, held, makes)
             return held
-        index = self._source.fresh("i")
-        is_list = isinstance(content, tree.ListContent)
-        (item,) = tree.children(content)
-        with self._source.block(f"for {index} in {f'range(len({inputs[0]}))' if is_list else inputs[0]}:"):
-            self._member(item, f"[{index}]", inputs, held, makes)
+        key = self._source.fresh("i")
+        with self._source.block(f"for {key} in {kind.loop.format(inputs[0])}:"):
+            for member in members:
+                self._store(member.content, f"[{key}]", inputs, held, makes)
         return held
 
-    def _member(self, part: tree.Content, way: str, inputs: Sequence[str], outputs: Sequence[str], makes: bool) -> None:
+    def _store(self, part: tree.Content, way: str, inputs: Sequence[str], outputs: Sequence[str], makes: bool) -> None:
         """Stores what takes the place of a member."""
         if not tree.has_derivative(part):
             return
@@ -499,13 +500,14 @@ class Walk:
         self._then(inputs)
         return results
 
-    def _records(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+    def _overwrite(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
         """Fields are views of the same memory; a copy of all of it is overwritten where something new is wanted."""
         if outputs is None:
             wanted = self._source.constant(_new_type(content), "type")
             copy = f"as_type(copied({inputs[0]}), {wanted})"
             outputs = [self._source.variable("made", copy) for _ in range(self._results)]
-        for way, _, part in parts_of(content):
+        for member in members_of(content):
+            part, way = member.content, member.code
             if not tree.has_derivative(part):
                 continue
             fields, given = self._named([each + way for each in inputs]), [each + way for each in outputs]
