@@ -25,13 +25,12 @@ from irad.api.annotations import (
     width_of,
 )
 from irad.api.functions import check_options, options_or_default, remembered
-from irad.api.jit import InspectableDerivative
+from irad.api.makers import MAKERS, derivative_of
 from irad.api.selection import callee_of
 from irad.errors import SignatureError
-from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.lanes import no_directions
 from irad.frontend.calls.raising import public
-from irad.frontend.calls.result_types import python_type
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.packing.packed import is_structure
@@ -219,17 +218,8 @@ def autodiff_of(
         lent=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, Cache)),
         unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, NO_NEED)),
     )
-    function = primal.py_func
-    has_seed = seed is Seed.GIVEN
-    targets = [f"{INTERNAL}target{position}" for position in task.destinations]
-    call = intrinsic_call(primal, task, parameter_names(function), has_targets=bool(targets), has_seed=has_seed)
-    more = [f"({''.join(t + ', ' for t in targets)})"] if targets else []
-    seeds = [f"{INTERNAL}seed"] if has_seed else []
-    body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
-    wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, call)
     rebuild = (autodiff_of, (primal, mode, arguments, seed, options))
-    kind = DerivativeDispatcher if mode.is_forward else InspectableDerivative
-    return kind(wrapper, call, primal, "autodiff", rebuild, python_type(task), task)
+    return derivative_of(MAKERS["autodiff"], primal, task, rebuild)
 
 
 def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:

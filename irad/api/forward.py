@@ -6,31 +6,24 @@ Python and from compiled code, where it is inlined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from numba.core import types
 
-from irad.api.functions import options_or_default, remembered
+from irad.api.functions import options_or_default
+from irad.api.makers import made
 from irad.api.nopython import function_behind, literal, offer_maker
-from irad.api.selection import Selection, callee_of, chosen, selected
+from irad.api.selection import callee_of, chosen, selected
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
-from irad.frontend.calls.result_types import python_type
-from irad.frontend.calls.retry import part_at, speculating
-from irad.frontend.calls.task import Returns, Role, Seed, Task
-from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.offered import offer
 from irad.message import with_article
 from irad.options import Options
-from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, Algebra, Mode, forward_mode
 
 
 @public
@@ -81,7 +74,7 @@ def pushforward(
         >>> irad.pushforward(powers)(np.array([3.0, 5.0]), np.array([1.0, 0.0]), 3)
         (array([ 27., 125.]), array([27.,  0.]))
     """
-    return _pushforward(f, chosen(f, argnums, argnames), None, bool(has_aux), options)
+    return made("pushforward", f, argnums, argnames, has_aux, options)
 
 
 def batched_pushforward(
@@ -102,7 +95,7 @@ def batched_pushforward(
     Raises:
         SignatureError: as `pushforward`.
     """
-    return _pushforward(f, argnums, width, has_aux, options, is_showing=shows_zeros)
+    return made("pushforward in lanes", f, argnums, None, has_aux, options, width, shows_zeros=shows_zeros)
 
 
 def dependence(
@@ -116,147 +109,9 @@ def dependence(
     Raises:
         SignatureError: as `pushforward`; where it is called, NoRuleError: dependence is not known of a callee.
     """
-    wanted, options = selected(f, argnums), options_or_default(options)
-    options = replace(options, debug=False)  # the bits of a set may be those of a NaN
-    rebuild = (dependence, (wanted.primal, wanted.argnums, has_aux))
-    return directional(
-        "dependence", wanted, options, rebuild, mode=DEPENDENCE_MODE, has_aux=has_aux, tangents_first=True
-    )
-
-
-def _pushforward(
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    width: int | None,
-    has_aux: bool,
-    options: Options | None,
-    *,
-    is_showing: bool = False,
-) -> Any:
-    wanted, options = selected(f, argnums), options_or_default(options)
-    rebuild = (_pushforward, (wanted.primal, wanted.argnums, width, has_aux, options))
-    if width is None:
-        primal, argnums = wanted.primal, wanted.argnums
-        plain = primal if options.speculates else None
-
-        def shows_zeros(watched: bool) -> Any:
-            shown = replace(options, debug=watched, cache=False)
-            return _pushforward(primal, argnums, None, has_aux, shown, is_showing=True)
-
-        tellers = () if is_showing else (plain, shows_zeros)
-        return directional("pushforward", wanted, options, rebuild, *tellers, has_aux=has_aux, is_showing=is_showing)
-    return directional(
-        "pushforward",
-        wanted,
-        options,
-        rebuild,
-        mode=forward_mode(width),
-        has_aux=has_aux,
-        tangents_first=True,
-        is_showing=is_showing,
-    )
-
-
-def directional(
-    kind: str,
-    wanted: Selection,
-    options: Options,
-    rebuild: tuple[Any, ...],
-    plain: Any = None,
-    shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
-    *,
-    mode: Mode | None = None,
-    returns: Returns = Returns.VALUE_AND_GRADIENT,
-    has_aux: bool = False,
-    tangents_first: bool = False,
-    kept: Collection[int] = (),
-    is_showing: bool = False,
-) -> Any:
-    """A callable that takes the arguments of a function, and tangents after the last that is differentiated.
-
-    Args:
-        kind: the name of the public function that makes it.
-        wanted: the function, and with respect to what it is differentiated.
-        options: how the derivative is made.
-        rebuild: how pickle makes it again.
-        plain: the same function, of which zeros are not strong: where no result is NaN, calls from Python use that.
-        shows_zeros: as `DerivativeDispatcher` takes it.
-        mode: of whose lanes the tangents, or coefficients, are given and returned in tuples; None: one, by itself.
-        returns: what it returns; the tangent of the value stands for the gradient.
-        has_aux: as in `pushforward`.
-        tangents_first: it takes the tangents before all arguments, as generated code passes them.
-        kept: positions of arguments whose tangents are not overwritten, whatever the function writes to.
-        is_showing: `Task.shows_zeros`.
-    """
-    primal = wanted.primal
-    task = Task(
-        roles=tuple((position, Role.TANGENT) for position in wanted.positions),
-        seed=Seed.NONE,
-        returns=returns,
-        has_aux=has_aux,
-        single=wanted.single,
-        lends_shadows=True,
-        options=options,
-        mode=mode or FORWARD_MODE,
-        is_batched=mode is not None,
-        kept=frozenset(kept),
-        shows_zeros=is_showing,
-    )
-    key = (kind, task, tangents_first)
-
-    def build(plain: Any) -> DerivativeDispatcher:
-        certain = None if plain is None else partial(build, None)
-        return _build(kind, primal, task, rebuild, plain, certain, shows_zeros, tangents_first=tangents_first)
-
-    found = remembered(primal, key, lambda: build(plain))
-    return wanted.bound(found, leading=int(tangents_first))
-
-
-def _build(
-    kind: str,
-    primal: Any,
-    task: Task,
-    rebuild: tuple[Any, ...],
-    plain: Any,
-    certain: Callable[[], DerivativeDispatcher] | None,
-    shows_zeros: Callable[[bool], DerivativeDispatcher] | None,
-    *,
-    tangents_first: bool,
-) -> DerivativeDispatcher:
-    function = primal.py_func
-    names = parameter_names(function)
-    call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
-    if plain is not None:
-        call, task = _speculating(plain, task, names, call), replace(task, speculates=True)
-    tangents = "series" if task.mode.algebra is Algebra.TAYLOR else "vector" if kind.startswith("hvp") else "tangents"
-    tangents = tangents if tangents not in names else f"irad_{tangents}"
-    given = "({direction},)" if task.single else "{direction}"
-    if task.is_batched and not task.single and task.mode.algebra is not Algebra.TAYLOR:
-        # a tuple for each argument, of what is given for each direction
-        lanes = range(task.mode.width)
-        columns = ("".join(f"{{direction}}[{lane}][{i}], " for lane in lanes) for i in range(len(task.roles)))
-        given = f"({''.join(f'({column}), ' for column in columns)})"
-    body = f"irad_call({{arguments}}, {given})"
-    if tangents_first:
-        wrapper = make_wrapper(kind, function, [tangents], body.replace("{direction}", tangents), call)
-    else:
-        wrapper = make_wrapper(kind, function, [], body, call, (tangents, max(position for position, _ in task.roles)))
-    return DerivativeDispatcher(
-        wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain, shows_zeros=shows_zeros
-    )
-
-
-def _speculating(plain: Any, task: Task, names: Sequence[str], certain: Definition) -> Definition:
-    task = replace(task, options=replace(task.options, zero_times_infinity="nan"))
-
-    def repeats(given: tuple[Any, ...]) -> bool:
-        return derivation_of(plain, given[: len(names)], task).may_have_zeros_that_are_not_strong
-
-    call = intrinsic_call(plain, task, names, has_targets=True, has_seed=False)
-    with_value = task.returns is Returns.VALUE_AND_GRADIENT
-    is_alone = task.returns is Returns.GRADIENT and not task.has_aux
-    where = part_at(*([1] if with_value else [] if is_alone else [0]))
-    return speculating([*names, "irad_targets"], call, certain, repeats, where)
+    watched = options_or_default(options)
+    unwatched = replace(watched, debug=False)  # the bits of a set may be those of a NaN
+    return made("dependence", f, argnums, None, has_aux, unwatched)
 
 
 @public

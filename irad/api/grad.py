@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, Concatenate, Literal, overload
 
-from irad.api.functions import check_options, options_or_default, primal_of, remembered
-from irad.api.jit import A, CompiledFunction, InspectableDerivative, P, R
+from irad.api.functions import check_options, primal_of, remembered
+from irad.api.jit import A, CompiledFunction, P, R
+from irad.api.makers import made
 from irad.api.nopython import offer_maker
-from irad.api.selection import selected
-from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
-from irad.frontend.calls.result_types import python_type
-from irad.frontend.calls.task import Returns, Role, Task
-from irad.options import Options, ZeroTimesInfinity
+from irad.options import Options
 
 
 @overload
@@ -105,7 +100,7 @@ def grad(
         >>> irad.grad(area, argnames="height")(3.0, 4.0)
         3.0
     """
-    return _derivative("grad", f, argnums, argnames, has_aux, options, Returns.GRADIENT)
+    return _gradient("grad", f, argnums, argnames, has_aux, options)
 
 
 @overload
@@ -164,7 +159,7 @@ def value_and_grad(
         >>> irad.value_and_grad(area)(3.0, 4.0)
         (12.0, 4.0)
     """
-    return _derivative("value_and_grad", f, argnums, argnames, has_aux, options, Returns.VALUE_AND_GRADIENT)
+    return _gradient("value_and_grad", f, argnums, argnames, has_aux, options)
 
 
 @public
@@ -200,81 +195,24 @@ def value_and_grad_into(
         >>> gradient
         array([2., 4.])
     """
-    found: Any = _derivative("value_and_grad_into", f, argnums, argnames, has_aux, options, Returns.VALUE)
+    found: Any = _gradient("value_and_grad_into", f, argnums, argnames, has_aux, options)
     compiled: CompiledFunction[Concatenate[Any, P], R] = found
     return compiled
 
 
-def _derivative(
-    kind: str,
+def _gradient(
+    key: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     argnames: str | Sequence[str] | None,
     has_aux: bool,
     options: Options | None,
-    returns: Returns,
 ) -> Any:
     if type(argnums) is not int or argnames is not None or inspect.ismethod(f):
-        return _made(kind, f, argnums, argnames, has_aux, options, returns)
+        return made(key, f, argnums, argnames, has_aux, options)
     check_options(options)  # and what is usual is found without looking at the function's parameters
-    key = (kind, argnums, bool(has_aux), options)
-    return remembered(primal_of(f), key, lambda: _made(kind, f, argnums, argnames, has_aux, options, returns))
-
-
-def _made(
-    kind: str,
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    argnames: str | Sequence[str] | None,
-    has_aux: bool,
-    options: Options | None,
-    returns: Returns,
-) -> Any:
-    wanted = selected(f, argnums, argnames)
-    role, given = Role.INTO if returns is Returns.VALUE else Role.GRADIENT, options_or_default(options)
-    task = Task(
-        roles=tuple((position, role) for position in wanted.positions),
-        returns=returns,
-        has_aux=bool(has_aux),
-        single=wanted.single,
-        lends_shadows=True,
-        options=given,
-        speculates=given.speculates,
-    )
-    primal = wanted.primal
-    rebuild = (_derivative, (kind, primal, wanted.argnums, None, has_aux, task.options, returns))
-    found = remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild))
-    return wanted.bound(found, leading=int(returns is Returns.VALUE))
-
-
-def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
-    function = primal.py_func
-    has_targets = bool(task.destinations)
-    call = intrinsic_call(primal, task, parameter_names(function), has_targets=has_targets, has_seed=False)
-    out = "out" if "out" not in parameter_names(function) else "out_gradient"
-    leading = [out] if has_targets else []
-    targets = [] if not has_targets else [f"({out},)" if task.single else out]
-    body = f"irad_call({', '.join(['{arguments}', *targets])})"
-    wrapper = make_wrapper(kind, function, leading, body, call)
-    certain = partial(_build, kind, primal, replace(task, speculates=False), rebuild) if task.speculates else None
-
-    # zero times infinity times zero is the right zero for a gradient: r² has it where r = sqrt(x²) is zero
-    shows_zeros = partial(_showing_zeros, kind, primal, task, rebuild, "zero")
-    dispatcher = InspectableDerivative(
-        wrapper, call, primal, kind, rebuild, python_type(task), task, certain=certain, shows_zeros=shows_zeros
-    )
-    dispatcher.writes_into = has_targets
-    # … but its slope is lost
-    dispatcher.shows_all_zeros = partial(_showing_zeros, kind, primal, task, rebuild, "cotangent")
-    return dispatcher
-
-
-def _showing_zeros(
-    kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...], which_wins: ZeroTimesInfinity, watched: bool
-) -> DerivativeDispatcher:
-    """A gradient with `Task.shows_zeros`."""
-    options = replace(task.options, debug=watched, cache=False, zero_times_infinity=which_wins)
-    return _build(kind, primal, replace(task, speculates=False, shows_zeros=True, options=options), rebuild)
+    asked = (key, argnums, bool(has_aux), options)
+    return remembered(primal_of(f), asked, lambda: made(key, f, argnums, argnames, has_aux, options))
 
 
 for _maker in (grad, value_and_grad, value_and_grad_into):

@@ -14,11 +14,10 @@ from typing import Any
 
 from numba.core import types
 
-from irad.api.forward import directional
 from irad.api.functions import options_or_default, remembered
-from irad.api.grad import grad, value_and_grad_into
 from irad.api.jacobians.call import call_of
 from irad.api.jacobians.jacobian import derivative_matrix
+from irad.api.makers import directional, made, telling
 from irad.api.nopython import function_behind, literal, offer_maker
 from irad.api.selection import Selection, selected
 from irad.api.specialised import Written, specialised
@@ -27,7 +26,6 @@ from irad.frontend.calls.definition import Definition, Returned
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.retry import speculating
-from irad.frontend.calls.task import Returns
 from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
@@ -126,7 +124,7 @@ def hvp(
         >>> irad.hvp(product)(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
         array([ 0., 10.])
     """
-    return _second("hvp", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT)
+    return made("hvp", f, argnums, argnames, has_aux, options)
 
 
 @public
@@ -162,22 +160,7 @@ def hvp_and_grad(
         >>> irad.hvp_and_grad(cube)(2.0, 1.0)
         (12.0, 12.0)
     """
-    return _second("hvp_and_grad", selected(f, argnums, argnames), bool(has_aux), options, Returns.GRADIENT_AND_VALUE)
-
-
-def _second(kind: str, wanted: Selection, has_aux: bool, options: Options | None, returns: Returns) -> Any:
-    options = options_or_default(options)
-    gradient = partial(grad, wanted.primal, wanted.argnums, has_aux)
-    rebuild = (_second, (kind, selected(wanted.primal, wanted.argnums), has_aux, options, returns))
-
-    def make(gradient: Any, options: Options, *tellers: Any) -> Any:
-        of_gradient = selected(gradient, wanted.argnums)
-        kept = of_gradient.positions
-        return directional(kind, of_gradient, options, rebuild, *tellers, returns=returns, has_aux=has_aux, kept=kept)
-
-    found = telling(make, gradient, options)
-    found.names_primal = False
-    return wanted.bound(found)
+    return made("hvp_and_grad", f, argnums, argnames, has_aux, options)
 
 
 def hessian_of(
@@ -197,27 +180,8 @@ def hessian_of(
             kind, gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options, *tellers
         )
 
-    found = telling(make, partial(grad, wanted.primal, wanted.argnums, has_aux), options)
+    found = telling(make, partial(made, "grad", wanted.primal, wanted.argnums, None, has_aux), options)
     return wanted.bound(found, leading=int(kind == "hessian_into"))
-
-
-def telling(make: Callable[..., Any], gradient_with: Callable[..., Any], options: Options) -> Any:
-    """A derivative of a gradient that tells, called from Python, of zeros that won over infinities in the gradient.
-
-    Args:
-        make: makes it, of a gradient, with options, and with what `directional` takes to tell of zeros.
-        gradient_with: the gradient with ``options``.
-        options: those of the call.
-    """
-    gradient = gradient_with(options=options)
-    plain = None
-    if options.speculates:
-        plain = gradient_with(options=replace(options, zero_times_infinity="nan"))
-
-    def shows_zeros(watched: bool) -> Any:
-        return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
-
-    return make(gradient, options, plain, shows_zeros)
 
 
 def offer_hessian(derive: Callable[..., Any]) -> None:
@@ -359,7 +323,7 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
 
     def build() -> DerivativeDispatcher:
         found: DerivativeDispatcher = telling(
-            make, partial(value_and_grad_into, wanted.primal, wanted.argnums, has_aux), used
+            make, partial(made, "value_and_grad_into", wanted.primal, wanted.argnums, None, has_aux), used
         )
         return found
 
@@ -452,7 +416,7 @@ def _pushforward_of_gradient(gradient: Any, wanted: Selection, has_aux: bool, op
     places = tuple(1 + position for position in wanted.positions)
     rebuild = (_pushforward_of_gradient, (gradient, selected(wanted.primal, wanted.argnums), has_aux, options))
     of_gradient = selected(gradient, (0, *places))
-    return directional("pushforward", of_gradient, options, rebuild, has_aux=has_aux, tangents_first=True, kept=places)
+    return directional("pushforward of a gradient", of_gradient, options, rebuild, has_aux=has_aux, kept=places)
 
 
 def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.api.forward import directional, directions, with_direction
-from irad.api.functions import options_or_default
+from irad.api.forward import directions, with_direction
 from irad.api.linearize import zeros_of
+from irad.api.makers import made
 from irad.api.nopython import function_behind, literal
 from irad.api.selection import callee_of, chosen, selected
 from irad.errors import SignatureError
@@ -19,7 +19,6 @@ from irad.frontend.calls.raising import public
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.offered import offer, refuse_in_compiled_code
 from irad.options import Options
-from irad.passes.mode import taylor_mode
 
 
 @public
@@ -83,15 +82,7 @@ def taylor(
             "pass the highest order that you want, as in irad.taylor(f, 3)",
             "the derivative is created for one order; that of order 0 is the function itself",
         )
-    return _taylor(f, order, chosen(f, argnums, argnames), bool(has_aux), options)
-
-
-def _taylor(
-    f: Callable[..., Any], order: int, argnums: int | Sequence[int], has_aux: bool, options: Options | None
-) -> Any:
-    wanted, options = selected(f, argnums), options_or_default(options)
-    rebuild = (_taylor, (wanted.primal, order, wanted.argnums, has_aux, options))
-    return directional("taylor", wanted, options, rebuild, mode=taylor_mode(order), has_aux=has_aux)
+    return made("taylor", f, argnums, argnames, has_aux, options, order)
 
 
 def _typed(f: Any, order: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:

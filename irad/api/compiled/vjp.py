@@ -32,17 +32,15 @@ from irad.api.compiled.closures import (
 from irad.api.compiled.linearize import direction
 from irad.api.functions import options_or_default, primal_of
 from irad.api.jit import jit
+from irad.api.makers import MAKERS, derivative_of
 from irad.api.nopython import function_behind, literal
 from irad.api.selection import Selection, chosen, selected
 from irad.api.specialised import share_memory
 from irad.api.vjp import augmented_of, vjp
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.dispatcher import (
-    INTERNAL,
     DerivativeDispatcher,
     derivation_to_differentiate,
-    intrinsic_call,
-    make_wrapper,
     parameter_names,
 )
 from irad.frontend.calls.separate_dispatcher import task_for
@@ -230,14 +228,7 @@ def _apply(
 
 def sweeps(primal: Any, task: Task) -> DerivativeDispatcher:
     """Both sweeps as a function of the shadows or the cotangent, and the arguments."""
-    function, has_seed = primal.py_func, task.seed is Seed.GIVEN
-    targets = [f"{INTERNAL}target{position}" for position in task.destinations]
-    leading = [*targets, *([f"{INTERNAL}seed"] if has_seed else [])]
-    call = intrinsic_call(primal, task, parameter_names(function), has_targets=bool(targets), has_seed=has_seed)
-    more = [f"({''.join(each + ', ' for each in targets)})"] if targets else [f"{INTERNAL}seed"]
-    body = f"irad_call({', '.join(['{arguments}', *more])})"
-    wrapper = make_wrapper("vjp", function, leading, body, call)
-    return DerivativeDispatcher(wrapper, call, primal, "vjp", (_no_pickle, ()), with_numpy_numbers, task)
+    return derivative_of(MAKERS["vjp"], primal, task, (_no_pickle, ()), boxed_as=with_numpy_numbers)
 
 
 def _no_pickle() -> None:

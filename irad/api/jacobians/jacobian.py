@@ -198,7 +198,7 @@ def derivative_matrix(
 ) -> Any:
     """What `jacobian` makes, or another public function: its name is ``kind``, a Hessian is the Jacobian of ``f``.
 
-    ``plain``, ``shows_zeros`` and ``is_showing`` are as `irad.api.forward.directional` takes them.
+    ``plain``, ``shows_zeros`` and ``is_showing`` are as `irad.api.makers.directional` takes them.
     """
     wanted, options = selected(f, argnums), options_or_default(options)
     primal, returns = wanted.primal, _RETURNS[kind]
