@@ -17,8 +17,8 @@ from numba.core import types
 from irad.api.functions import options_or_default, remembered
 from irad.api.jacobians.call import call_of
 from irad.api.jacobians.jacobian import derivative_matrix
-from irad.api.makers import directional, made, telling
-from irad.api.nopython import function_behind, literal, offer_maker
+from irad.api.makers import MAKERS, directional, made, telling
+from irad.api.nopython import offer_maker
 from irad.api.selection import Selection, selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError, UnsupportedError
@@ -31,7 +31,6 @@ from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.offered import offer
 from irad.frontend.values import tree
 from irad.frontend.values.tree import content_of
 from irad.options import Options
@@ -180,25 +179,11 @@ def hessian_of(
             kind, gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options, *tellers
         )
 
-    found = telling(make, partial(made, "grad", wanted.primal, wanted.argnums, None, has_aux), options)
-    return wanted.bound(found, leading=int(kind == "hessian_into"))
+    found = telling(make, partial(made, MAKERS[kind].of, wanted.primal, wanted.argnums, None, has_aux), options)
+    return wanted.bound(found, leading=MAKERS[kind].leading)
 
 
-def offer_hessian(derive: Callable[..., Any]) -> None:
-    """Lets compiled code call `hessian`, or a function with the same parameters."""
-
-    def typed(
-        f: Any, argnums: Any = 0, has_aux: Any = False, chunk: Any = None, argnames: Any = None
-    ) -> Callable[..., Any]:
-        numbers, aux, size = literal(argnums, "argnums"), literal(has_aux, "has_aux"), literal(chunk, "chunk")
-        found = derive(function_behind(f), numbers, aux, chunk=size, argnames=literal(argnames, "argnames"))
-        return lambda f, argnums=0, has_aux=False, chunk=None, argnames=None: found
-
-    offer(derive, typed)
-
-
-offer_hessian(hessian)
-for _maker in (hvp, hvp_and_grad):
+for _maker in (hessian, hvp, hvp_and_grad):
     offer_maker(_maker)
 
 
@@ -323,12 +308,12 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
 
     def build() -> DerivativeDispatcher:
         found: DerivativeDispatcher = telling(
-            make, partial(made, "value_and_grad_into", wanted.primal, wanted.argnums, None, has_aux), used
+            make, partial(made, MAKERS[kind].of, wanted.primal, wanted.argnums, None, has_aux), used
         )
         return found
 
     found = remembered(wanted.primal, (kind, wanted.argnums, has_aux, used), build)
-    return wanted.bound(found, leading=1)
+    return wanted.bound(found, leading=MAKERS[kind].leading)
 
 
 def _products_into(
@@ -455,6 +440,5 @@ def _like(out: Any, at: str) -> str:
     return f"irad_shadow_like({at})" if isinstance(out, types.Array) else at
 
 
-offer_hessian(hessian_into)
-for _maker_into in (hvp_into, hvp_and_grad_into):
+for _maker_into in (hessian_into, hvp_into, hvp_and_grad_into):
     offer_maker(_maker_into)

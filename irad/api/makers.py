@@ -30,7 +30,7 @@ from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, REVERSE_MODE, Algebr
 
 
 class Stands(Enum):
-    """Where a parameter stands that the function itself does not have."""
+    """Where the direction stands among the parameters."""
 
     FIRST = "before all arguments"
     AFTER = "after the last argument that is differentiated"
@@ -42,11 +42,12 @@ class Maker:
 
     Attributes:
         name: of the public function.
-        role: of the arguments that are differentiated; None where each has its own.
+        role: of the arguments that are differentiated; None where each has its own, or the callable is Python code.
         returns: what the callable returns; in forward mode the tangent of the value stands for the gradient; None where
             each call says so.
-        parameter: the parameter for the memory or the direction that the caller passes.
-        stands: where it stands.
+        writes: whether the first parameter is memory of the caller that the derivative is written to.
+        direction: in forward mode the parameter for the direction.
+        stands: where that stands.
         mode: in forward mode from the number of lanes to the mode; None: one lane, given by itself.
         of: the maker of the gradient that is differentiated once more.
     """
@@ -54,15 +55,16 @@ class Maker:
     name: str
     role: Role | None
     returns: Returns | None
-    parameter: str | None = None
-    stands: Stands = Stands.FIRST
+    writes: bool = False
+    direction: str | None = None
+    stands: Stands = Stands.AFTER
     mode: Callable[[int], Mode] | None = None
     of: str | None = None
 
     @property
     def leading(self) -> int:
         """How many parameters precede those of the function."""
-        return int(self.parameter is not None and self.stands is Stands.FIRST)
+        return int(self.writes) + int(self.direction is not None and self.stands is Stands.FIRST)
 
     def task(self, wanted: Selection, *, has_aux: bool, options: Options, lanes: int | None = None) -> Task:
         """What the callable does.
@@ -91,19 +93,47 @@ class Maker:
         )
 
 
-_TANGENT, _WITH_VALUE = Role.TANGENT, Returns.VALUE_AND_GRADIENT
-
 MAKERS: Final = {
+    # reverse mode
     "grad": Maker("grad", Role.GRADIENT, Returns.GRADIENT),
     "value_and_grad": Maker("value_and_grad", Role.GRADIENT, Returns.VALUE_AND_GRADIENT),
-    "value_and_grad_into": Maker("value_and_grad_into", Role.INTO, Returns.VALUE, "out"),
-    "pushforward": Maker("pushforward", _TANGENT, _WITH_VALUE, "tangents", Stands.AFTER),
-    "pushforward in lanes": Maker("pushforward", _TANGENT, _WITH_VALUE, "tangents", mode=forward_mode),
-    "pushforward of a gradient": Maker("pushforward", _TANGENT, _WITH_VALUE, "tangents"),
-    "dependence": Maker("dependence", _TANGENT, _WITH_VALUE, "tangents", mode=lambda _: DEPENDENCE_MODE),
-    "taylor": Maker("taylor", _TANGENT, _WITH_VALUE, "series", Stands.AFTER, mode=taylor_mode),
-    "hvp": Maker("hvp", _TANGENT, Returns.GRADIENT, "vector", Stands.AFTER, of="grad"),
-    "hvp_and_grad": Maker("hvp_and_grad", _TANGENT, Returns.GRADIENT_AND_VALUE, "vector", Stands.AFTER, of="grad"),
+    "value_and_grad_into": Maker("value_and_grad_into", Role.INTO, Returns.VALUE, writes=True),
+    # forward mode
+    "pushforward": Maker("pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction="tangents"),
+    "pushforward in lanes": Maker(
+        "pushforward",
+        Role.TANGENT,
+        Returns.VALUE_AND_GRADIENT,
+        direction="tangents",
+        stands=Stands.FIRST,
+        mode=forward_mode,
+    ),
+    "pushforward of a gradient": Maker(
+        "pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction="tangents", stands=Stands.FIRST
+    ),
+    "dependence": Maker(
+        "dependence",
+        Role.TANGENT,
+        Returns.VALUE_AND_GRADIENT,
+        direction="tangents",
+        stands=Stands.FIRST,
+        mode=lambda _: DEPENDENCE_MODE,
+    ),
+    "taylor": Maker("taylor", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction="series", mode=taylor_mode),
+    # forward mode over reverse mode
+    "hvp": Maker("hvp", Role.TANGENT, Returns.GRADIENT, direction="vector", of="grad"),
+    "hvp_and_grad": Maker("hvp_and_grad", Role.TANGENT, Returns.GRADIENT_AND_VALUE, direction="vector", of="grad"),
+    "hvp_into": Maker("hvp_into", None, Returns.VALUE, writes=True, direction="vector", of="value_and_grad_into"),
+    "hvp_and_grad_into": Maker(
+        "hvp_and_grad_into", None, Returns.VALUE, writes=True, direction="vector", of="value_and_grad_into"
+    ),
+    # matrices, by pushforwards or pullbacks
+    "jacobian": Maker("jacobian", None, Returns.GRADIENT),
+    "value_and_jacobian": Maker("value_and_jacobian", None, Returns.VALUE_AND_GRADIENT),
+    "value_and_jacobian_into": Maker("value_and_jacobian_into", None, Returns.VALUE, writes=True),
+    "hessian": Maker("hessian", None, Returns.GRADIENT, of="grad"),
+    "hessian_into": Maker("hessian_into", None, Returns.VALUE, writes=True, of="grad"),
+    # each argument is annotated, or has a cotangent of its own
     "autodiff": Maker("autodiff", None, None),
     "vjp": Maker("vjp", None, None),
 }
@@ -262,7 +292,7 @@ def derivative_of(
 ) -> DerivativeDispatcher:
     """The derivative that does a task, with the parameters of a function and those that the row adds.
 
-    Where the row names no parameter, there is one for each destination, and one for the seed, before all others.
+    Where the row adds none, there is one for each destination, and one for the seed, before all others.
 
     Args:
         row: of the table.
@@ -287,13 +317,14 @@ def derivative_of(
 
 def _parameters(row: Maker, task: Task, names: Sequence[str]) -> tuple[list[str], list[str], tuple[str, int] | None]:
     """The parameters before those of the function, what is passed on after them, and a parameter among them."""
-    if row.parameter is None:
+    if row.writes:
+        out = "out" if "out" not in names else "out_gradient"
+        return [out], [f"({out},)" if task.single else out], None
+    if row.direction is None:
         targets = [f"{INTERNAL}target{position}" for position in task.destinations]
         seeds = [f"{INTERNAL}seed"] if task.seed is Seed.GIVEN else []
         return [*targets, *seeds], [*([f"({''.join(t + ', ' for t in targets)})"] if targets else []), *seeds], None
-    name = row.parameter
-    if name in names:
-        name = "out_gradient" if name == "out" else f"irad_{name}"
+    name = row.direction if row.direction not in names else f"irad_{row.direction}"
     given = "{direction}" if row.stands is Stands.AFTER else name
     passed = f"({given},)" if task.single else _by_argument(given, task) if _is_by_lane(task) else given
     if row.stands is Stands.FIRST:

@@ -6,12 +6,14 @@ may call says so where it is defined, or in `irad.api.compiled` where there is m
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
 
 from irad.errors import SignatureError, SourceLocation
+from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.offered import PlainFunctionType, check_launched_by_irad, give_model, offer, original_of
 
@@ -56,12 +58,22 @@ def function_behind(f: Any) -> Any:
     )
 
 
-def offer_maker(derive: Callable[..., Any]) -> None:
-    """Lets compiled code call `grad`, or a function with the same parameters."""
+def offer_maker(maker: Callable[..., Any]) -> None:
+    """Lets compiled code call a function that makes a derivative; all that it is given must be known by then.
 
-    def typed(f: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:
-        numbers, aux = literal(argnums, "argnums"), literal(has_aux, "has_aux")
-        derivative = derive(function_behind(f), numbers, aux, argnames=literal(argnames, "argnames"))
-        return lambda f, argnums=0, has_aux=False, argnames=None: derivative
+    Args:
+        maker: of a function, and parameters which are literals in compiled code; ``options`` cannot be given there.
+    """
+    parameters = [each for each in inspect.signature(maker).parameters.values() if each.name != "options"]
+    listed = ", ".join(
+        each.name if each.default is each.empty else f"{each.name}={each.default!r}" for each in parameters
+    )
+    name, first, *rest = maker.__name__, *(each.name for each in parameters)
 
-    offer(derive, typed)
+    def typed(f: Any, given: tuple[Any, ...]) -> Callable[..., Any]:
+        constants = {name: literal(value, name) for name, value in zip(rest, given, strict=True)}
+        scope = {"derivative": maker(function_behind(f), **constants)}
+        return function_from(name, f"def {name}({listed}):\n    return derivative\n", f"irad.{name}", scope)
+
+    source = f"def typing({listed}):\n    return typed({first}, ({''.join(each + ', ' for each in rest)}))\n"
+    offer(maker, function_from("typing", source, f"irad.{name}", {"typed": typed}))

@@ -12,12 +12,12 @@ from typing import Any
 from irad.api.forward import directions, with_direction
 from irad.api.linearize import zeros_of
 from irad.api.makers import made
-from irad.api.nopython import function_behind, literal
+from irad.api.nopython import offer_maker
 from irad.api.selection import callee_of, chosen, selected
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.offered import offer, refuse_in_compiled_code
+from irad.frontend.offered import refuse_in_compiled_code
 from irad.options import Options
 
 
@@ -85,13 +85,7 @@ def taylor(
     return made("taylor", f, argnums, argnames, has_aux, options, order)
 
 
-def _typed(f: Any, order: Any, argnums: Any = 0, has_aux: Any = False, argnames: Any = None) -> Callable[..., Any]:
-    numbers, names = literal(argnums, "argnums"), literal(argnames, "argnames")
-    found = taylor(function_behind(f), literal(order, "order"), numbers, literal(has_aux, "has_aux"), argnames=names)
-    return lambda f, order, argnums=0, has_aux=False, argnames=None: found
-
-
-offer(taylor, _typed)
+offer_maker(taylor)
 
 
 @public

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from numba.core import types
 
 from irad.api.functions import options_or_default, remembered
 from irad.api.jacobians.call import Call, JacobianTask, Mode, device_code, returning
-from irad.api.nopython import function_behind, literal
+from irad.api.makers import MAKERS
+from irad.api.nopython import offer_maker
 from irad.api.selection import chosen, selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
@@ -24,16 +25,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.calls.task import Returns
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.offered import offer
 from irad.options import Options
-
-_RETURNS: Final = {
-    "jacobian": Returns.GRADIENT,
-    "hessian": Returns.GRADIENT,
-    "hessian_into": Returns.VALUE,
-    "value_and_jacobian": Returns.VALUE_AND_GRADIENT,
-    "value_and_jacobian_into": Returns.VALUE,
-}
 
 
 @public
@@ -201,18 +193,18 @@ def derivative_matrix(
     ``plain``, ``shows_zeros`` and ``is_showing`` are as `irad.api.makers.directional` takes them.
     """
     wanted, options = selected(f, argnums), options_or_default(options)
-    primal, returns = wanted.primal, _RETURNS[kind]
+    primal, row = wanted.primal, MAKERS[kind]
     _check_mode(primal, mode, chunk)
     results = None if outputs is None else selected(f, outputs)
     arrays = () if results is None else results.positions
     has_aux = bool(has_aux)
     task = JacobianTask(
-        kind, returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays, is_showing
+        kind, row.returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays, is_showing
     )
     written = None if results is None else results.argnums
     target = primal if written is None else returning(primal, written, has_aux)
     rebuild = (derivative_matrix, (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, options))
-    if not kind.startswith("hessian") and not is_showing:
+    if row.of is None and not is_showing:
         plain = target if options.speculates else None
 
         def showing(watched: bool) -> Any:
@@ -222,8 +214,8 @@ def derivative_matrix(
 
         shows_zeros = showing
     made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild, plain, shows_zeros))
-    made.names_primal = not kind.startswith("hessian")
-    return wanted.bound(made, leading=int(returns is Returns.VALUE))
+    made.names_primal = row.of is None
+    return wanted.bound(made, leading=row.leading)
 
 
 def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:
@@ -322,39 +314,5 @@ def _first_of(result: Any, task: JacobianTask) -> Any:
     return types.Tuple((task.python_type(result.types[0]), result.types[1]))
 
 
-def _offer(derive: Callable[..., Any]) -> None:
-    """Lets compiled code call `jacobian`, or a function with the same parameters."""
-
-    def typed(
-        f: Any,
-        argnums: Any = 0,
-        has_aux: Any = False,
-        mode: Any = None,
-        chunk: Any = None,
-        outputs: Any = None,
-        holomorphic: Any = None,
-        argnames: Any = None,
-    ) -> Any:
-        derivative = derive(
-            function_behind(f),
-            literal(argnums, "argnums"),
-            literal(has_aux, "has_aux"),
-            mode=literal(mode, "mode"),
-            chunk=literal(chunk, "chunk"),
-            outputs=literal(outputs, "outputs"),
-            holomorphic=literal(holomorphic, "holomorphic"),
-            argnames=literal(argnames, "argnames"),
-        )
-
-        def jacobian(  # type: ignore[no-untyped-def]
-            f, argnums=0, has_aux=False, mode=None, chunk=None, outputs=None, holomorphic=None, argnames=None
-        ):
-            return derivative
-
-        return jacobian
-
-    offer(derive, typed)
-
-
 for _maker in (jacobian, value_and_jacobian, value_and_jacobian_into):
-    _offer(_maker)
+    offer_maker(_maker)
