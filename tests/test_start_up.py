@@ -191,8 +191,8 @@ def test_modules_that_tell_numba_of_functions_are_named_beside_those():
         }
         for name in registered & homes.keys():
             if homes[name] in public:
-                assert (homes[name], f"{compiled.__name__}.{path.stem}") in irad._IN_COMPILED_CODE, name
-    assert {home for home, _ in irad._IN_COMPILED_CODE} <= public
+                assert (homes[name], f"{compiled.__name__}.{path.stem}") in irad._IN_COMPILED_CODE.items(), name
+    assert irad._IN_COMPILED_CODE.keys() <= public
 
 
 def test_numba_starts_with_the_first_function_that_it_compiles():

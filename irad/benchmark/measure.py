@@ -17,7 +17,7 @@ from irad.benchmark.verify import check_finite_differences, check_forward, check
 from irad.data.copies import copied, same_bits
 from irad.data.floats import read_floats
 from irad.errors import IradError
-from irad.testing.gradcheck import CheckedFunction
+from irad.testing.gradients.input import CheckedFunction
 
 Report = Callable[[str, int, int], None]
 STEPS = ("compiling", "checking the gradient", "measuring memory and calls", "timing")

@@ -12,7 +12,7 @@ from irad.data.copies import copied
 from irad.data.floats import Vector, floats_only, holds_single, in_types_of, read_floats, with_floats
 from irad.errors import IradError
 from irad.testing import gradcheck
-from irad.testing.gradcheck import CheckedFunction
+from irad.testing.gradients.input import CheckedFunction
 
 TOLERANCE: Final = 1e-8  # sums in another order differ by less
 TOLERANCE_SINGLE: Final = 1e-3

@@ -149,7 +149,7 @@ class _Session:
 
     def weak_points(self) -> tuple[WeakPoint, ...]:
         """Where it would break."""
-        from irad.testing.gradcheck import CheckedFunction
+        from irad.testing.gradients.input import CheckedFunction
         from irad.testing.gradients.weak_points import weak_points
         from irad.testing.rules.trial import Trial
 

@@ -351,11 +351,9 @@ def registering(
 
 # Rules with workspace that lives from one call of a derivative to the next.
 
-_Builder = TypeVar("_Function", bound=Callable[..., Any])
-
 
 @public
-def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Builder], _Builder]:
+def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers a function that builds the rule of a function, with workspace, for each signature.
 
     The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns a `StatefulRule`, or

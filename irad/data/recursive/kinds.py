@@ -10,13 +10,14 @@ import copy
 import dataclasses
 import types
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irad.data.recursive.fold import Treatment
 from irad.errors import HERE, SignatureError
 
 Member: TypeAlias = tuple[Any, Any]
@@ -47,6 +48,7 @@ class Vector:
     is_writable: Callable[[Any], bool] = lambda value: True
     takes_ufuncs: bool = False
     identity: Callable[[Any], Any] = id
+    treatment: ClassVar[Treatment] = Treatment.VECTOR
 
     def may_assign(self, value: Any) -> bool:
         """Whether a value is storage that can be overwritten."""
@@ -72,6 +74,7 @@ class Container:
         identity: as for a vector.
         makes_members: whether members are Python objects that are made whenever they are asked for: their ids say
             nothing afterwards.
+        treatment: how that comes about which takes the place of a value, which follows from the rest.
     """
 
     members: Callable[[Any], Iterable[Member]]
@@ -84,11 +87,18 @@ class Container:
     is_memory: bool = False
     identity: Callable[[Any], Any] = id
     makes_members: bool = False
+    treatment: Treatment = field(init=False)
+
+    def __post_init__(self) -> None:
+        treatment = Treatment.BUILT if self.copied is None else Treatment.FILLED
+        object.__setattr__(self, "treatment", Treatment.VIEWED if self.is_memory else treatment)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inactive:
     """The kind of values that no derivative is with respect to."""
+
+    treatment: ClassVar[Treatment] = Treatment.KEPT
 
 
 INACTIVE: Final = Inactive()

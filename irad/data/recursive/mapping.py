@@ -1,4 +1,4 @@
-"""The one recursion: each vector of a structure is replaced by what a function makes of it.
+"""The fold over values of Python: each vector of a structure is replaced by what a function makes of it.
 
 Outputs may be given to be overwritten. What cannot be (a number in a tuple) is made anew, and whatever holds it either
 stores it or is made anew as well. Out of place and in place are the two ends of this: nothing is given, or nothing has
@@ -11,15 +11,16 @@ import copy
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irad.data.recursive.fold import Form, Treatment, steps
 from irad.data.recursive.kinds import Container, Vector, kind_of
-from irad.data.recursive.survey import Memo, Place, Values, vectors_of
+from irad.data.recursive.survey import Memo, Part, Place, Values, vectors_of
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
 
@@ -181,7 +182,7 @@ def _column(path: tuple[str, ...], index: Any) -> Column:
     return column
 
 
-class Recursion:
+class Recursion(Form[Place, Part, Values]):
     """Gives each place its results.
 
     Args:
@@ -215,13 +216,13 @@ class Recursion:
             SignatureError: what the function returns cannot be stored. Nothing has been written.
         """
         self._prepare(root)
-        stack = [self._steps(root)]  # Python's own is too small for long chains
+        stack = [] if root.results is not None else [steps(self, root)]  # Python's own is too small for long chains
         while stack:
-            part = next(stack[-1], None)
-            if part is None:
+            member = next(stack[-1], None)
+            if member is None:
                 stack.pop()
-            else:
-                stack.append(self._steps(part))
+            elif member.place.results is None:
+                stack.append(steps(self, member.place))
         return _results(root)
 
     def _prepare(self, root: Place) -> None:
@@ -230,23 +231,16 @@ class Recursion:
             if place.results is None and (place.is_rebuilt or not self._takes_out):
                 self._prepared[id(place)] = self._values(place, place.inputs, place.outputs)
 
-    def _steps(self, place: Place) -> Iterator[Place]:
-        """Gives a place its results; yields those that have to have theirs before."""
-        if place.results is not None:
-            return
-        if not (place.is_active or (self._copies_inactive and isinstance(place.kind, Container))):
-            self._set(place, self._inactive(place))
-        elif isinstance(place.kind, Vector):
-            self._set(place, self._vector(place, place.kind))
-        elif isinstance(place.kind, Container):
-            yield from (self._fill if place.kind.copied is not None else self._build)(place, place.kind)
+    # --- the fold -----------------------------------------------------------------------------------------------------
 
-    def _set(self, place: Place, results: Values) -> None:
-        place.results = results
-        if place.is_active:
-            self._seen.update(dict.fromkeys(place.keys, results))
+    def treatment(self, place: Place) -> Treatment:
+        """Inactive containers are taken apart only to be copied."""
+        if place.is_active or (self._copies_inactive and isinstance(place.kind, Container)):
+            return place.kind.treatment
+        return Treatment.KEPT
 
-    def _inactive(self, place: Place) -> Values:
+    def kept(self, place: Place) -> Values:
+        """What is inactive, or copies of it."""
         if place.outputs is not None:
             return place.outputs
         value = place.inputs[0]
@@ -254,18 +248,77 @@ class Recursion:
             return (value,) * self._count
         return tuple(self._copy(value, number) for number in range(self._count))
 
+    def vector(self, place: Place) -> Values:
+        """What the function makes of a vector, and of further ones that other inputs hold there."""
+        kind = place.kind
+        assert isinstance(kind, Vector)
+        results = self._combined(place, kind, place.inputs)
+        for others in place.merged:
+            results = self._combined(place, kind, (results[0], *others))
+        return results
+
+    def viewed(self, place: Place) -> Values:
+        """Records: their fields are overwritten."""
+        results = self.begun(place)
+        self._overwrite(place, place.inputs, results)
+        for others in place.merged:
+            self._overwrite(place, (results[0], *others), results)
+        return results
+
+    def begun(self, place: Place) -> Values:
+        """Outputs that can be overwritten, or copies."""
+        if self._keeps(place):
+            assert place.outputs is not None
+            return place.outputs
+        assert isinstance(place.kind, Container)
+        assert place.kind.copied is not None
+        return tuple(map(place.kind.copied, place.outputs or (place.inputs[0],) * self._count))
+
+    def members(self, place: Place, begun: Values | None) -> Iterable[Part]:
+        """All of what is built; of what is filled those that are replaced."""
+        if begun is None or self._copies_inactive:
+            return place.parts
+        return [part for part in place.parts if part.place.is_active]
+
+    def store(self, place: Place, member: Part, begun: Values) -> None:
+        """Replaces a member, unless outputs hold its results already."""
+        kind = place.kind
+        assert isinstance(kind, Container)
+        assert kind.store is not None
+        held = member.outputs if begun is place.outputs else None
+        for number, (result, one) in enumerate(zip(begun, _results(member.place), strict=True)):
+            if held is None or (one is not held[number] and kind.is_mutable(result)):
+                kind.store(result, member.key, one)
+
+    def built(self, place: Place, members: Sequence[Part]) -> Values:
+        """Outputs that hold the results of their members, or new values."""
+        if place.results is not None:  # made while its members were, since one of them holds it
+            return place.results
+        if self._keeps(place):
+            assert place.outputs is not None
+            return place.outputs
+        assert isinstance(place.kind, Container)
+        assert place.kind.built is not None
+        found = [_results(member.place) for member in members]
+        like = place.outputs or (place.inputs[0],) * self._count
+        built = place.kind.built
+        return tuple(built(value, [results[number] for results in found]) for number, value in enumerate(like))
+
+    def finish(self, place: Place, results: Values) -> None:
+        """Notes results, for whatever else holds what is there."""
+        place.results = results
+        for key in place.keys if place.is_active else ():
+            self._seen[key] = results
+
+    def _keeps(self, place: Place) -> bool:
+        return place.outputs is not None and (self._keeps_immutable or not place.is_rebuilt)
+
     def _copy(self, value: Any, number: int) -> Any:
         memo = self._copied.setdefault(number, {})
         try:
             return copy.deepcopy(value, memo)
         except TypeError:  # a lock, an open file: Python says that there are no copies of such
             return value
-
-    def _vector(self, place: Place, kind: Vector) -> Values:
-        results = self._combined(place, kind, place.inputs)
-        for others in place.merged:
-            results = self._combined(place, kind, (results[0], *others))
-        return results
 
     def _combined(self, place: Place, kind: Vector, inputs: Values) -> Values:
         outputs = place.outputs
@@ -298,34 +351,6 @@ class Recursion:
             HERE,
         )
 
-    def _fill(self, place: Place, kind: Container) -> Iterator[Place]:
-        assert kind.copied is not None
-        if self._keeps(place):
-            assert place.outputs is not None
-            results = place.outputs
-        else:
-            like = place.outputs or (place.inputs[0],) * self._count
-            results = tuple(map(kind.copied, like))
-        self._set(place, results)
-        if kind.is_memory:
-            self._overwrite(place, place.inputs, results)
-            for others in place.merged:
-                self._overwrite(place, (results[0], *others), results)
-            return
-        assert kind.store is not None
-        for part in place.parts:
-            if not part.place.is_active and not self._copies_inactive:
-                continue
-            held = part.outputs if results is place.outputs else None
-            if part.place.results is None:
-                yield part.place
-            for number, (result, found) in enumerate(zip(results, _results(part.place), strict=True)):
-                if held is None or (found is not held[number] and kind.is_mutable(result)):
-                    kind.store(result, part.key, found)
-
-    def _keeps(self, place: Place) -> bool:
-        return place.outputs is not None and (self._keeps_immutable or not place.is_rebuilt)
-
     def _overwrite(self, place: Place, inputs: Values, results: Values) -> None:
         """Writes to the fields of records, to all of some records before any of the next."""
         is_new = results is not place.outputs
@@ -342,22 +367,6 @@ class Recursion:
             for column in inactive if is_new else ():
                 for result in arrays[count:]:
                     column(result)[...] = column(arrays[0])
-
-    def _build(self, place: Place, kind: Container) -> Iterator[Place]:
-        assert kind.built is not None
-        for part in place.parts:
-            if part.place.results is None:
-                yield part.place
-        found = [_results(part.place) for part in place.parts]
-        if place.results is not None:  # made while its parts were, since one of them holds it
-            return
-        if self._keeps(place):
-            assert place.outputs is not None
-            self._set(place, place.outputs)
-            return
-        like = place.outputs or (place.inputs[0],) * self._count
-        made = tuple(kind.built(value, [results[number] for results in found]) for number, value in enumerate(like))
-        self._set(place, made)
 
 
 def _results(place: Place) -> Values:

@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never, cast
 from numba.core import types
 from numba.extending import overload, register_jitable
 
+from irad.data.recursive.fold import Treatment
 from irad.errors import HERE, SignatureError
 from irad.frontend.numba.messages import described
 from irad.frontend.packing.packed import ways_of
@@ -46,6 +47,7 @@ class Kind:
         is_object: whether a value is one object wherever it is found.
         is_mutable: whether members of a value, or the elements of an array, may be replaced.
         is_memory: whether members are views of the memory of a value.
+        is_vector: whether values are vectors by themselves.
     """
 
     members: Callable[[Any], list[Member]] = lambda content: []
@@ -55,6 +57,16 @@ class Kind:
     is_object: bool = False
     is_mutable: Callable[[Any], bool] = lambda content: False
     is_memory: bool = False
+    is_vector: bool = False
+
+    @property
+    def treatment(self) -> Treatment:
+        """How that comes about which takes the place of a value."""
+        if self.is_memory:
+            return Treatment.VIEWED
+        if self.is_vector:
+            return Treatment.VECTOR
+        return Treatment.FILLED if self.copied else Treatment.BUILT
 
 
 def _always(content: tree.Content) -> bool:
@@ -91,7 +103,7 @@ _SHAPE: Final = "check_members({1}.shape == {0}.shape)"
 _LENGTH: Final = "check_members(len({1}) == len({0}))"
 
 INACTIVE: Final = Kind()
-NUMBER: Final = Kind()
+NUMBER: Final = Kind(is_vector=True)
 OPTIONAL: Final = Kind(lambda content: [Member("", "", content.inside)])
 TUPLE: Final = Kind(_parts_of_tuple)
 INSTANCE: Final = Kind(_attributes, "copied_instance({0})", is_object=True, is_mutable=_always)
@@ -111,7 +123,7 @@ DICTIONARY: Final = Kind(
     is_object=True,
     is_mutable=_always,
 )
-ARRAY: Final = Kind(counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written)
+ARRAY: Final = Kind(counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written, is_vector=True)
 RECORDS: Final = Kind(_fields, counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written, is_memory=True)
 RECORD: Final = Kind(_fields, is_object=True, is_mutable=_always, is_memory=True)
 

@@ -2,8 +2,9 @@
 
 Input   what the first structure holds, the names of all structures, what is done for a vector.
 Output  statements, and the names of the results.
-Method  one walk over the tree of the type of the first structure. Tuples are taken apart, lists and dictionaries get a
-        loop. An object that may be found twice is looked up among those of its type; what was made of it is used again.
+Method  the fold of `irad.data.recursive.fold` over the tree of the type of the first structure. Tuples are taken apart,
+        lists and dictionaries get a loop. An object that may be found twice is looked up among those of its type; what
+        was made of it is used again.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Any, Final
 from numba.core import types
 from numba.typed import List
 
+from irad.data.recursive.fold import Form, Treatment, steps
 from irad.frontend.generated import function_from
 from irad.frontend.structures import identity, kinds, vectors
-from irad.frontend.structures.kinds import NUMBER, OPTIONAL, Kind, is_storage, kind_of, members_of
+from irad.frontend.structures.kinds import NUMBER, OPTIONAL, is_storage, kind_of, members_of
 from irad.frontend.values import instances, tree
 
 # The text of a function that is being written.
@@ -154,7 +156,28 @@ class _Group:
         return not self.is_counted or self.places > _MOST_COMPARED
 
 
-class Walk:
+@dataclass
+class _Place:
+    """A part of the first structure, with the code of what is there in all structures.
+
+    Attributes:
+        content: what it is.
+        inputs: expressions of the part in all structures that are read.
+        outputs: those in the ones that are overwritten; None where new ones are made.
+        code: the way to it from what holds it.
+        stays: whether outputs keep what they hold there.
+        results: expressions of what takes its place, once they are known.
+    """
+
+    content: tree.Content
+    inputs: Sequence[str]
+    outputs: Sequence[str] | None
+    code: str = ""
+    stays: bool = False
+    results: Sequence[str] = ()
+
+
+class Walk(Form[_Place, _Place, Sequence[str]]):
     """One walk.
 
     Args:
@@ -204,15 +227,21 @@ class Walk:
         Returns:
             Expressions of the results.
         """
-        if not tree.has_derivative(content):
-            return outputs or [inputs[0]] * self._results
-        if kind_of(content).is_object:
-            return self._object(content, self._named(inputs), None if outputs is None else self._named(outputs))
-        if isinstance(content, tree.OptionalContent):
-            return self._optional(content, self._named(inputs), outputs)
-        if members_of(content):
-            return self._build(content, inputs, outputs)
-        return self._number(content, inputs)
+        if tree.has_derivative(content):
+            if kind_of(content).is_object:
+                return self._object(content, self._named(inputs), None if outputs is None else self._named(outputs))
+            if isinstance(content, tree.OptionalContent):
+                return self._optional(content, self._named(inputs), outputs)
+        return self._body(content, inputs, outputs)
+
+    def _body(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        place = _Place(content, inputs, outputs)
+        for member in steps(self, place):
+            if member.stays and member.outputs is not None:
+                member.results = member.outputs
+            else:
+                member.results = self.visit(member.content, member.inputs, member.outputs)
+        return place.results
 
     def _named(self, texts: Sequence[str]) -> Sequence[str]:
         return [text if text.isidentifier() else self._source.variable("x", text) for text in texts]
@@ -232,6 +261,85 @@ class Walk:
         if self._operation.then:
             self._line(self._operation.then, inputs)
 
+    # --- the fold -----------------------------------------------------------------------------------------------------
+
+    def treatment(self, place: _Place) -> Treatment:
+        """As the type tells."""
+        return kind_of(place.content).treatment if tree.has_derivative(place.content) else Treatment.KEPT
+
+    def kept(self, place: _Place) -> Sequence[str]:
+        """What is inactive."""
+        return place.outputs or [place.inputs[0]] * self._results
+
+    def vector(self, place: _Place) -> Sequence[str]:
+        """The operation for a number or an array."""
+        if place.content.is_array:
+            return self._array(place.content, place.inputs, place.outputs)
+        return self._number(place.content, place.inputs)
+
+    def viewed(self, place: _Place) -> Sequence[str]:
+        """Fields are views of the same memory; a copy of all of it is overwritten where something new is wanted."""
+        content, inputs, outputs = place.content, place.inputs, place.outputs
+        if outputs is None:
+            wanted = self._source.constant(_new_type(content), "type")
+            copy = f"as_type(copied({inputs[0]}), {wanted})"
+            outputs = [self._source.variable("made", copy) for _ in range(self._results)]
+        for member in members_of(content):
+            part, way = member.content, member.code
+            if not tree.has_derivative(part):
+                continue
+            fields, given = self._named([each + way for each in inputs]), [each + way for each in outputs]
+            if part.has_memory:
+                self._body(part, fields, self._named(given))
+            else:
+                self._set(given, self._number(part, fields))
+        return outputs
+
+    def begun(self, place: _Place) -> Sequence[str]:
+        """What is given, or variables with copies."""
+        if place.outputs is not None:
+            return place.outputs
+        copy = kind_of(place.content).copied.format(place.inputs[0])
+        return [self._source.variable("made", copy) for _ in range(self._results)]
+
+    def members(self, place: _Place, begun: Sequence[str] | None) -> Iterator[_Place]:
+        """The members, within a loop where the kind has one."""
+        kind = kind_of(place.content)
+        found = kind.members(place.content)
+        if begun is not None:
+            found = [each for each in found if tree.has_derivative(each.content)]
+        if not kind.loop:
+            yield from [self._member(place, each.content, each.code, is_built=begun is None) for each in found]
+            return
+        key = self._source.fresh("i")
+        with self._source.block(f"for {key} in {kind.loop.format(place.inputs[0])}:"):
+            for each in found:
+                yield self._member(place, each.content, f"[{key}]", is_built=False)
+
+    def _member(self, place: _Place, content: tree.Content, code: str, *, is_built: bool) -> _Place:
+        outputs = [each + code for each in place.outputs] if place.outputs else None
+        stays = is_built and self._keeps and outputs is not None and kind_of(content) in (NUMBER, OPTIONAL)
+        return _Place(content, [each + code for each in place.inputs], outputs, code, stays)
+
+    def store(self, place: _Place, member: _Place, begun: Sequence[str]) -> None:
+        """Stores what takes the place of a member, unless that was overwritten itself."""
+        if place.outputs is None or not is_storage(member.content):
+            self._set([each + member.code for each in begun], member.results)
+
+    def built(self, place: _Place, members: Sequence[_Place]) -> Sequence[str]:
+        """A tuple, unless all that was given is overwritten."""
+        content = place.content
+        if place.outputs is not None and is_storage(content):
+            return place.outputs
+        make = ""
+        if isinstance(content.type, types.BaseNamedTuple):
+            make = self._source.constant(content.type.instance_class, "make")
+        return [f"{make}({''.join(member.results[i] + ', ' for member in members)})" for i in range(self._results)]
+
+    def finish(self, place: _Place, results: Sequence[str]) -> None:
+        """Notes the expressions of results."""
+        place.results = results
+
     # --- parts that are values ----------------------------------------------------------------------------------------
 
     def _number(self, content: tree.Content, inputs: Sequence[str]) -> Sequence[str]:
@@ -242,6 +350,18 @@ class Walk:
             self._line(self._operation.read(content.type), inputs)
         self._then(inputs)
         return made
+
+    def _array(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
+        operation, results = self._operation, outputs or []
+        if not self._results:
+            self._line(operation.read(content.type), inputs)
+        elif outputs is None:
+            results = self._made(operation.array(content.type), inputs, _new_type(content))
+        else:
+            names = {"out": outputs[0], **{f"out{i}": each for i, each in enumerate(outputs)}}
+            self._line(operation.write(content.type), inputs, **names)
+        self._then(inputs)
+        return results
 
     def _optional(
         self, content: tree.OptionalContent, inputs: Sequence[str], outputs: Sequence[str] | None
@@ -260,22 +380,6 @@ class Walk:
             for name in made:
                 source.line(f"{name} = None")
         return made
-
-    def _build(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
-        """A value like this one around what takes the place of its members, as tuples are made."""
-        found: list[Sequence[str]] = []
-        for member in members_of(content):
-            given = None if outputs is None else [each + member.code for each in outputs]
-            if self._keeps and given is not None and kind_of(member.content) in (NUMBER, OPTIONAL):
-                found.append(given)
-                continue
-            found.append(self.visit(member.content, [each + member.code for each in inputs], given))
-        if outputs is not None and is_storage(content):
-            return outputs
-        make = ""
-        if isinstance(content.type, types.BaseNamedTuple):
-            make = self._source.constant(content.type.instance_class, "make")
-        return [f"{make}({''.join(part[i] + ', ' for part in found)})" for i in range(self._results)]
 
     # --- objects that may be found twice ------------------------------------------------------------------------------
 
@@ -450,72 +554,6 @@ class Walk:
         for read in inputs[: self._values - self._outputs] if self._outputs else inputs[1:]:
             owner = source.variable("owner", f"{group.owners}[row_of({group.owners}, key({read})), 0]")
             source.line(f"check_read({owner} == {mine} or holds_nothing({read}), {owner} != 0)")
-
-    # --- what an object holds -----------------------------------------------------------------------------------------
-
-    def _body(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
-        kind = kind_of(content)
-        if kind.is_memory:
-            return self._overwrite(content, inputs, outputs)
-        return self._fill(kind, content, inputs, outputs) if kind.copied else self._array(content, inputs, outputs)
-
-    def _fill(
-        self, kind: Kind, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None
-    ) -> Sequence[str]:
-        """Stores what takes the place of each member, in what is given or in a copy."""
-        makes, held = outputs is None, outputs or []
-        if makes:
-            copy = kind.copied.format(inputs[0])
-            held = [self._source.variable("made", copy) for _ in range(self._results)]
-        members = kind.members(content)
-        if not kind.loop:
-            for member in members:
-                self._store(member.content, member.code, inputs, held, makes)
-            return held
-        key = self._source.fresh("i")
-        with self._source.block(f"for {key} in {kind.loop.format(inputs[0])}:"):
-            for member in members:
-                self._store(member.content, f"[{key}]", inputs, held, makes)
-        return held
-
-    def _store(self, part: tree.Content, way: str, inputs: Sequence[str], outputs: Sequence[str], makes: bool) -> None:
-        """Stores what takes the place of a member."""
-        if not tree.has_derivative(part):
-            return
-        given = None if makes or not outputs else [each + way for each in outputs]
-        found = self.visit(part, [each + way for each in inputs], given)
-        if makes or not is_storage(part):
-            for output, result in zip(outputs, found, strict=True):
-                self._source.line(f"{output}{way} = {result}")
-
-    def _array(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
-        operation, results = self._operation, outputs or []
-        if not self._results:
-            self._line(operation.read(content.type), inputs)
-        elif outputs is None:
-            results = self._made(operation.array(content.type), inputs, _new_type(content))
-        else:
-            names = {"out": outputs[0], **{f"out{i}": each for i, each in enumerate(outputs)}}
-            self._line(operation.write(content.type), inputs, **names)
-        self._then(inputs)
-        return results
-
-    def _overwrite(self, content: tree.Content, inputs: Sequence[str], outputs: Sequence[str] | None) -> Sequence[str]:
-        """Fields are views of the same memory; a copy of all of it is overwritten where something new is wanted."""
-        if outputs is None:
-            wanted = self._source.constant(_new_type(content), "type")
-            copy = f"as_type(copied({inputs[0]}), {wanted})"
-            outputs = [self._source.variable("made", copy) for _ in range(self._results)]
-        for member in members_of(content):
-            part, way = member.content, member.code
-            if not tree.has_derivative(part):
-                continue
-            fields, given = self._named([each + way for each in inputs]), [each + way for each in outputs]
-            if part.has_memory:
-                self._body(part, fields, self._named(given))
-            else:
-                self._set(given, self._number(part, fields))
-        return outputs
 
 
 def _group_of(content: tree.Content) -> Any:
