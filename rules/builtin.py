@@ -15,7 +15,6 @@ from irad.rules import (
     inactive_callees,
     memory,
     numba_runtime,
-    scalar_calls,
     shortcuts,
     typed_dict,
     typed_list,
@@ -26,7 +25,6 @@ from irad.ruleset.registry import Library, Registry
 _ALWAYS: Final = (
     elementwise,
     inactive_callees,
-    scalar_calls,
     shortcuts,
     memory,
     numba_runtime,
@@ -52,6 +50,7 @@ LIBRARIES: Final = {
         "irad.rules.lapack.least_squares",
         "irad.rules.lapack.symbols",
     ),
+    r"(numba_|__nv_)?(frexp|modf|cpow)|__(mul|div)[sd]c3": ("irad.rules.scalar_calls",),
     r"irad\.draw": ("irad.rules.random_draws",),
     r"irad\.fft\.": ("irad.rules.fourier",),
 }

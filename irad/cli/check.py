@@ -150,8 +150,8 @@ class _Session:
     def weak_points(self) -> tuple[WeakPoint, ...]:
         """Where it would break."""
         from irad.testing.gradients.input import CheckedFunction
+        from irad.testing.gradients.trial import Trial
         from irad.testing.gradients.weak_points import weak_points
-        from irad.testing.rules.trial import Trial
 
         subject = CheckedFunction(self._primal, self._values, self._positions, {})
         trial = Trial(subject.primal, subject.values, subject.active, unit=True)

@@ -25,12 +25,12 @@ from irad.ruleset.interface import Elementwise
 from irad.ruleset.symbols import TABLE
 from irad.testing.check_gradient import optimisation_limited
 from irad.testing.gradients.slope import Shape, slope_at
+from irad.testing.gradients.trial import Trial
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.forward_rule import ForwardChecker, check_some_constant
 from irad.testing.rules.lanes import check_lanes_forward, check_lanes_reverse
 from irad.testing.rules.programs import activities, call_once
 from irad.testing.rules.reverse_rule import Checker, callable_in_compiled_code
-from irad.testing.rules.trial import Trial
 
 # ``check_elementwise``: compare the partial derivatives of an elementwise rule with finite differences.
 

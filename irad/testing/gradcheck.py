@@ -18,7 +18,7 @@ from irad.testing.gradients.modes import Answer, gradients_match, hidden_zero
 from irad.testing.gradients.reference import reference_for, sizes_of
 from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict, merged
 from irad.testing.gradients.slope import GradientNearby
-from irad.testing.rules.trial import Trial
+from irad.testing.gradients.trial import Trial
 
 _REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order
 _SPREAD: Final = 0.1  # of random points around the given one, as a part of each number

@@ -12,7 +12,7 @@ from numba import njit
 from irad import rules
 from irad.testing import GradcheckError, Verdict, gradcheck
 from irad.testing.gradients.slope import slope
-from irad.testing.rules.trial import Trial
+from irad.testing.gradients.trial import Trial
 
 
 @njit

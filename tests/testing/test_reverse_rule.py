@@ -20,9 +20,9 @@ from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
 from irad.testing.gradients.objective import Objective
+from irad.testing.gradients.trial import Trial
 from irad.testing.rules.programs import Passed, activities, call_once
 from irad.testing.rules.reverse_rule import Checker, _passed
-from irad.testing.rules.trial import Trial
 
 A, B = np.array([0.7, -1.2]), np.array([1.3, 0.4])
 

@@ -22,7 +22,7 @@ from irad.frontend.packing.packed import packed
 from irad.options import Options
 from irad.testing.gradients.modes import MODES, Answer
 from irad.testing.gradients.reference import Bounds
-from irad.testing.rules.trial import Trial
+from irad.testing.gradients.trial import Trial
 
 _LEAST: Final = {"points": 1, "cotangents": 1, "directions": 1, "max_partials": 0, "seed": 0}
 

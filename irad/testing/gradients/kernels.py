@@ -23,7 +23,7 @@ from irad.report.kernels.tape import on_host
 from irad.testing.gradients.input import CheckedFunction, Range, can_be_varied
 from irad.testing.gradients.modes import Answer, by_autodiff
 from irad.testing.gradients.objective import Objective
-from irad.testing.rules.trial import Run, Trial, annotate
+from irad.testing.gradients.trial import Run, Trial, annotate
 
 
 @dataclass(frozen=True)

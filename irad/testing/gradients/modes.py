@@ -19,7 +19,7 @@ from irad.data.floats import Vector, floats_only, in_types_of, read_floats, with
 from irad.debug.verdict import words_of_zero
 from irad.frontend.calls.retry import zero_that_won
 from irad.testing.gradients.objective import Objective
-from irad.testing.rules.trial import Run, Trial
+from irad.testing.gradients.trial import Run, Trial
 
 
 @dataclass(frozen=True, slots=True)

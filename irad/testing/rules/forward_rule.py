@@ -20,11 +20,7 @@ from irad.testing.allocations import allocations
 from irad.testing.check_gradient import optimisation_limited
 from irad.testing.gradients.objective import Objective
 from irad.testing.gradients.slope import derivative
-from irad.testing.rules.fault import Property, RuleFault
-from irad.testing.rules.lanes import check_lanes_forward
-from irad.testing.rules.programs import activities, call_once, unwrapped
-from irad.testing.rules.reverse_rule import callable_in_compiled_code, twins
-from irad.testing.rules.trial import (
+from irad.testing.gradients.trial import (
     RTOL,
     RTOL_SINGLE,
     ForwardRun,
@@ -34,6 +30,10 @@ from irad.testing.rules.trial import (
     only_memory,
     run_forward,
 )
+from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.lanes import check_lanes_forward
+from irad.testing.rules.programs import activities, call_once, unwrapped
+from irad.testing.rules.reverse_rule import callable_in_compiled_code, twins
 
 _MODES_RTOL: Final = 1e-10
 _ROUNDS: Final = 3

@@ -12,8 +12,8 @@ import irad
 from irad.data.copies import copied
 from irad.data.floats import Vector, read_floats
 from irad.errors import NoRuleError
+from irad.testing.gradients.trial import Trial, draw_tangents, holds, only_memory, run_forward
 from irad.testing.rules.fault import Property, RuleFault
-from irad.testing.rules.trial import Trial, draw_tangents, holds, only_memory, run_forward
 
 
 def check_lanes_forward(f: Any, trial: Trial, width: int) -> None:

@@ -17,6 +17,7 @@ from irad.data.floats import Vector, has_floats, in_types_of, read_floats, with_
 from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
+from irad.testing.gradients.trial import Run, Trial, only_memory, spoil
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.lanes import check_lanes_reverse
 from irad.testing.rules.programs import (
@@ -29,7 +30,6 @@ from irad.testing.rules.programs import (
     unwrapped,
     without_result,
 )
-from irad.testing.rules.trial import Run, Trial, only_memory, spoil
 
 _ROUNDS: Final = 3
 _TELLING: Final = 1e-3  # what was left in a shadow is told from what was added to it by this much
