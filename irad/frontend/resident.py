@@ -61,6 +61,11 @@ def declared(module: Any, name: str, result: Any, parameters: Iterable[Any]) -> 
     return cgutils.get_or_insert_function(module, ir.FunctionType(result, list(parameters)), name)
 
 
+def call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    """Emits a call of a support function, loaded if need be."""
+    return builder.call(declared(builder.module, name, result, [each.type for each in arguments]), arguments)
+
+
 def named_in(text: str) -> frozenset[str]:
     """The names of support functions in LLVM text."""
     return support.support().named_in(text)

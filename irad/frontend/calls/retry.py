@@ -198,8 +198,8 @@ def _has_nan(builder: IRBuilder, element: Any, data: Value, count: Value) -> Val
     if is_complex:
         count = builder.mul(count, INTP(2))
     start = builder.bitcast(data, VOID_POINTER)
-    look = resident.declared(builder.module, f"irad.has_nan_f{number.bitwidth}", _BIT, [start.type, count.type])
-    return builder.call(look, [start, count])
+    found: Value = resident.call(builder, f"irad.has_nan_f{number.bitwidth}", _BIT, start, count)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ gradients

@@ -131,7 +131,7 @@ class State:
     def take(self, references: References) -> None:
         """Takes the state for a reverse sweep; raises if it was used, or is in use."""
         builder, raise_it = self._builder, self._emit.context.call_conv.return_user_exc
-        before = builder.call(resident.declared(builder.module, "irad.state_take", _I32, [VOID_POINTER]), [self.head])
+        before = resident.call(builder, "irad.state_take", _I32, self.head)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, before)):
             references.release()
             with builder.if_then(builder.icmp_signed("==", before, _I32(STATE_USED))):
@@ -141,8 +141,7 @@ class State:
     def give_back(self, *, is_used: bool = False) -> None:
         """Ends the use of the state; frees the tape if it was used for the last time."""
         name = "irad.state_end" if is_used else "irad.state_return"
-        end = resident.declared(self._builder.module, name, ir.VoidType(), [VOID_POINTER])
-        self._builder.call(end, [self.head])
+        resident.call(self._builder, name, ir.VoidType(), self.head)
 
 
 def new_state(emit: Emit, derivation: Derivation, held: Sequence[tuple[Any, Any]]) -> tuple[State, Value, Value]:

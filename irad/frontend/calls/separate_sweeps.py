@@ -81,7 +81,7 @@ def emit_augmented(
     with sweeps.succeeded(status, arena):
         builder.store(arena, state.field("arena", VOID_POINTER))
         _note_returned(sweeps, state, arena)
-        sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [VOID_POINTER] * 2), arena)
+        sweeps.references.defer_transient(arena)
         kinds = iter(result_type.types[3].types)
         every = [shadow for lane in sweeps.lanes for shadow in _shadows_of_lane(sweeps, lane, given.targets, kinds)]
         shadows = context.make_tuple(builder, result_type.types[3], every)

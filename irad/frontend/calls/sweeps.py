@@ -184,13 +184,9 @@ class Sweeps:
         """A function of the derivative."""
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, parameters), symbol)
 
-    def support(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
-        """A function of the run-time support."""
-        return resident.declared(self.builder.module, symbol, result, parameters)
-
     def open_arena(self) -> Any:
         """The arena; a MemoryError is raised when there is none."""
-        arena = self.builder.call(self.support(self._open, VOID_POINTER, []), [])
+        arena = resident.call(self.builder, self._open, VOID_POINTER)
         with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, arena)):
             self.references.fail()
         return arena
@@ -199,7 +195,7 @@ class Sweeps:
         """Ends the arena's use by this call."""
         if self.watched is not None:
             self.watched.leave(arena)
-        self.builder.call(self.support(self._close, ir.VoidType(), [VOID_POINTER]), [arena])
+        resident.call(self.builder, self._close, ir.VoidType(), arena)
 
     def raise_pending(self, failure: Failure) -> None:
         """Ends the function with the exception that says why there is no pair."""

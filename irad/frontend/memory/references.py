@@ -12,6 +12,7 @@ from llvmlite.ir import Value
 from numba.core import cgutils
 
 from irad.errors import HERE, SignatureError
+from irad.frontend import resident
 from irad.frontend.calls.exceptions import emit_misfit, raise_kept
 from irad.frontend.emit import VOID_POINTER, Emit
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, clear
@@ -167,12 +168,12 @@ class References:
         """Drops the references that are not results."""
         self._take_transient(self._drop)
 
-    def defer_transient(self, defer: Any, arena: Value) -> None:
+    def defer_transient(self, arena: Value) -> None:
         """Leaves the references that are not results to an arena, which drops them when it is deleted."""
 
         def leave(meminfo: Value) -> None:
             with self._builder.if_then(cgutils.is_not_null(self._builder, meminfo)):
-                self._builder.call(defer, [arena, meminfo])
+                resident.call(self._builder, "irad.arena_defer", ir.VoidType(), arena, meminfo)
 
         self._take_transient(leave)
 

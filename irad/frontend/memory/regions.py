@@ -365,12 +365,6 @@ class ItemNotes:
 Note: TypeAlias = Value | ItemNotes
 
 
-def support(builder: IRBuilder, symbol: str, result: Any, *arguments: Any) -> Any:
-    """Calls a function of the run-time support."""
-    callee = resident.declared(builder.module, symbol, result, [each.type for each in arguments])
-    return builder.call(callee, arguments)
-
-
 class SsaRecorder:
     """Records notes as SSA values, for `SsaNotes`.
 
@@ -392,7 +386,7 @@ class SsaRecorder:
 
     def _unchecked(self, size: Any) -> Any:
         name = "irad.arena_alloc" if private.shadow().is_here() else "irad.arena_memory"
-        return support(self._builder, name, VOID_POINTER, self._arena, size)
+        return resident.call(self._builder, name, VOID_POINTER, self._arena, size)
 
     def _check(self, memory: Any) -> None:
         with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, memory)):
@@ -502,10 +496,10 @@ class SeparateShadows(SsaRecorder):
 
     def __init__(self, emit: Emit, references: References) -> None:
         builder = emit.builder
-        arena = support(builder, "irad.arena_new", VOID_POINTER)
+        arena = resident.call(builder, "irad.arena_new", VOID_POINTER)
         SsaRecorder.__init__(self, emit, arena, references.fail)
         self._check(arena)
-        references.loops.append(lambda _: support(builder, "irad.arena_delete", _NOTHING, arena))
+        references.loops.append(lambda _: resident.call(builder, "irad.arena_delete", _NOTHING, arena))
 
     # --- what a walk meets --------------------------------------------------------------------------------------------
 
@@ -535,7 +529,7 @@ class SeparateShadows(SsaRecorder):
     def hold(self, meminfo: Value) -> None:
         """Takes a reference, until the call ends."""
         self._context.nrt.incref(self._builder, MEMINFO_TYPE, meminfo)
-        support(self._builder, "irad.arena_defer", _NOTHING, self._arena, meminfo)
+        resident.call(self._builder, "irad.arena_defer", _NOTHING, self._arena, meminfo)
 
     def note(self, words: Sequence[Any]) -> None:
         """Keeps numbers and addresses in shadows."""

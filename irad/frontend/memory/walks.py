@@ -19,9 +19,10 @@ from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils
 
+from irad.frontend import resident
 from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
 from irad.frontend.memory.references import References
-from irad.frontend.memory.regions import Owner, Regions, SeparateShadows, ShadowAt, SsaNotes, SsaRecorder, support
+from irad.frontend.memory.regions import Owner, Regions, SeparateShadows, ShadowAt, SsaNotes, SsaRecorder
 from irad.frontend.memory.shadows import Extent, extent_of_array
 from irad.frontend.memory.visitor import Cursor, Visitor, moved
 from irad.frontend.values import tree
@@ -388,5 +389,5 @@ def notes_in_table(
     regions.open(lambda size: references.allocated(size, slot))
     walk.visit(content, Cursor(*places))
     regions.close()
-    regions.release(lambda meminfo: support(builder, "irad.arena_defer", ir.VoidType(), arena, meminfo))
+    regions.release(lambda meminfo: resident.call(builder, "irad.arena_defer", ir.VoidType(), arena, meminfo))
     return builder.bitcast(regions.noted, VOID_POINTER)
