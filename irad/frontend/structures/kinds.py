@@ -40,33 +40,22 @@ class Kind:
     In code, ``{0}`` is a value, ``{1}`` its counterpart in another structure.
 
     Attributes:
+        treatment: how that comes about which takes the place of a value.
         members: parts of a value; one stands for all those that a loop goes through.
-        copied: a copy that members are stored to; "" where a value is built of its members, or is a vector.
+        copied: a copy that members are stored to, of what is filled.
         loop: the keys of members; "" where members are written out.
         counterpart: statements that check what types do not tell about a counterpart.
         is_object: whether a value is one object wherever it is found.
         is_mutable: whether members of a value, or the elements of an array, may be replaced.
-        is_memory: whether members are views of the memory of a value.
-        is_vector: whether values are vectors by themselves.
     """
 
+    treatment: Treatment
     members: Callable[[Any], list[Member]] = lambda content: []
     copied: str = ""
     loop: str = ""
     counterpart: tuple[str, ...] = ()
     is_object: bool = False
     is_mutable: Callable[[Any], bool] = lambda content: False
-    is_memory: bool = False
-    is_vector: bool = False
-
-    @property
-    def treatment(self) -> Treatment:
-        """How that comes about which takes the place of a value."""
-        if self.is_memory:
-            return Treatment.VIEWED
-        if self.is_vector:
-            return Treatment.VECTOR
-        return Treatment.FILLED if self.copied else Treatment.BUILT
 
 
 def _always(content: tree.Content) -> bool:
@@ -102,12 +91,16 @@ def _fields(content: tree.Content) -> list[Member]:
 _SHAPE: Final = "check_members({1}.shape == {0}.shape)"
 _LENGTH: Final = "check_members(len({1}) == len({0}))"
 
-INACTIVE: Final = Kind()
-NUMBER: Final = Kind(is_vector=True)
-OPTIONAL: Final = Kind(lambda content: [Member("", "", content.inside)])
-TUPLE: Final = Kind(_parts_of_tuple)
-INSTANCE: Final = Kind(_attributes, "copied_instance({0})", is_object=True, is_mutable=_always)
+INACTIVE: Final = Kind(Treatment.KEPT)
+NUMBER: Final = Kind(Treatment.VECTOR)
+ARRAY: Final = Kind(Treatment.VECTOR, counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written)
+RECORDS: Final = Kind(Treatment.VIEWED, _fields, counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written)
+RECORD: Final = Kind(Treatment.VIEWED, _fields, is_object=True, is_mutable=_always)
+TUPLE: Final = Kind(Treatment.BUILT, _parts_of_tuple)
+OPTIONAL: Final = Kind(Treatment.BUILT, lambda content: [Member("", "", content.inside)])
+INSTANCE: Final = Kind(Treatment.FILLED, _attributes, "copied_instance({0})", is_object=True, is_mutable=_always)
 LIST: Final = Kind(
+    Treatment.FILLED,
     lambda content: [Member("[i]", "[i]", content.item)],
     "{0}.copy()",
     "range(len({0}))",
@@ -116,6 +109,7 @@ LIST: Final = Kind(
     is_mutable=_always,
 )
 DICTIONARY: Final = Kind(
+    Treatment.FILLED,
     lambda content: [Member("[key]", "[key]", content.value)],
     "{0}.copy()",
     "{0}",
@@ -123,9 +117,6 @@ DICTIONARY: Final = Kind(
     is_object=True,
     is_mutable=_always,
 )
-ARRAY: Final = Kind(counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written, is_vector=True)
-RECORDS: Final = Kind(_fields, counterpart=(_SHAPE,), is_object=True, is_mutable=_may_be_written, is_memory=True)
-RECORD: Final = Kind(_fields, is_object=True, is_mutable=_always, is_memory=True)
 
 
 def kind_of(content: tree.Content) -> Kind:
@@ -276,7 +267,7 @@ def check_new(content: tree.Content, name: str, way: str = "") -> None:
             "in compiled code a record is a place in an array and has no memory of its own",
             HERE,
         )
-    for member in [] if kind_of(content).is_memory else members_of(content):
+    for member in [] if kind_of(content).treatment is Treatment.VIEWED else members_of(content):
         check_new(member.content, name, way + member.way)
 
 

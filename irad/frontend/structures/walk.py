@@ -392,7 +392,7 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
             group.places += 1
             group.is_counted &= is_counted
             group.is_made |= bool(self._results) and (not self._in_place or _is_read_only(content))
-        if kind.is_memory:  # fields are looked at with the whole
+        if kind.treatment is Treatment.VIEWED:  # fields are found with the whole
             return
         for member in kind.members(content):
             self._count(member.content, is_counted and not kind.loop and kind is not OPTIONAL)
