@@ -93,11 +93,10 @@ class Shadows:
             number.add(array.item())
 
     def _walk(self, value: Any, shadow: Any, name: str, lane: int) -> Iterator[_Number]:
-        kind = kind_of(value)
-        if not _is_packed(value, kind):
+        kind = _kind_if_packed(value)
+        if kind is None:
             _check_array(value, shadow, name)
             return
-        assert isinstance(kind, Container)
         mine = dict(kind.members(value))
         its = dict(kind.members(shadow)) if type(shadow) is type(value) else {}
         if type(shadow) is not type(value) or its.keys() != mine.keys():
@@ -145,17 +144,19 @@ def _are_arrays_alike(value: Any, shadow: Any) -> bool:
     return value.dtype == shadow.dtype and value.shape == shadow.shape
 
 
-def _is_packed(value: Any, kind: Any) -> bool:
-    """Whether compiled code has a tuple for a part of a structure."""
-    return isinstance(value, tuple | list) or (isinstance(kind, Container) and is_structure(value))
+def _kind_if_packed(value: Any) -> Container | None:
+    """The kind of a part of a structure for which compiled code has a tuple; None for what is passed as it is."""
+    kind = kind_of(value)
+    if isinstance(kind, Container) and (isinstance(value, tuple | list) or is_structure(value)):
+        return kind
+    return None
 
 
 def _numbers_like(value: Any, derivative: Any) -> Iterator[Any]:
     """What a derivative has in the place of each number of a structure."""
-    kind = kind_of(value)
-    if not _is_packed(value, kind):
+    kind = _kind_if_packed(value)
+    if kind is None:
         return
-    assert isinstance(kind, Container)
     for (_, item), (_, its) in zip(kind.members(value), kind.members(derivative), strict=True):
         if isinstance(item, _NUMBERS):
             yield its
@@ -203,10 +204,9 @@ def argument_names(function: Any, count: int) -> list[str]:
 
 def opened(value: Any, out: Any, arrays: list[Any]) -> Any:
     """A destination like ``out`` with arrays of one element for the numbers of a structure; they are appended."""
-    kind = kind_of(value)
-    if not _is_packed(value, kind):
+    kind = _kind_if_packed(value)
+    if kind is None:
         return out
-    assert isinstance(kind, Container)
     items = []
     for (_, item), (_, its) in zip(kind.members(value), kind.members(out), strict=True):
         is_opened = isinstance(item, _NUMBERS) and not isinstance(its, np.ndarray)
