@@ -33,7 +33,7 @@ def container_of(value: Any, *, or_records: bool = False) -> Container | None:
 
 
 def _fields_of_instance(value: Any) -> tuple[str, ...]:
-    """Of a jitclass all fields; of a structref those that its class shows to Python."""
+    """Fields of a compiled instance: all of a jitclass, of a structref those that its class shows to Python."""
     numba_type = getattr(value, "_numba_type_", None)
     fields: Mapping[str, Any] = getattr(numba_type, "struct", None) or getattr(numba_type, "field_dict", {})
     return tuple(fields)

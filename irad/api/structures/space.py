@@ -107,7 +107,7 @@ class VectorSpace:
         self._overwritten(zero)
 
     def copy(self) -> Self:
-        """The same vector in new storage."""
+        """A copy of the vector, in new storage."""
         return self._like(copy(self.value, inactive=self._inactive))
 
     def copyto(self, target: VectorSpace) -> None:

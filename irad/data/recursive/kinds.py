@@ -113,13 +113,13 @@ _listeners: Final[list[Callable[[], None]]] = [_found.clear]
 
 
 def kind_of(value: Any) -> Kind:
-    """What a value is to the recursion."""
+    """The kind of a value."""
     kind = kind_of_type(type(value))
     return kind if isinstance(kind, Vector | Container | Inactive) else kind(value)
 
 
 def kind_of_type(cls: type) -> Kind | Chooser:
-    """What values of a type are, or what says so of each."""
+    """The kind of the values of a type, or a function that gives that of each."""
     return _found.get(cls) or _look_up(cls)
 
 

@@ -240,7 +240,7 @@ class Recursion(Form[Place, Part, Values]):
         return Treatment.KEPT
 
     def kept(self, place: Place) -> Values:
-        """What is inactive, or copies of it."""
+        """The inactive value itself, or copies of it."""
         if place.outputs is not None:
             return place.outputs
         value = place.inputs[0]
@@ -249,7 +249,7 @@ class Recursion(Form[Place, Part, Values]):
         return tuple(self._copy(value, number) for number in range(self._count))
 
     def vector(self, place: Place) -> Values:
-        """What the function makes of a vector, and of further ones that other inputs hold there."""
+        """Results of the function for a vector, and for further ones that other inputs hold there."""
         kind = place.kind
         assert isinstance(kind, Vector)
         results = self._combined(place, kind, place.inputs)

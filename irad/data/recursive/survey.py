@@ -302,7 +302,7 @@ def _overwritten(owner: Place, place: Place) -> SignatureError:
 def _members(
     place: Place, kind: Container, inputs: Values, outputs: Values | None
 ) -> Iterator[tuple[Any, Values, Values | None]]:
-    """Of each member the key, what inputs hold there, and what outputs hold there."""
+    """For each member its key, what inputs hold there, and what outputs hold there."""
     columns = [dict(kind.members(value)) for value in (*inputs, *(outputs or ()))]
     keys, count = columns[0].keys(), len(inputs)
     if any(column.keys() != keys for column in columns[1:]):

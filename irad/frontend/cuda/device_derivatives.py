@@ -229,7 +229,7 @@ class _Call:
 
     @property
     def name(self) -> str:
-        """Of what is differentiated, for messages."""
+        """Name of the differentiated function, for messages."""
         primal, name = self.what.primal, self.derivation.function.__qualname__
         while hasattr(primal, "primal"):
             primal, name = primal.primal, f"irad.{primal.kind} of {name}"
@@ -288,7 +288,7 @@ class _Call:
 
     @cached_property
     def wanted(self) -> WantedInside:
-        """What the call stands for."""
+        """The derivative that the call asks the engine for."""
         derivation, has_shadow = self.derivation, self.task.is_forward or self.task.seed is not Seed.NONE
         kinds = [ParameterKind.SHADOW if has_shadow else ParameterKind.CONST]
         memory: list[MemoryType | None] = [abi.memory_of_return(derivation.return_type)]

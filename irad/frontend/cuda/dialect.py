@@ -64,7 +64,7 @@ def to_dialect(lowered: Lowered, options: KernelOptions) -> tuple[str, list[str]
 
 @cache
 def data_layout() -> str:
-    """Of LLVM's target for NVIDIA's GPUs."""
+    """Data layout of LLVM's target for NVIDIA's GPUs."""
     llvm.initialize_all_targets()
     return str(llvm.Target.from_triple(TRIPLE).create_target_machine().target_data)
 

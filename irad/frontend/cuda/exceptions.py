@@ -62,7 +62,7 @@ def number_of(kind: Any, arguments: Any, place: Any) -> int:
 
 
 def exception_of(record: bytes) -> Exception | None:
-    """What a launch has raised, as Numba has it; None if it has raised nothing."""
+    """The exception that a launch raised, as Numba has it; None if it raised nothing."""
     code, *where = struct.unpack(f"<{len(_WORDS)}i", record)
     return _NUMBERS.exception(code, where[:3], where[3:]) if code else None
 
@@ -91,7 +91,7 @@ def take_record(module: Module, kernel: Function) -> bool:
 
 
 def _appended(function: Function) -> Parameter:
-    """A new last parameter; nothing else leads to its memory."""
+    """A new last parameter; nothing else points to its memory."""
     record = Parameter(types.PTR, RECORD, attributes=("noalias",))
     function.params = [*function.params, record]
     signature = function.function_type

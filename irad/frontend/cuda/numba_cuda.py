@@ -357,7 +357,7 @@ _CONTEXTS: Final = _Contexts()
 
 
 def _pointer_add(builder: Any, ptr: Any, offset: Any, return_type: Any = None) -> Any:
-    """An address so many bytes further on; as a pointer, which some versions make an integer of in between."""
+    """An address a number of bytes further on; as a pointer, which some versions make an integer of in between."""
     step = ir.IntType(64)(offset) if isinstance(offset, int) else offset
     moved = builder.gep(builder.bitcast(ptr, ir.IntType(8).as_pointer()), [step])
     return builder.bitcast(moved, return_type or ptr.type)
@@ -369,7 +369,7 @@ def _number_of(_: Any, kind: Any, arguments: Any, place: Any) -> int:
 
 
 def options_of(function: object) -> KernelOptions:
-    """What the user's decorator says; for a plain function nothing."""
+    """Options that the user's decorator states; none for a plain function."""
     given = getattr(function, "targetoptions", {})
     known = {field.name: given[field.name] for field in fields(KernelOptions) if given.get(field.name) is not None}
     bounds = known.pop("launch_bounds", ())

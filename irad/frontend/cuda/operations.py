@@ -37,12 +37,12 @@ def own_call(b: Builder, symbol: str, result: Type, arguments: list[Value]) -> V
 
 
 def operation(symbol: str) -> Replacement:
-    """The same call of an operation that the dialect names itself."""
+    """Replaces a call by one of an operation that the dialect names itself, with the same arguments."""
     return lambda b, call: own_call(b, symbol, call.type, call.arguments)
 
 
 def intrinsic(symbol: str) -> Replacement:
-    """The same call of an intrinsic of LLVM."""
+    """Replaces a call by one of an intrinsic of LLVM, with the same arguments."""
     return lambda b, call: b.intrinsic(symbol, call.type, call.arguments)
 
 

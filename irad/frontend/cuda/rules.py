@@ -85,7 +85,7 @@ def plain_function(
 
 
 def _configuration(kind: str, count: int) -> RuleConfig:
-    """Of a rule in a kernel, which takes part wherever it may."""
+    """Configuration of a rule in a kernel: whatever may be active is."""
     none, is_forward = (False,) * count, kind == "forward"
     return RuleConfig(
         needs_primal=True,
@@ -294,7 +294,7 @@ def _called(compiled: Any) -> Any:
 
 
 def _call(context: Any, builder: Any, compiled: Any, arguments: Sequence[Any]) -> Any:
-    """Of a compiled function in a function of Numba's convention: what it raises is passed on."""
+    """A call of a compiled function in a function of Numba's convention: what it raises is passed on."""
     context.active_code_library.add_linking_library(compiled.library)
     return context.call_internal(builder, compiled.fndesc, compiled.signature, arguments)
 
@@ -310,7 +310,7 @@ class _RuledCall:
     given: tuple[Any, ...]
 
     def typed(self) -> Any:
-        """What it is typed as, and what lowers it."""
+        """The signature of the call, and the function that lowers it."""
         own = self.plain.compile_device(self.given)
         result = own.signature.return_type
         self.check(result)
@@ -524,7 +524,7 @@ def twin(function: Any, make: _Maker) -> Any:
 
 
 def _linear(count: int) -> Any:
-    """The operation for so many arguments, as a function that kernels can call."""
+    """The operation for a number of arguments, as a function that kernels can call."""
 
     def typed(value: Any, rest: list[Any]) -> Any:
         if value not in _SUFFIXES or not all(isinstance(each, types.Number | types.Boolean) for each in rest):

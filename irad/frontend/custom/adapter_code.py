@@ -82,7 +82,7 @@ def _annotated(
 def in_lanes(
     context: BaseContext, builder: IRBuilder, numba_type: Type, values: Sequence[Value], lanes: int | None
 ) -> Value:
-    """What a rule is given for each direction: a tuple, if it takes all at once."""
+    """Values of all directions as a rule takes them: a tuple, if it takes all at once."""
     is_single = lanes is None or numba_type == types.none
     return values[0] if is_single else context.make_tuple(builder, numba_type, values)
 
@@ -114,7 +114,7 @@ def _companion(
     shadows: Iterator[Value],
     numbers: Iterator[Value],
 ) -> Value:
-    """What comes with a value, in its structure: numbers; arrays over the memory of shadows, without an owner."""
+    """The tangent or shadow of a value, in its structure: numbers; arrays over memory of shadows, without an owner."""
     if isinstance(numba_type, types.BaseTuple):
         assert isinstance(shadow_type, types.BaseTuple)
         pairs = enumerate(zip(numba_type.types, shadow_type.types, strict=True))
@@ -154,7 +154,7 @@ def numbers(
 
 
 def frame_type(context: BaseContext, held: Type, pointers: int) -> ir.LiteralStructType:
-    """The LLVM type of a frame that holds a value of a Numba type behind pointers."""
+    """The LLVM type of a frame that holds pointers, then a value of a Numba type."""
     return ir.LiteralStructType([ir.ArrayType(_POINTER, pointers), context.get_value_type(held)])
 
 
@@ -187,7 +187,7 @@ def give_to_arena(context: BaseContext, builder: IRBuilder, arena: Value, held: 
 def kept(
     context: BaseContext, builder: IRBuilder, frame: Value, number: int, held: Type, count: int
 ) -> tuple[Sequence[Value], Value]:
-    """What a frame holds, one of several in a row: pointers and the value, borrowed."""
+    """Pointers and value in a frame, one of several in a row; borrowed."""
     place = builder.bitcast(frame, frame_type(context, held, count).as_pointer())
     pointers = [builder.load(cgutils.gep_inbounds(builder, place, number, 0, index)) for index in range(count)]
     return pointers, builder.load(cgutils.gep_inbounds(builder, place, number, 1))

@@ -169,7 +169,7 @@ _versions = itertools.count(1)
 
 @dataclass(eq=False)
 class CustomRule:
-    """What users registered for one function, for all types of arguments or for some.
+    """Declarations of users for one function, for all types of arguments or for some.
 
     Attributes:
         target: the function; for a C function its symbol.
@@ -211,7 +211,7 @@ class CustomRule:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the function in messages."""
         return name_of(self.target)
 
     @property
@@ -221,7 +221,7 @@ class CustomRule:
 
     @property
     def key(self) -> Key:
-        """What it is found by."""
+        """Key in the catalogue."""
         return self.target, self.pattern
 
     @property
@@ -306,7 +306,7 @@ def is_known(f: object) -> bool:
 
 
 def keys_of(target: object) -> Iterator[Any]:
-    """What a rule for a callee may be registered under, the one that wins first."""
+    """Keys that a rule for a callee may be registered under, in order of precedence."""
     function = getattr(target, "py_func", None)
     if function is not None:
         yield function
@@ -333,7 +333,7 @@ def entries_of(target: object) -> Iterator[CustomRule]:
 
 
 def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
-    """What holds for calls of a function with arguments of these types; None where nothing was declared.
+    """Declarations that hold for calls with arguments of these types; None where there are none.
 
     How it is differentiated, by a rule, not at all (inactive) or as if there were none (opted out), says the entry of
     the highest level that fits, and there the one that is most specific. What besides was declared for the function

@@ -313,7 +313,7 @@ entry:
 
 @dataclass(frozen=True)
 class CompiledRule:
-    """What was made from a rule: ``text`` defines the symbols that a derivative calls by functions of ``libraries``.
+    """A compiled rule: ``text`` defines the symbols that a derivative calls by functions of ``libraries``.
 
     The first of these has an attribute ``slots``: those of a stateful rule, or None.
     """

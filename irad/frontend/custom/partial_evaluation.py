@@ -91,7 +91,10 @@ def _evaluate(func_ir: ir.FunctionIR, arguments: tuple[Type, ...], value: object
 
 
 def _predicate(function: object) -> Any:
-    """What decides a call of a function, or None; what cannot be hashed (a C function of ctypes) is not a predicate."""
+    """The function that decides a call of a predicate; None for a call of anything else.
+
+    A callee that cannot be hashed (a C function of ctypes) is not a predicate.
+    """
     return PREDICATES.get(function) if isinstance(function, FunctionType) else None
 
 
@@ -322,7 +325,7 @@ class _PartCompiler(_RuleCompiler):
     """For what only the code around a rule calls."""
 
     def complete(self, manager: PassManager) -> None:
-        """No machine code."""
+        """Stops before code generation."""
         manager.add_pass_after(_OnlyLink, RewriteSemanticConstants)
 
 

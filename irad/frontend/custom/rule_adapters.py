@@ -60,7 +60,7 @@ from irad.passes.variant import Variant
 # Reverse mode: a pair of functions, the augmented primal and the reverse.
 
 Typed: TypeAlias = tuple[Signature, Callable[..., Value]]
-"""What an intrinsic is typed as, and what lowers a call."""
+"""The signature of an intrinsic, and the function that lowers a call."""
 
 
 @dataclass

@@ -49,7 +49,7 @@ class DuplicatedArgument(NamedTuple):
 
 
 class DuplicatedNoNeedArgument(NamedTuple):
-    """The same, but nothing reads the primal's content after the call, so a rule need not compute it."""
+    """Memory with its shadow whose content nothing reads after the call, so a rule need not compute it."""
 
     value: Any
     shadow: Any
@@ -73,7 +73,7 @@ class TangentArgument(NamedTuple):
 
 
 class AugmentedReturn(NamedTuple):
-    """What the augmented primal of a rule returns.
+    """Result of the augmented primal of a rule.
 
     Attributes:
         primal: what the function returns.
@@ -109,7 +109,7 @@ class AugmentedReturn(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleConfig:
-    """What a rule is compiled for; constants in its functions.
+    """Configuration that a rule is compiled for; constants in its functions.
 
     Attributes:
         needs_primal: whether the value of the call is used, other than by linear operations whose own value is not
@@ -204,7 +204,7 @@ class AnnotatedType(types.NamedTuple):
 
     @property
     def key(self) -> Any:
-        """What Numba compares types by."""
+        """Key by which Numba compares types."""
         return self.instance_class, self.types, self.active
 
 
@@ -313,7 +313,7 @@ def _decide_needed(argument: Any) -> bool:
 
 
 PREDICATES: Final[dict[Any, Callable[..., bool]]] = {is_active: _decide_active, is_needed: _decide_needed}
-"""What decides a predicate, from the type of its argument and its other arguments."""
+"""By predicate the function that decides it, from the type of its argument and its other arguments."""
 
 
 @overload(is_needed)
@@ -338,7 +338,7 @@ def _is_active_typed(argument, *part):  # type: ignore[no-untyped-def]
 
 
 def in_lanes(config: Any, function: Callable[..., Any], *arguments: object) -> tuple[Any, ...]:
-    """What a function returns for each of the directions that a rule is given at once; for compiled rules.
+    """Results of a function for each of the directions that a rule is given at once; for compiled rules.
 
     It is ``(function(0, *arguments), function(1, *arguments), …)``, with ``config.width`` calls, written out when the
     rule is compiled.

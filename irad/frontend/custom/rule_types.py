@@ -40,7 +40,7 @@ class Annotated:
         active: those that take part.
         is_needed: whether anybody reads the memory after the call.
         is_forward: whether it is given to a forward rule: with its tangent.
-        lanes: to a rule that takes all directions at once: with so many tangents or shadows in a tuple; else None.
+        lanes: number of directions if the rule takes all at once, in tuples of tangents or shadows; else None.
     """
 
     type: Type
@@ -93,19 +93,19 @@ class Annotated:
 
     @property
     def companion_type(self) -> Type | None:
-        """What the rule is given beside the value: its tangent in forward mode, else the shadow; None: nothing."""
+        """Type of the tangent (forward mode) or shadow that the rule gets with the value; None for nothing."""
         if not (self.active if self.is_forward else self.has_memory):
             return None
         return in_lanes_of(self.direction_type, self.lanes)
 
     @property
     def direction_type(self) -> Type:
-        """The same for one direction, in the structure of the argument."""
+        """Type of the tangent or shadow in one direction, in the structure of the argument."""
         return structure(self.type, self.leaves, self._tangent_of) if self.is_forward else self.shadow_type
 
     @property
     def cotangent_type(self) -> Type:
-        """What the reverse returns for it: the structure of the argument, None where nothing is returned."""
+        """Type of the cotangent that the reverse returns: the structure of the argument, None where there is none."""
         if not self.has_numbers:
             return types.none
         return structure(self.type, self.leaves, self._cotangent_of)
@@ -139,7 +139,7 @@ def structure(numba_type: Type, leaves: tuple[Content, ...], of: Callable[[Conte
 
 
 def pointer_index(leaf: Content) -> int:
-    """The LLVM parameter that leads to the memory of an array, or is a bare pointer."""
+    """LLVM parameter that points to the memory of an array, or is a bare pointer."""
     return leaf.index if leaf.type == types.voidptr else leaf.data_index
 
 
@@ -160,7 +160,7 @@ def arguments_of(
         variant: how its parameters take part.
         first: the LLVM parameter at which the arguments begin.
         is_forward: whether they are for a forward rule.
-        lanes: for one that takes so many directions at once; else None.
+        lanes: number of directions if the rule takes all at once; else None.
 
     Raises:
         RuleError: one of a type takes part that rules cannot be given yet.
@@ -245,7 +245,7 @@ def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool)
 
 @dataclass(frozen=True)
 class Result:
-    """What a ruled function returns, in one variant: its type, its parts, whether they have a shadow."""
+    """The result of a ruled function in one variant: its type, its parts, whether they have a shadow."""
 
     type: Type
     leaves: tuple[Content, ...]
@@ -322,7 +322,7 @@ def check_augmented(
         returned: what the augmented primal returned.
         can_convert: whether a value of one type may be returned where another is expected.
         needs_primal: whether the value is needed.
-        lanes: for a rule that takes so many directions at once, which returns a tuple of shadows.
+        lanes: number of directions if the rule takes all at once and returns a tuple of shadows; else None.
 
     Raises:
         RuleError: it does not fit.

@@ -131,7 +131,7 @@ def real(number):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def whole(number):  # type: ignore[no-untyped-def]
-    """That of a complex number: all of it."""
+    """The part of a product that is the derivative of a complex number: all of it."""
     return number
 
 
@@ -277,7 +277,7 @@ def zero_in_lane(lane, value):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def pushed_in_lane(lane, totals, partial, tangents):  # type: ignore[no-untyped-def]
-    """The same for one of several directions."""
+    """A tangent of a result in one of several directions, with what comes from one argument."""
     return pushed(totals[lane], partial, tangents[lane])
 
 
@@ -341,7 +341,7 @@ def _pushed_typed(total, partial, tangent):  # type: ignore[no-untyped-def]
 
 
 def _push_parts(total: Any, partial: object) -> Any:
-    """What comes to each part of a tuple; where there is no partial, nothing."""
+    """Adds to the tangent of each part of a tuple that has a partial."""
     if not isinstance(partial, types.BaseTuple) or len(partial) != len(total):
         raise misfit_of_parts(partial, total)
     calls = [
@@ -443,7 +443,7 @@ def slopes(
 
 
 def _primal(f: object, compiled: Callable[[Callable[..., object]], object], names: Sequence[str]) -> object:
-    """What a rule calls for the function: the overload that Numba has, else the Python function compiled.
+    """The function as a rule calls it: the overload that Numba has, else the Python function compiled.
 
     That shows when the rule is compiled: overloads may come after rules.
     """

@@ -1,7 +1,7 @@
 """Rules in the style of JAX: pure functions of values, tangents and cotangents, as the functions of a rule here.
 
 Input   ``jvp(primals, tangents) -> (value, tangent)``, or ``forward(*primals) -> (value, residuals)`` with
-        ``backward(residuals, cotangent) -> cotangents``; behind arguments that have no derivative, if there are any.
+        ``backward(residuals, cotangent) -> cotangents``; arguments without a derivative come first, if there are any.
 Output  the functions of a rule, by their kind.
 Method  arguments and cotangents that carry no derivative are zeros for these functions. What `forward` keeps is copied,
         since arrays may change in place. Cotangents of arrays are added to their shadows.
@@ -141,17 +141,17 @@ def check_new(result: object, arguments: object) -> Any:
 
 
 def spread(cotangents: object, arguments: object) -> Any:
-    """What the reverse of a rule returns; the cotangents of arrays are added to their shadows."""
+    """Cotangents as the reverse of a rule returns them; those of arrays are added to their shadows."""
     raise NotImplementedError("called in compiled code only")
 
 
 def nothing(arguments: object) -> Any:
-    """What the reverse of a rule returns if the value has no cotangent."""
+    """Result of the reverse of a rule if the value has no cotangent."""
     raise NotImplementedError("called in compiled code only")
 
 
 def delivered(cotangent: object, argument: object) -> Any:
-    """The same for one argument."""
+    """The cotangent of one argument as the reverse of a rule returns it."""
     raise NotImplementedError("called in compiled code only")
 
 

@@ -18,7 +18,7 @@ from irad.runtime_layouts import POOL
 
 
 class _Head(ctypes.Structure):
-    """What generated code sees of a pool: ``%irad.pool``."""
+    """The part of a pool that generated code sees: ``%irad.pool``."""
 
     _fields_ = POOL.in_c
 

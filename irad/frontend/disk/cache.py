@@ -81,7 +81,7 @@ def note_loaded(function: Any, compiled: Any, found: Fingerprint) -> None:
 
 
 def _compilations(found: Fingerprint) -> Iterator[tuple[Any, Any, Made]]:
-    """What was compiled of functions that were followed, or are within one of these, which comes second."""
+    """Compilations of the functions that were followed, or of functions within one of these, which comes second."""
     owners = {id(code): each for each in found.functions for code in codes_in(each.__code__)}
     for function, made in history.compilations():
         owner = function if function in found.functions else owners.get(id(function.__code__))

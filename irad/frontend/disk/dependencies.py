@@ -37,7 +37,7 @@ class Read:
 
 
 def reads_of(function: FunctionType) -> Iterator[Read]:
-    """What the names in a function stand for now; of attributes, whatever module has one of that name."""
+    """Values of the names in a function now; for an attribute, those in every module that has one of that name."""
     names, attributes = names_in(function.__code__)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     found: list[Read] = []
@@ -83,7 +83,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 # Implementations that users registered with Numba for functions and attributes: no name in a program
-# leads to them.
+# refers to them.
 #
 # Input   a function that a program calls, or the name of an attribute.
 # Output  the Python functions that Numba asks for an implementation, given to `numba.extending.overload`
@@ -96,7 +96,7 @@ _WITHOUT_NAME: Final = frozenset(dir(operator))
 
 
 class _Table:
-    """What is registered; Numba's lists only grow, so each entry is looked at once."""
+    """Registered implementations; Numba's lists only grow, so each entry is looked at once."""
 
     def __init__(self) -> None:
         self._seen = [0, 0]

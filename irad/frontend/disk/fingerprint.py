@@ -198,7 +198,7 @@ class _Walk:
             self.hash.update(data)
 
     def add(self, value: Any) -> None:
-        """Adds a value and all that it leads to."""
+        """Adds a value and everything reachable from it."""
         if isinstance(value, Dispatcher | FunctionType) and not hasattr(value, "_irad_rebuild"):
             self.options.note_call(self._current, getattr(value, "py_func", value))
         known = self._seen.get(id(value))
@@ -441,7 +441,7 @@ def _content(code: CodeType, _file: str) -> bytes:
 
 
 def module_and_name(function: Callable[..., Any]) -> str:
-    """What Numba's symbols name a function by."""
+    """Module and name of a function as Numba's symbols have them."""
     found = inspect.unwrap(function)
     module = found.__module__ if found.__module__ in sys.modules else "<dynamic>"
     return f"{module}.{found.__qualname__}"

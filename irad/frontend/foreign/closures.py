@@ -74,7 +74,7 @@ def finish(number: int) -> tuple[Any, Any]:
 
 
 def value_of(number: int) -> object:
-    """What `Foreign.call` computed."""
+    """The value that `Foreign.call` computed."""
     return _waiting.pop(number)
 
 
@@ -111,7 +111,7 @@ class Foreign:
             return 0
 
     def call(self, wanted: object, *arguments: object) -> int:
-        """The same for a function instead of a rule."""
+        """Calls the function, which has no rule; its value waits until compiled code asks for it."""
         try:
             return _wait(self.conform(self.rule(*mapped(_own, arguments)), wanted, "value"))
         except BaseException as error:
@@ -119,7 +119,7 @@ class Foreign:
             return 0
 
     def push(self, wanted: Any, *arguments: object) -> int:
-        """The same for a rule of forward mode, given arguments and tangents; value and tangent are computed."""
+        """Calls a rule of forward mode with arguments and tangents; value and tangent wait for compiled code."""
         try:
             given = mapped(_own, arguments)
             count = len(given) // 2
@@ -227,7 +227,7 @@ class Elements:
         return f"an array of {self.dtype} with {size}"
 
     def of_shape(self, shape: tuple[int, ...]) -> Elements:
-        """The same, of a shape."""
+        """This expectation, limited to a shape."""
         return Elements(self.dtype, self.ndim, shape)
 
     def fits(self, array: Any) -> bool:
@@ -259,7 +259,7 @@ def _own(value: object) -> Any:
 
 
 def _describe(value: object) -> str:
-    """What was returned, in a few words."""
+    """Description of a returned value, in a few words."""
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     shape = getattr(value, "shape", None)

@@ -69,7 +69,7 @@ def stated(compiled: CompileResult) -> dict[str, object]:
 
 @contextmanager
 def under(options: Mapping[str, object]) -> Iterator[None]:
-    """What is compiled meanwhile has these options, where it does not state its own.
+    """Gives these options to what is compiled meanwhile and does not state its own.
 
     Args:
         options: as `inherited` gives them; none: those of the caller that is being compiled.

@@ -190,7 +190,7 @@ class _Identity:
 
 
 def token(value: object, *, content: bool = False) -> object:
-    """What is equal for values that compile to the same constant; with ``content`` that of arrays counts, too."""
+    """A token that is equal for values that compile to the same constant; ``content`` compares that of arrays, too."""
     match value:
         case tuple():
             return type(value), tuple(token(item, content=content) for item in value)

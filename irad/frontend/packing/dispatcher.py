@@ -184,7 +184,7 @@ class StructureDispatcher(OpenDispatcher):
         return known[key]
 
     def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
-        """What Numba's C code calls where it finds no specialisation."""
+        """Hook of Numba's C code for calls for which it finds no specialisation."""
         if any(is_structure(_given(arg)) for arg in args):
             return self.call_packed
         return super().specialisation_for(*args, **kws)

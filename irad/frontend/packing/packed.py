@@ -159,7 +159,7 @@ def shown_names(text: str) -> str:
 
 
 def _free_name(owner: Any, keys: tuple[Any, ...]) -> str:
-    """What a class is called here; those made by one function have one name and are numbered.
+    """A free name for a class in this module; classes made by one function share a name and are numbered.
 
     Which of them has which number does not matter for cached code: that depends on the keys alone.
     """
@@ -196,7 +196,7 @@ def _check_keys(keys: tuple[Any, ...]) -> None:
 
 
 def _maker(owner: type, keys: tuple[Any, ...]) -> Maker:
-    """What the class of a tuple makes of parts: the structure."""
+    """The function by which the class of a tuple makes the structure of its parts."""
     if issubclass(owner, defaultdict):
         return lambda cls, *items: owner(None, zip(keys, items, strict=True))
     if issubclass(owner, dict):
@@ -248,7 +248,7 @@ def _kind_of_item(item: Any) -> Any:
 
 
 def packed(value: Any) -> Any:
-    """What stands for a value in compiled code: the value itself, if Numba knows such.
+    """The tuple that stands for a value in compiled code; the value itself, if Numba knows its type.
 
     Raises:
         SignatureError: the keys of a dictionary are not strings, or a structure holds itself.

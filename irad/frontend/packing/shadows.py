@@ -153,7 +153,7 @@ def _kind_if_packed(value: Any) -> Container | None:
 
 
 def _numbers_like(value: Any, derivative: Any) -> Iterator[Any]:
-    """What a derivative has in the place of each number of a structure."""
+    """The entries of a derivative that belong to the numbers of a structure."""
     kind = _kind_if_packed(value)
     if kind is None:
         return
@@ -193,7 +193,7 @@ def _unlike(name: str, how: str) -> SignatureError:
 
 
 def argument_names(function: Any, count: int) -> list[str]:
-    """What so many arguments of a function are called in messages: each one of a star argument by its number."""
+    """Names of the first ``count`` arguments in messages: those of a star argument by number."""
     code = function.__code__  # much quicker than a signature
     names = list(code.co_varnames[: code.co_argcount])
     if code.co_flags & inspect.CO_VARARGS:

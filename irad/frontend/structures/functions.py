@@ -74,7 +74,7 @@ class Call:
         return f"return ({', '.join(map(self.result.format, results))})"
 
     def contents(self, numba_types: Sequence[Any]) -> list[Any]:
-        """What structures hold; the first one is like the others.
+        """Contents of structures, which are alike.
 
         Raises:
             SignatureError: they are not alike, or cannot be taken apart.

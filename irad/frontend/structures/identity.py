@@ -46,7 +46,7 @@ def address(_typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def as_type(_typing_context: Any, value: Any, wanted: Any) -> Any:
-    """The same value as one of another type: a number converted, what is not None without the option.
+    """A value as one of another type: a number converted, an optional value that is there without the option.
 
     Of an array that is made here the layout is known, and taken for granted.
     """
@@ -106,7 +106,7 @@ ROWS_ON_STACK: Final = 32
 
 
 def key(value: Any) -> Any:
-    """What tells an object from others of its type: a tuple of integers."""
+    """Key that tells an object from others of its type: a tuple of integers."""
     raise NotImplementedError
 
 

@@ -76,7 +76,7 @@ def _attributes(content: tree.InstanceContent) -> list[Member]:
 
 
 def _fields(content: tree.Content) -> list[Member]:
-    """Of a record the values of its fields, of an array of records the arrays over them."""
+    """The fields of a record as values, those of an array of records as arrays over them."""
     axes = content.type.ndim if content.is_array else 0
     found = []
     for name, field in content.element.fields.items():
@@ -336,7 +336,7 @@ def check_length(is_right):  # type: ignore[no-untyped-def]
 
 
 def in_layout_of(made: Any, like: Any, wanted: Any) -> Any:
-    """What was made of an object, where the same object is found as one of another type: only layouts differ."""
+    """The result for an object that is found a second time, as one of a type with another layout."""
     raise NotImplementedError
 
 

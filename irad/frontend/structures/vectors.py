@@ -15,7 +15,7 @@ from irad.frontend.structures.identity import as_type, misfit, overlaps, same
 
 FILE: Final = "irad.data"
 SQUARE: Final = "{0}.real * {0}.real + {0}.imag * {0}.imag"
-"""Of a complex number."""
+"""The squared absolute value of a complex number."""
 
 
 def _elementwise(
@@ -131,7 +131,7 @@ def _copied_typed(array: Any) -> Any:
 
 
 def fitted(found: Any, like: Any) -> Any:
-    """What a function that is mapped returns for an array, as an array of the same type in memory that is its own."""
+    """The result of a mapped function for an array, as an array of the same type in memory of its own."""
     raise NotImplementedError
 
 
@@ -238,7 +238,7 @@ def refilled(like, source, at):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def refilled_complex(like, source, at):  # type: ignore[no-untyped-def]
-    """The same for complex numbers."""
+    """A new array of complex numbers with elements from a flat array."""
     made = np.empty_like(like)
     refill_complex(made, source, at)
     return made

@@ -48,7 +48,7 @@ class Source:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """What is added within is indented below a header."""
+        """Indents what is added within below a header."""
         self.line(header)
         self._depth += 1
         at = len(self._lines)
@@ -99,12 +99,12 @@ _HELPERS: Final = (
     *(identity.as_type, identity.stack_words, instances.copied_instance, vectors.copied, List),
 )
 SCOPE: Final[dict[str, Any]] = {helper.__name__: helper for helper in _HELPERS}
-"""What the code that is written uses."""
+"""Functions that the written code calls, by name."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What is done for the vectors at one place, as functions from the type of a vector to code.
+    """An operation on the vectors at one place, as functions from the type of a vector to code.
 
     In it, ``{0}`` is the vector of the first structure, ``{1}`` that of the second one.
 
@@ -268,7 +268,7 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
         return kind_of(place.content).treatment if tree.has_derivative(place.content) else Treatment.KEPT
 
     def kept(self, place: _Place) -> Sequence[str]:
-        """What is inactive."""
+        """The first input, or the given outputs, unchanged."""
         return place.outputs or [place.inputs[0]] * self._results
 
     def vector(self, place: _Place) -> Sequence[str]:
@@ -296,7 +296,7 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
         return outputs
 
     def begun(self, place: _Place) -> Sequence[str]:
-        """What is given, or variables with copies."""
+        """The given outputs, or variables with copies."""
         if place.outputs is not None:
             return place.outputs
         copy = kind_of(place.content).copied.format(place.inputs[0])
