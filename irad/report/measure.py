@@ -43,7 +43,7 @@ def derivative_of(subject: Subject, args: tuple[Any, ...]) -> Run:
     if isinstance(dispatcher, AugmentedDispatcher):
         return lambda given: _sweeps(subject, dispatcher, given)
     leading = [_shadow(args[position], subject.task.role_of(position)) for position in subject.task.destinations]
-    if dispatcher.kind == "value_and_grad_into" and not subject.task.single:
+    if dispatcher.writes_into and not subject.task.single:
         leading = [tuple(leading)]
     if subject.task.seed is Seed.GIVEN:
         leading.append(floats_only(copied(subject.primal(*copied(args)))))

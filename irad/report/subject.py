@@ -176,7 +176,7 @@ def _seed_of_part(returned: Any) -> Any:
 
 def _leading(derivative: Any, targets: tuple[Any, ...]) -> tuple[Any, ...]:
     """The parameters in front of the function's own: ``out`` is one for a single argument, else a tuple."""
-    if derivative.kind == "value_and_grad_into":
+    if derivative.writes_into:
         return targets if derivative.task.single else (types.BaseTuple.from_types(targets),)
     return targets
 
