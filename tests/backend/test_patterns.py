@@ -19,22 +19,27 @@ OTHER_TEXTS = {
         "frontend/numba/reports.py",
         "frontend/external.py",
         "source_text.py",
-        "frontend/frozen/numba_flags.py",
+        "frontend/frozen/inherited_options.py",
         "frontend/linkable.py",
-        "frontend/packing/classes.py",
+        "frontend/packing/packed.py",
         "debug/seal.py",
     ),
-    *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "readonly", "hints")),
-    *(f"raw/{name}.py" for name in ("normal_form/openmp", "normal_form/masked", "normal_form/vectors", "tbaa", "read")),
+    *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "hints")),
+    *(
+        f"raw/{name}.py"
+        for name in ("normal_form/openmp", "normal_form/masked", "normal_form/vectors", "tbaa", "files")
+    ),
     *(f"report/{name}.py" for name in ("collect", "functions", "source", "variables", "words")),
     *(f"report/shown/{name}.py" for name in ("amounts", "text")),
     *(
         "decompile/names.py",
         "cli/doctor.py",
         "message.py",
-        "backend/cuda/assemble.py",
+        "backend/cuda/toolkit.py",
         *(f"backend/executor/{name}.py" for name in ("printing", "rewriting/arrays", "rewriting/sites")),
         "passes/memory/signatures.py",
+        "rules/builtin.py",
+        "ruleset/registry.py",
     ),
 }
 
