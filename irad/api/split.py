@@ -14,7 +14,7 @@ from irad.api.annotations import BATCHES, NO_NEED, ROLES, Annotation, AutodiffMo
 from irad.api.autodiff import check_batches
 from irad.api.functions import check_options, options_or_default, remembered
 from irad.api.selection import callee_of
-from irad.api.vjp import Tape
+from irad.api.tape import Tape
 from irad.debug.seal import Seal
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public

@@ -37,7 +37,7 @@ from irad.api.split import (
     default_seed,
     split,
 )
-from irad.api.vjp import Tape
+from irad.api.tape import Tape
 from irad.errors import SignatureError
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.separate_state import STATE_TYPE
