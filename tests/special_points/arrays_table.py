@@ -428,10 +428,15 @@ _SCALED: Final = [[2.0, 0.0, 0.0, 2.0]]
 _MATRIX: Final = "x.reshape(2, 2)"
 
 
-def _residual(x: Any) -> Any:
-    a, b = x[:6].reshape(3, 2), x[6:]
+def _residual(a: Any, b: Any) -> Any:
     rest = b - a @ np.linalg.solve(a.T @ a, a.T @ b)
     return rest @ rest
+
+
+def _complex_residual(x: Any) -> Any:
+    """Each complex number as a real matrix of two rows."""
+    real, imag = x[:12].reshape(2, 3, 2)
+    return _residual(np.block([[real, -imag], [imag, real]]), x[12:])
 
 
 _SPECTRA: Final = (
@@ -480,7 +485,16 @@ _SPECTRA: Final = (
         "np.linalg.lstsq",
         "np.linalg.lstsq(x[:6].reshape(3, 2), x[6:].copy())[1]",
         [[3.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0], [3.0, 0.5, 0.0, 2.0, 0.0, 0.0, 3.5, 2.0, 0.0]],
-        _residual,
+        lambda x: _residual(x[:6].reshape(3, 2), x[6:]),
+    ),
+    Case(  # with complex numbers
+        "np.linalg.lstsq",
+        "np.linalg.lstsq((x[:6] + 1j * x[6:12]).reshape(3, 2), x[12:15] + 1j * x[15:])[1]",
+        [
+            [3.0, 0.0, 0.0, 2.0, 0.0, 0.0, *12 * [0.0]],
+            [3.0, 0.5, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0, 0.5, -1.0, 0.0, 0.0, 3.5, 2.0, 0.0, 1.0, -0.5, 0.0],
+        ],
+        _complex_residual,
     ),
     Case(
         "np.linalg.cholesky",

@@ -500,6 +500,21 @@ def _norm(original: Any, x: Any, ord: Any = None) -> Callable[..., Any] | None:
     return norm
 
 
+def _residual(original: Any, b: Any, n: Any, nrhs: Any) -> Callable[..., Any] | None:
+    """Numba squares the absolute values of complex numbers; those have no derivative where a fit is exact."""
+    if not (_has_derivative(b, 2) and isinstance(b.dtype, types.Complex)):
+        return None
+
+    def residual(b, n, nrhs):  # type: ignore[no-untyped-def]
+        result = original(stop_gradient(b), n, nrhs)
+        for k in range(nrhs):
+            rest = b[n:, k]
+            result[k] = _differentiated_as(result[k], np.sum(rest.real**2 + rest.imag**2))
+        return result
+
+    return residual
+
+
 _ARRAYS: Final = "numba.np.arraymath"
 _LINALG: Final = "numba.np.linalg"
 _POLYNOMIAL: Final = polynomial_functions.__name__
@@ -520,5 +535,6 @@ MAKERS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     (_POLYNOMIAL, "numpy_polydiv"): _polydiv,
     (_LINALG, "det_impl"): _det,
     (_LINALG, "norm_impl"): _norm,
+    (_LINALG, "_lstsq_residual_impl"): _residual,
 }
 """By module and name, as `overloads` looks them up."""
