@@ -245,27 +245,27 @@ def _beta_from_below(build: Builder, given: Sequence[Value], *, by_first: bool) 
         upper: Expr,
         lower: Expr,
         total: Expr,
-        by_a: Expr,
-        by_b: Expr,
+        d_da: Expr,
+        d_db: Expr,
         _: Expr,
     ) -> Sequence[Expr]:
         upper = upper + 1.0 / (a + b + n)
         t = t * z * (a + b + n) / (a + n + 1.0)
         n = n + 1.0
         lower = lower + 1.0 / (a + n)
-        by_a, by_b = by_a + t * (upper - lower), by_b + t * upper
-        by_a_rest, by_b_rest = t * lower + _SMALL * by_a, t * upper - _SMALL * by_b
-        rest = where(by_a_rest > by_b_rest, by_a_rest, by_b_rest)
-        return n, t, upper, lower, total + t, by_a, by_b, rest
+        d_da, d_db = d_da + t * (upper - lower), d_db + t * upper
+        d_da_rest, d_db_rest = t * lower + _SMALL * d_da, t * upper - _SMALL * d_db
+        rest = where(d_da_rest > d_db_rest, d_da_rest, d_db_rest)
+        return n, t, upper, lower, total + t, d_da, d_db, rest
 
-    *_, total, by_a, by_b, _ = _repeat(build, given, start, step)
+    *_, total, d_da, d_db, _ = _repeat(build, given, start, step)
 
     def result(z: Expr, w: Expr, a: Expr, b: Expr, total: Expr, slope: Expr) -> Expr:
         base, parameter = (z, a) if by_first else (w, b)
         logarithm = apply("log", base) - apply("digamma", parameter) + apply("digamma", a + b)
         return -z * w * (total * logarithm + slope)
 
-    return _formula(result, build, [*given, total, by_a if by_first else by_b])
+    return _formula(result, build, [*given, total, d_da if by_first else d_db])
 
 
 # ------------------------------------------------------------------------------------------------ inverse Gaussian

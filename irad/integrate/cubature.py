@@ -324,7 +324,7 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
 
     def integrate_reverse(config, cotangent, tape, a, b, args, absolute, relative, limit):  # type: ignore[no-untyped-def]
         low, high, values = tape
-        by_args = None
+        d_args = None
         if is_active(cotangent, 0):
             given = low, high, values, absolute.value, relative.value, limit.value
             if is_active(a) or is_active(b):
@@ -334,10 +334,10 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
                 if is_active(b):
                     add_faces(b.shadow, 1.0, high, cotangent[0], like, given)
             if is_active(args):
-                by_args = by_arguments(config, cotangent[0], low, high, args, *given[2:])
+                d_args = by_arguments(config, cotangent[0], low, high, args, *given[2:])
         elif is_active(args):
-            by_args = give_cotangents(args, zero_cotangents(args))
-        return None, None, by_args, None, None, None
+            d_args = give_cotangents(args, zero_cotangents(args))
+        return None, None, d_args, None, None, None
 
     return integrate_augmented, integrate_reverse
 

@@ -25,14 +25,14 @@ class Integrand(NamedTuple):
 
     Attributes:
         at: ``(x, args, shape)``, the value at one point.
-        desk: ``(like, shape)``, the memory of the panels of one quadrature; ``like`` is a value or its cotangent.
-        values: a panel, whose data are ``(desk, args)``.
-        cotangents: a panel, whose data are ``(desk, config, args, values, cotangent, sums)`` as `pull` takes them.
-        tangents: a panel, whose data are ``(desk, config, args)``.
+        scratch: ``(like, shape)``, the memory of the panels of one quadrature; ``like`` is a value or its cotangent.
+        values: a panel, whose data are ``(scratch, args)``.
+        cotangents: a panel, whose data are ``(scratch, config, args, values, cotangent, sums)`` as `pull` takes them.
+        tangents: a panel, whose data are ``(scratch, config, args)``.
     """
 
     at: Any
-    desk: Any
+    scratch: Any
     values: Any
     cotangents: Any
     tangents: Any
@@ -46,7 +46,7 @@ def pointwise(f: Any) -> Integrand:
         return f(x, *args)
 
     @register_jitable
-    def desk(like, shape):  # type: ignore[no-untyped-def]
+    def scratch(like, shape):  # type: ignore[no-untyped-def]
         return None
 
     @register_jitable
@@ -63,7 +63,7 @@ def pointwise(f: Any) -> Integrand:
         _, config, args = data
         return push(config, f, (x,), (None,), args)[1]
 
-    return Integrand(at, desk, panel_of(value_at), panel_of(gradient_at), panel_of(tangent_at))
+    return Integrand(at, scratch, panel_of(value_at), panel_of(gradient_at), panel_of(tangent_at))
 
 
 # Integrands that fill an array with their values at all points of a panel: ``f(xs, out, *args)``.
@@ -114,14 +114,14 @@ def _fill(rows, number):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _begin(desk, low, high, kind, origin):  # type: ignore[no-untyped-def]
+def _begin(scratch, low, high, kind, origin):  # type: ignore[no-untyped-def]
     """Writes the points and their weights; values that are not filled in are NaN."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     for k in range(_COUNT):
-        desk.xs[k], stretch = point_of(kind, origin, middle + half * TABLE[k, 0])
-        desk.weights[k, 0] = half * stretch * TABLE[k, 1]
-        desk.weights[k, 1] = half * stretch * TABLE[k, 2]
-    _fill(desk.rows, np.nan)
+        scratch.xs[k], stretch = point_of(kind, origin, middle + half * TABLE[k, 0])
+        scratch.weights[k, 0] = half * stretch * TABLE[k, 1]
+        scratch.weights[k, 1] = half * stretch * TABLE[k, 2]
+    _fill(scratch.rows, np.nan)
 
 
 @register_jitable
@@ -162,20 +162,20 @@ def batched(f: Any) -> Integrand:
 
     @register_jitable
     def values(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
-        desk, args = data
-        _begin(desk, low, high, kind, origin)
-        f(desk.xs, desk.out, *args)
-        _sum(desk.weights, desk.rows, kept, index, gauss)
+        scratch, args = data
+        _begin(scratch, low, high, kind, origin)
+        f(scratch.xs, scratch.out, *args)
+        _sum(scratch.weights, scratch.rows, kept, index, gauss)
 
     @register_jitable
     def cotangents(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
-        desk, config, args, values, _, sums = data
+        scratch, config, args, values, _, sums = data
         for rule in range(2):
-            _begin(desk, low, high, kind, origin)
-            _fill(desk.shadow_rows, 0.0)
+            _begin(scratch, low, high, kind, origin)
+            _fill(scratch.shadow_rows, 0.0)
             for k in range(_COUNT):
-                move(desk.shadow_rows, k, desk.weights[k, rule], desk.one, 0)
-            leading, shadows = (desk.xs, desk.out), (None, desk.shadow)
+                move(scratch.shadow_rows, k, scratch.weights[k, rule], scratch.one, 0)
+            leading, shadows = (scratch.xs, scratch.out), (None, scratch.shadow)
             found = pull(config, f, leading, shadows, args, values, None, cleared(sums))
             rows, place = (kept, index) if rule == 0 else (gauss, 0)
             for j in range(rows.shape[1]):
@@ -184,10 +184,10 @@ def batched(f: Any) -> Integrand:
 
     @register_jitable
     def tangents(low, high, kind, origin, kept, index, gauss, data):  # type: ignore[no-untyped-def]
-        desk, config, args = data
-        _begin(desk, low, high, kind, origin)
-        _fill(desk.shadow_rows, 0.0)
-        push(config, f, (desk.xs, desk.out), (None, desk.shadow), args)
-        _sum(desk.weights, desk.shadow_rows, kept, index, gauss)
+        scratch, config, args = data
+        _begin(scratch, low, high, kind, origin)
+        _fill(scratch.shadow_rows, 0.0)
+        push(config, f, (scratch.xs, scratch.out), (None, scratch.shadow), args)
+        _sum(scratch.weights, scratch.shadow_rows, kept, index, gauss)
 
     return Integrand(at, _desk, values, cotangents, tangents)

@@ -41,13 +41,13 @@ def quadrature_of(f: Integrand) -> Any:
         settings are the absolute and the relative tolerance, the most intervals, and the shape of the value at a point
         if it is one of a batch.
     """
-    solve, at, desk = adaptive(f.values), f.at, f.desk
+    solve, at, scratch = adaptive(f.values), f.at, f.scratch
 
     @njit
     def quadrature(a, b, args, points, settings):  # type: ignore[no-untyped-def]
         absolute, relative, limit, shape = settings
         like = at(_inside(a, b, points), args, shape)
-        given = absolute, relative, limit, (desk(like, shape), args)
+        given = absolute, relative, limit, (scratch(like, shape), args)
         whole, error, count, is_precise = solve(a, b, points, like, *given)
         return taken(whole, 0, like), error, count, is_precise
 
@@ -72,7 +72,7 @@ def _sides(a, b, point):  # type: ignore[no-untyped-def]
 
 
 def _reverse_of(quadrature: Any, f: Integrand) -> Any:
-    solve, value_at, desk = adaptive(f.cotangents), f.at, f.desk
+    solve, value_at, scratch = adaptive(f.cotangents), f.at, f.scratch
 
     @register_jitable
     def by_arguments(config, cotangent, a, b, args, values, points, settings):  # type: ignore[no-untyped-def]
@@ -80,7 +80,7 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
         sums, size = zero_cotangents(args), largest(cotangent)
         if size == 0.0:
             return give_cotangents(args, sums)
-        data = (desk(cotangent, shape), config, args, values, cotangent, sums)
+        data = (scratch(cotangent, shape), config, args, values, cotangent, sums)
         whole, _, _, is_precise = solve(a, b, points, sums, absolute * size, relative, limit, data)
         check_derivative(is_precise)
         return give_cotangents(args, taken(whole, 0, sums))
@@ -98,12 +98,12 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
     def quadrature_reverse(config, cotangent, tape, a, b, args, points, settings):  # type: ignore[no-untyped-def]
         values, breaks = tape
         shape = settings.value[3]
-        by_a, by_b, by_args = 0.0, 0.0, None
+        d_a, d_b, d_args = 0.0, 0.0, None
         if is_active(cotangent, 0):
             if is_active(a):
-                by_a = -at(a.value, values, cotangent[0], shape)
+                d_a = -at(a.value, values, cotangent[0], shape)
             if is_active(b):
-                by_b = at(b.value, values, cotangent[0], shape)
+                d_b = at(b.value, values, cotangent[0], shape)
             if is_active(points):
                 for i in range(breaks.size):
                     if min(a.value, b.value) < breaks[i] < max(a.value, b.value):
@@ -111,16 +111,16 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
                         jump = at(before, values, cotangent[0], shape) - at(behind, values, cotangent[0], shape)
                         points.shadow[i] += jump
             if is_active(args):
-                by_args = by_arguments(config, cotangent[0], a.value, b.value, args, values, breaks, settings.value)
+                d_args = by_arguments(config, cotangent[0], a.value, b.value, args, values, breaks, settings.value)
         elif is_active(args):
-            by_args = give_cotangents(args, zero_cotangents(args))
-        return by_a if is_active(a) else None, by_b if is_active(b) else None, by_args, None, None
+            d_args = give_cotangents(args, zero_cotangents(args))
+        return d_a if is_active(a) else None, d_b if is_active(b) else None, d_args, None, None
 
     return quadrature_augmented, quadrature_reverse
 
 
 def _forward_of(quadrature: Any, f: Integrand) -> Any:
-    solve, value_at, desk = adaptive(f.tangents), f.at, f.desk
+    solve, value_at, scratch = adaptive(f.tangents), f.at, f.scratch
 
     @register_jitable
     def add_at(kept, x, args, shape, weight):  # type: ignore[no-untyped-def]
@@ -135,7 +135,7 @@ def _forward_of(quadrature: Any, f: Integrand) -> Any:
         if is_active(args):
             size = largest(args.tangent)
             if size != 0.0:
-                data = desk(like, shape), config, args
+                data = scratch(like, shape), config, args
                 given = absolute * size, relative, limit, data
                 whole, _, _, is_precise = solve(a.value, b.value, points.value, like, *given)
                 check_derivative(is_precise)

@@ -104,7 +104,7 @@ def derive_kernel(
         derivative = derive(
             _settled(program.text, kinds if apart else (), mode),
             _request(program, kinds, memory, options, mode, axes),
-            built_in_rules() if rules is None else rules.over(built_in_rules()),
+            built_in_rules() if rules is None else rules.overlaid_on(built_in_rules()),
             check=options.verify,
             observe=observe,
             canonical_loops=NVPTX.canonical_loops,
@@ -198,4 +198,4 @@ def _support() -> str:
 @cache
 def built_in_rules() -> Registry:
     """The rules for what kernels do, before those for all programs."""
-    return Registry.of(*KERNELS).over(builtin.registry())
+    return Registry.of(*KERNELS).overlaid_on(builtin.registry())

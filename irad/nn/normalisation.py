@@ -332,25 +332,25 @@ def _sums(row, cotangent, weights, mean, inverse):
 
 
 @njit(error_model="numpy")
-def _add_to_parameters(by_weight, by_bias, cotangent, x, mean, inverse, has_weight, has_bias):
+def _add_to_parameters(dweight, dbias, cotangent, x, mean, inverse, has_weight, has_bias):
     """Adds the cotangents of weights and of biases."""
     for g in range(x.shape[1]):
-        first = (g * x.shape[2]) % by_weight.size
+        first = (g * x.shape[2]) % dweight.size
         for o in range(x.shape[0]):
             row, change = x[o, g], cotangent[o, g]
             if has_weight:
-                weights = by_weight[first : first + row.size]
+                weights = dweight[first : first + row.size]
                 for i in range(row.size):
                     weights[i] += change[i] * (row[i] - mean[g]) * inverse[g]
             if has_bias:
-                biases = by_bias[first : first + row.size]
+                biases = dbias[first : first + row.size]
                 for i in range(row.size):
                     biases[i] += change[i]
 
 
 @njit(error_model="numpy")
-def _add_to_elements(by_x, cotangent, x, weight, mean, inverse):
-    """Adds the cotangent of the elements."""
+def _add_to_elements(dx, cotangent, x, weight, mean, inverse):
+    """Adds the cotangent of the normalised elements to the one of ``x``."""
     count = x.shape[0] * x.shape[2]
     for g in range(x.shape[1]):
         first, plain, weighted = _first(g, x, weight), 0.0, 0.0
@@ -360,15 +360,15 @@ def _add_to_elements(by_x, cotangent, x, weight, mean, inverse):
             plain, weighted = plain + sums[0], weighted + sums[1]
         middle, slope = x.dtype.type(plain / count), x.dtype.type(weighted / count)
         for o in range(x.shape[0]):
-            row, change, target = x[o, g], cotangent[o, g], by_x[o, g]
+            row, change, target = x[o, g], cotangent[o, g], dx[o, g]
             for i in range(row.size):
                 place = (row[i] - mean[g]) * inverse[g]
                 target[i] += inverse[g] * (change[i] * weights[i] - middle - place * slope)
 
 
 @njit(error_model="numpy")
-def _by_eps(cotangent, x, weight, mean, inverse):
-    """The cotangent of what is added to the variances."""
+def _eps_cotangent(cotangent, x, weight, mean, inverse):
+    """Cotangent of ``eps``, which is added to the variances."""
     total = 0.0
     for g in range(x.shape[1]):
         first = _first(g, x, weight)
@@ -380,13 +380,13 @@ def _by_eps(cotangent, x, weight, mean, inverse):
 
 
 @njit(error_model="numpy")
-def _add_by_statistics(by_x, x, mean, by_mean, by_variance):
-    """Adds what comes by the means and by the variances."""
+def _add_statistics_gradient(dx, x, mean, dmean, dvariance):
+    """Adds the cotangent that reaches the elements through the means and the variances."""
     part = x.dtype.type(1.0 / (x.shape[0] * x.shape[2]))
     for o in range(x.shape[0]):
         for g in range(x.shape[1]):
             for i in range(x.shape[2]):
-                by_x[o, g, i] += part * (by_mean[g] + 2 * (x[o, g, i] - mean[g]) * by_variance[g])
+                dx[o, g, i] += part * (dmean[g] + 2 * (x[o, g, i] - mean[g]) * dvariance[g])
 
 
 @irad.rules.augmented_primal(_normalise)
@@ -405,15 +405,13 @@ def _normalise_reverse(config, cotangent, tape, x, weight, bias, eps):
         kept, weights, mean, inverse = tape
         if is_active(x):
             _add_to_elements(x.shadow, cotangent[0], kept, weights, mean, inverse)
-            _add_by_statistics(x.shadow, kept, mean, cotangent[1], cotangent[2])
+            _add_statistics_gradient(x.shadow, kept, mean, cotangent[1], cotangent[2])
         if is_active(weight) or is_active(bias):
-            by_weight = weight.shadow if is_active(weight) else weights
-            by_bias = bias.shadow if is_active(bias) else weights
-            _add_to_parameters(
-                by_weight, by_bias, cotangent[0], kept, mean, inverse, is_active(weight), is_active(bias)
-            )
+            dweight = weight.shadow if is_active(weight) else weights
+            dbias = bias.shadow if is_active(bias) else weights
+            _add_to_parameters(dweight, dbias, cotangent[0], kept, mean, inverse, is_active(weight), is_active(bias))
         if is_active(eps):
-            return None, None, None, _by_eps(cotangent[0], kept, weights, mean, inverse)
+            return None, None, None, _eps_cotangent(cotangent[0], kept, weights, mean, inverse)
     return None, None, None, eps.value * 0.0
 
 

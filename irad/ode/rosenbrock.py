@@ -18,7 +18,7 @@ from irad.ode.dense import put
 
 _GAMMA = 0.25
 _NODES = np.array([0.0, 0.386, 0.21, 0.63, 1.0, 1.0])
-_BY_TIME = np.array([0.25, -0.1043, 0.1035, -0.03620000000000023, 0.0, 0.0])
+_GAMMA_I = np.array([0.25, -0.1043, 0.1035, -0.03620000000000023, 0.0, 0.0])
 _STATES, _SLOPES = np.zeros((6, 6)), np.zeros((6, 6))
 for _table, _lines in (
     (
@@ -96,18 +96,18 @@ def rodas(f: Any) -> Any:
     def linear(t, y, args):  # type: ignore[no-untyped-def]
         """The derivatives with respect to time and state."""
         matrix, direction = np.empty((y.size, y.size)), np.zeros(y.size)
-        _, by_time = derivative(t, y, (1.0, direction), *args)
+        _, df_dt = derivative(t, y, (1.0, direction), *args)
         for j in range(y.size):
             direction = np.zeros(y.size)
             direction[j] = 1.0
             column = derivative(t, y, (0.0, direction), *args)[1]
             for i in range(y.size):
                 matrix[i, j] = column[i]
-        return by_time, matrix
+        return df_dt, matrix
 
     @register_jitable
     def step(t, h, y, slope, args):  # type: ignore[no-untyped-def]
-        by_time, matrix = linear(t, y, args)
+        df_dt, matrix = linear(t, y, args)
         for i in range(y.size):
             for j in range(y.size):
                 matrix[i, j] *= -_GAMMA * h
@@ -122,7 +122,7 @@ def rodas(f: Any) -> Any:
                 points[i, j] = total
             put(right[i], slope if i == 0 else f(t + _NODES[i] * h, points[i], *args))
             for j in range(y.size):
-                total = h * (right[i, j] + _BY_TIME[i] * h * by_time[j])
+                total = h * (right[i, j] + _GAMMA_I[i] * h * df_dt[j])
                 for k in range(i):
                     total += _SLOPES[i, k] * parts[k, j]
                 right[i, j] = _GAMMA * total

@@ -65,7 +65,7 @@ def differentiate(text: str, toolchain: Toolchain, options: Options, level: int 
     """
     module = parse_module(text)
     declared = read_declared(module)
-    registry = Registry.of(*declared.rules()).over(builtin.registry())
+    registry = Registry.of(*declared.rules()).overlaid_on(builtin.registry())
     memory = InferredMemory(module)
     try:
         calls = find_calls(module, registry, memory.holds_integers)

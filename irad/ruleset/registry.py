@@ -1,6 +1,6 @@
 """The rule of a symbol.
 
-A `Registry` is immutable. Layers stand on one another (`user.over(built_in)`): within a layer no two rules may claim a
+A `Registry` is immutable. Layers stand on one another (`user.overlaid_on(built_in)`): within a layer no two rules may claim a
 symbol, between layers the upper one wins.
 """
 
@@ -84,7 +84,7 @@ class Registry:
                 if key in table:
                     raise RuleError(
                         f"two rules claim '{symbol}': {describe(table[key].rule)} and {describe(rule)}",
-                        "(a) remove one, or (b) put the winner into a registry of its own: winner.over(base)",
+                        "(a) remove one, or (b) put the winner into a registry of its own: winner.overlaid_on(base)",
                         "a call has one derivative, so a symbol has one rule",
                     )
                 table[key] = _Entry(rule, precision)
@@ -92,9 +92,9 @@ class Registry:
         prefixes = tuple(sorted(wild.items(), key=lambda item: (-len(item[0]), item[0])))
         return cls(tuple(rules), None, tuple(libraries), exact, prefixes)
 
-    def over(self, base: Registry) -> Registry:
-        """These rules first, those of ``base`` where none of these applies."""
-        below = base if self.base is None else self.base.over(base)
+    def overlaid_on(self, base: Registry) -> Registry:
+        """This registry, falling back to ``base`` where none of its rules applies."""
+        below = base if self.base is None else self.base.overlaid_on(base)
         return Registry(self.rules, below, self.libraries, self._exact, self._prefixes)
 
     def lookup(self, symbol: str) -> Rule | None:

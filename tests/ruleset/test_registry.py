@@ -81,7 +81,7 @@ def test_two_rules_for_one_symbol_are_refused():
     assert "'sinf'" in text
     assert "the elementwise rule of 'sin'" in text
     assert "the call rule of 'sinf'" in text
-    assert "over(base)" in text
+    assert "overlaid_on(base)" in text
 
 
 def test_one_rule_may_not_claim_a_symbol_twice():
@@ -117,26 +117,26 @@ def test_wildcards():
 def test_the_upper_layer_wins():
     mine = elementwise("sin", lambda x, y: 1.0, on=REALS)
     base, extra = Registry.of(SIN, PRINTF), Registry.of(call_rule("f"))
-    registry = Registry.of(mine).over(base)
+    registry = Registry.of(mine).overlaid_on(base)
     assert registry.lookup("sinf") is mine
     assert registry.lookup("puts") is PRINTF
     assert base.lookup("sinf") is SIN
-    three = extra.over(registry)
+    three = extra.overlaid_on(registry)
     assert three.lookup("sinf") is mine
     assert list(three.all_rules()) == [*extra.rules, mine, SIN, PRINTF]
 
 
 def test_stacking_is_associative():
     a, b, c = Registry.of(call_rule("f")), Registry.of(call_rule("f")), Registry.of(call_rule("g"))
-    assert a.over(b).over(c).lookup("f") is a.rules[0]
-    assert a.over(b.over(c)).lookup("f") is a.rules[0]
-    assert a.over(b).over(c).lookup("g") is c.rules[0]
-    assert list(a.over(b).over(c).all_rules()) == list(a.over(b.over(c)).all_rules())
+    assert a.overlaid_on(b).overlaid_on(c).lookup("f") is a.rules[0]
+    assert a.overlaid_on(b.overlaid_on(c)).lookup("f") is a.rules[0]
+    assert a.overlaid_on(b).overlaid_on(c).lookup("g") is c.rules[0]
+    assert list(a.overlaid_on(b).overlaid_on(c).all_rules()) == list(a.overlaid_on(b.overlaid_on(c)).all_rules())
 
 
 def test_an_upper_wildcard_covers_a_lower_exact_symbol():
     wild = call_rule("numba_*")
-    assert Registry.of(wild).over(Registry.of(call_rule("numba_x"))).lookup("numba_x") is wild
+    assert Registry.of(wild).overlaid_on(Registry.of(call_rule("numba_x"))).lookup("numba_x") is wild
 
 
 def test_the_fingerprint_follows_what_rules_say():
@@ -196,7 +196,7 @@ def test_a_library_is_loaded_when_a_symbol_may_be_of_it():
         return (call_rule(name),)
 
     libraries = [Library(re.compile(name), partial(load, name)) for name in ("one_f", "two_f")]
-    registry = Registry.of(SIN, libraries=libraries).over(Registry.of(call_rule("one_g"), call_rule("three")))
+    registry = Registry.of(SIN, libraries=libraries).overlaid_on(Registry.of(call_rule("one_g"), call_rule("three")))
     assert registry.lookup("sinf") is SIN
     assert registry.lookup("three").symbols == ("three",)
     assert registry.lookup("one_g").symbols == ("one_g",)

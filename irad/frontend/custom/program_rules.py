@@ -35,7 +35,7 @@ _FORWARD_OF_IMPORTED: Final = (
 def registry_of(ruled: tuple[Outlined, ...], base: Registry, mode: Mode) -> Registry:
     """The rules for a program: those that users wrote, for its functions and for symbols, over the built-in ones."""
     rules = tuple(_rules(ruled, mode))
-    return Registry.of(*rules).over(base) if rules else base
+    return Registry.of(*rules).overlaid_on(base) if rules else base
 
 
 def rules_of(ruled: tuple[Outlined, ...], mode: Mode) -> dict[str, RulePlaces]:
