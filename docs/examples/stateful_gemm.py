@@ -127,14 +127,14 @@ def in_place_gemm(restoring):
 
         def reverse(config, slot, cotangent, tape, c, a, b, alpha, beta):
             m, k, n = a.value.shape[0], a.value.shape[1], b.value.shape[1]
-            by_alpha, by_beta = dtype(0.0), dtype(0.0)
+            dalpha, dbeta = dtype(0.0), dtype(0.0)
             if is_active(c):
                 if is_active(a) or is_active(alpha):
                     right = slot.b[: k * n].reshape(k, n) if config.overwritten[2] else b.value
                     product = slot.product[: m * k].reshape(m, k)
                     np.dot(c.shadow, right.T, product)
                     if is_active(alpha):
-                        by_alpha = _inner(product, slot.a[: m * k].reshape(m, k) if config.overwritten[1] else a.value)
+                        dalpha = _inner(product, slot.a[: m * k].reshape(m, k) if config.overwritten[1] else a.value)
                     if is_active(a):
                         _add_scaled(a.shadow, product, alpha.value)
                 if is_active(b):
@@ -143,11 +143,11 @@ def in_place_gemm(restoring):
                     np.dot(left.T, c.shadow, product)
                     _add_scaled(b.shadow, product, alpha.value)
                 if is_active(beta):
-                    by_beta = _inner(c.shadow, slot.c[: m * n].reshape(m, n))
+                    dbeta = _inner(c.shadow, slot.c[: m * n].reshape(m, n))
                 _scale(c.shadow, beta.value)
             if restoring:
                 _copy_flat(c.value.ravel(), slot.c[: m * n])
-            return None, None, None, by_alpha, by_beta
+            return None, None, None, dalpha, dbeta
 
         return StatefulRule(augmented_primal, reverse, state)
 
