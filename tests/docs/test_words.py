@@ -1,0 +1,185 @@
+"""Words and turns of phrase that docstrings, comments and guides avoid, each with the better one.
+
+What is not mended yet is counted per folder in `LEFT`; the counts may only fall. `python tests/docs/test_words.py` lists the
+places.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROSE = "docs"  # counts the guides in docs/ and the README at the root
+
+WORDS = {
+    r"desks?": "scratch",
+    r"packs": "rule plug-ins",
+    r"homes?": "owner, ownership",
+    r"kept_call": "closure",
+    r"written_call": "call site",
+    r"glue": "adapter",
+    r"behind(?! your back)": "after (in an order)",
+    r"(?:leads?|led|leading) to": "points to",
+    r"so many": "the number, or 'n of them'",
+    r"likewise": "also, too, in the same way",
+    r"anew": "again, from scratch",
+    r"(?:is|are|was|were) told(?! apart)": "is given, is selected, is reported",
+    r"(?:derivatives?|gradients?|partials?) by [a-z]": "with respect to",
+    r"(?<!there )(?:is|are|was|were) no (?!(?:longer|more|less|later|better|other)\b)\w+": "is not a",
+    r"in whole": "in full",
+}
+OPENINGS = {
+    r"The same[,. ]": "say what it does, without the neighbour",
+    r"As `": "Like `…`, and then the difference",
+    r"Of (?:the|a|an|each|one|all|it|them) ": "begin with the noun",
+    r"Its ": "name whose",
+}
+WORD = re.compile(rf"(?<![\w`./-])(?:{'|'.join(f'(?:{word})' for word in WORDS)})(?![\w/])", re.IGNORECASE)
+OPENING = re.compile("|".join(OPENINGS))
+QUOTED = re.compile(r"``.*?``|`[^`]*`|\"[^\"\n]*\"|\]\([^)]*\)", re.DOTALL)
+CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2[^\n]*$", re.DOTALL | re.MULTILINE)
+MAYBE_COMMENT = re.compile(r"#.*")
+EXAMPLE = re.compile(r"^\s*(?:>>>|\.\.\.).*$", re.MULTILINE)
+
+
+def docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Docstrings of a module, its classes, functions and attributes, with their lines; statements only, for speed."""
+    for statement in getattr(node, "body", ()):
+        if isinstance(statement, ast.Expr):
+            if isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str):
+                yield statement.lineno, statement.value.value
+        else:
+            yield from docstrings(statement)
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Comments of the source, with their lines; only files with an avoided word in one are tokenized, for speed."""
+    if any(WORD.search(line) for line in MAYBE_COMMENT.findall(source)):
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
+def avoided(text: str, line: int = 1) -> Iterator[tuple[int, str]]:
+    """Avoided words in the prose of a text that begins at ``line``; code and quotations are left out."""
+    blank = lambda match: "\n" * match[0].count("\n")  # noqa: E731
+    if not WORD.search(text):
+        return
+    prose = QUOTED.sub(blank, EXAMPLE.sub(blank, CODE_BLOCK.sub(blank, text)))
+    for match in WORD.finditer(prose):
+        yield line + prose.count("\n", 0, match.start()), match[0]
+
+
+def in_source(path: Path) -> Iterator[tuple[int, str]]:
+    """Avoided words and openings in the docstrings and comments of a Python file."""
+    source = path.read_text(encoding="utf-8")
+    for line, text in docstrings(ast.parse(source)):
+        yield from avoided(text, line)
+        if match := OPENING.match(text):
+            yield line, match[0]
+    for line, text in comments(source):
+        yield from avoided(text, line)
+
+
+def folder(path: Path) -> str:
+    """Folder under which a file is counted: ``passes``, ``rules``, a package of irad or the guides."""
+    parts = path.relative_to(ROOT).parts
+    if parts[0] == "irad":
+        return "/".join(parts[:2]) if len(parts) > 2 else "irad"
+    return parts[0] if parts[0] in ("passes", "rules") else PROSE
+
+
+def files() -> Iterator[Path]:
+    """Python files and guides whose words are checked."""
+    for name in ("irad", "passes", "rules", "docs"):
+        yield from sorted((ROOT / name).rglob("*.md"))
+        if name != "docs":
+            yield from sorted((ROOT / name).rglob("*.py"))
+    yield ROOT / "README.md"
+
+
+def places() -> dict[str, list[str]]:
+    """Places with avoided words as ``file:line: word``, by folder."""
+    found: dict[str, list[str]] = {}
+    for path in files():
+        hits = avoided(path.read_text(encoding="utf-8")) if path.suffix == ".md" else in_source(path)
+        found.setdefault(folder(path), []).extend(f"{path.relative_to(ROOT)}:{line}: {word}" for line, word in hits)
+    return found
+
+
+LEFT: dict[str, int] = {
+    "docs": 51,
+    "irad": 7,
+    "irad/api": 49,
+    "irad/backend": 14,
+    "irad/benchmark": 2,
+    "irad/cli": 2,
+    "irad/cuda": 22,
+    "irad/data": 9,
+    "irad/debug": 1,
+    "irad/decompile": 30,
+    "irad/demo": 1,
+    "irad/frontend": 48,
+    "irad/implicit": 6,
+    "irad/integrate": 9,
+    "irad/interop": 1,
+    "irad/ir": 17,
+    "irad/kernel": 19,
+    "irad/nn": 48,
+    "irad/ode": 3,
+    "irad/raw": 25,
+    "irad/report": 16,
+    "irad/ruleset": 23,
+    "irad/sparse_linalg": 2,
+    "irad/testing": 17,
+    "passes": 205,
+    "rules": 41,
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[str]]:
+    return places()
+
+
+def test_avoided_words_get_fewer(found: dict[str, list[str]]):
+    more = {name: there for name, there in found.items() if len(there) > LEFT.get(name, 0)}
+    better = "\n".join(f"  {pattern}: {word}" for pattern, word in (WORDS | OPENINGS).items())
+    assert not more, "\n".join(place for there in more.values() for place in there) + f"\nbetter words:\n{better}"
+    fewer = {name: len(found.get(name, [])) for name, count in LEFT.items() if len(found.get(name, [])) < count}
+    assert not fewer, f"words were mended: lower the numbers in LEFT to {fewer}"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("The scratch behind it.", "behind"),
+        ("A pointer that\n    leads to it.", "leads to"),
+        ('``behind`` and `anew` are names; so is "likewise".', None),
+        ("Two runs are told apart; there is no shadow behind your back.", None),
+        ("```python\n# behind\n```\nIt is no array.", "is no array"),
+        ("The derivative by x.", "derivative by x"),
+    ],
+)
+def test_words_are_found_in_prose_alone(text: str, word: str | None):
+    assert [match for _, match in avoided(text)] == ([word] if word else [])
+
+
+def test_words_are_found_in_docstrings_and_comments(tmp_path: Path):
+    path = tmp_path / "module.py"
+    path.write_text('class A:\n    """As `B`."""\n\n    x = "behind"  # packs\n    y: int\n    """Its own, anew."""\n')
+    assert sorted(in_source(path)) == [(2, "As `"), (4, "packs"), (6, "Its "), (6, "anew")]
+
+
+if __name__ == "__main__":
+    by_folder = places()
+    for name in sorted(by_folder):
+        print(*by_folder[name], sep="\n")
+    print({name: len(by_folder[name]) for name in sorted(by_folder) if by_folder[name]})
+    print(Counter(place.rsplit(": ", 1)[1].lower() for name in by_folder for place in by_folder[name]))
