@@ -1,7 +1,7 @@
 """Words and turns of phrase that docstrings, comments and guides avoid, each with the better one.
 
-What is not mended yet is counted per folder in `LEFT`; the counts may only fall. `python tests/docs/test_words.py` lists the
-places.
+What is not mended yet is counted per folder in `LEFT`; the counts may only fall.
+`python tests/docs/test_words.py` lists the places.
 """
 
 import ast
@@ -114,7 +114,7 @@ def places() -> dict[str, list[str]]:
 
 
 LEFT: dict[str, int] = {
-    "docs": 51,
+    "docs": 1,
     "irad": 7,
     "irad/api": 49,
     "irad/backend": 14,
