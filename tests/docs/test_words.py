@@ -40,7 +40,7 @@ OPENINGS = {
     r"Of (?:the|a|an|each|one|all|it|them) ": "begin with the noun",
     r"Its ": "name whose",
 }
-WORD = re.compile(rf"(?<![\w`./-])(?:{'|'.join(f'(?:{word})' for word in WORDS)})(?![\w/])", re.IGNORECASE)
+WORD = re.compile(rf"(?<![\w`./-])(?:{'|'.join('(?:' + word.replace(' ', r'\s+') + ')' for word in WORDS)})(?![\w/])", re.IGNORECASE)
 OPENING = re.compile("|".join(OPENINGS))
 QUOTED = re.compile(r"``.*?``|`[^`]*`|\"[^\"\n]*\"|\]\([^)]*\)", re.DOTALL)
 CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2[^\n]*$", re.DOTALL | re.MULTILINE)
@@ -73,7 +73,7 @@ def avoided(text: str, line: int = 1) -> Iterator[tuple[int, str]]:
         return
     prose = QUOTED.sub(blank, EXAMPLE.sub(blank, CODE_BLOCK.sub(blank, text)))
     for match in WORD.finditer(prose):
-        yield line + prose.count("\n", 0, match.start()), match[0]
+        yield line + prose.count("\n", 0, match.start()), " ".join(match[0].split())
 
 
 def in_source(path: Path) -> Iterator[tuple[int, str]]:
@@ -160,7 +160,7 @@ def test_avoided_words_get_fewer(found: dict[str, list[str]]):
     ("text", "word"),
     [
         ("The scratch behind it.", "behind"),
-        ("A pointer that\n    leads to it.", "leads to"),
+        ("A pointer that leads\n    to it.", "leads to"),
         ('``behind`` and `anew` are names; so is "likewise".', None),
         ("Two runs are told apart; there is no shadow behind your back.", None),
         ("```python\n# behind\n```\nIt is no array.", "is no array"),
