@@ -49,7 +49,7 @@ class Maker:
         direction: in forward mode the parameter for the direction.
         stands: where that stands.
         mode: in forward mode from the number of lanes to the mode; None: one lane, given by itself.
-        of: the maker of the gradient that is differentiated once more.
+        of: the maker of the gradient that is differentiated once more; empty for derivatives of the function itself.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Maker:
     direction: str | None = None
     stands: Stands = Stands.AFTER
     mode: Callable[[int], Mode] | None = None
-    of: str | None = None
+    of: str = ""
 
     @property
     def leading(self) -> int:
@@ -169,7 +169,7 @@ def made(
     row, wanted, options = MAKERS[key], selected(f, argnums, argnames), options_or_default(options)
     primal, has_aux = wanted.primal, bool(has_aux)
     rebuild = (made, (key, primal, wanted.argnums, None, has_aux, options, lanes))
-    if row.of is not None:
+    if row.of:
         found = _of_gradient(key, wanted, has_aux, options, rebuild)
     elif row.role is Role.TANGENT:
         tellers: tuple[Any, ...] = ()

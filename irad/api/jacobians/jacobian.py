@@ -198,13 +198,14 @@ def derivative_matrix(
     results = None if outputs is None else selected(f, outputs)
     arrays = () if results is None else results.positions
     has_aux = bool(has_aux)
+    assert row.returns is not None  # its row says so
     task = JacobianTask(
         kind, row.returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays, is_showing
     )
     written = None if results is None else results.argnums
     target = primal if written is None else returning(primal, written, has_aux)
     rebuild = (derivative_matrix, (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, options))
-    if row.of is None and not is_showing:
+    if not row.of and not is_showing:
         plain = target if options.speculates else None
 
         def showing(watched: bool) -> Any:
@@ -214,7 +215,7 @@ def derivative_matrix(
 
         shows_zeros = showing
     made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild, plain, shows_zeros))
-    made.names_primal = row.of is None
+    made.names_primal = not row.of
     return wanted.bound(made, leading=row.leading)
 
 
