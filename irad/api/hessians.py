@@ -179,7 +179,7 @@ def hessian_of(
             kind, gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options, *tellers
         )
 
-    found = telling(make, partial(made, MAKERS[kind].of, wanted.primal, wanted.argnums, None, has_aux), options)
+    found = telling(make, MAKERS[kind].gradient(wanted, has_aux=bool(has_aux)), options)
     return wanted.bound(found, leading=MAKERS[kind].leading)
 
 
@@ -307,9 +307,7 @@ def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) 
         return _products_into(kind, wanted, has_aux, options, push, plain, shows_zeros)
 
     def build() -> DerivativeDispatcher:
-        found: DerivativeDispatcher = telling(
-            make, partial(made, MAKERS[kind].of, wanted.primal, wanted.argnums, None, has_aux), used
-        )
+        found: DerivativeDispatcher = telling(make, MAKERS[kind].gradient(wanted, has_aux=bool(has_aux)), used)
         return found
 
     found = remembered(wanted.primal, (kind, wanted.argnums, has_aux, used), build)

@@ -92,6 +92,11 @@ class Maker:
             speculates=not is_forward and options.speculates,
         )
 
+    def gradient(self, wanted: Selection, *, has_aux: bool) -> Callable[[Options], Any]:
+        """From options the gradient that is differentiated once more."""
+        assert self.of is not None
+        return partial(made, self.of, wanted.primal, wanted.argnums, None, has_aux)
+
 
 MAKERS: Final = {
     # reverse mode
@@ -251,7 +256,7 @@ def _of_gradient(
     key: str, wanted: Selection, has_aux: bool, options: Options, rebuild: tuple[Any, ...]
 ) -> DerivativeDispatcher:
     """The pushforward of a gradient."""
-    gradient = partial(made, MAKERS[key].of, wanted.primal, wanted.argnums, None, has_aux)
+    gradient = MAKERS[key].gradient(wanted, has_aux=has_aux)
 
     def make(gradient: Any, options: Options, *tellers: Any) -> DerivativeDispatcher:
         of_gradient = selected(gradient, wanted.argnums)
