@@ -94,7 +94,7 @@ class Maker:
 
     def gradient(self, wanted: Selection, *, has_aux: bool) -> Callable[[Options], Any]:
         """From options the gradient that is differentiated once more."""
-        assert self.of is not None
+        assert self.of
         return partial(made, self.of, wanted.primal, wanted.argnums, None, has_aux)
 
 

@@ -194,7 +194,6 @@ def derivative_matrix(
     """
     wanted, options = selected(f, argnums), options_or_default(options)
     primal, row = wanted.primal, MAKERS[kind]
-    assert row.returns is not None
     _check_mode(primal, mode, chunk)
     results = None if outputs is None else selected(f, outputs)
     arrays = () if results is None else results.positions
