@@ -112,7 +112,7 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: ParallelL
 
 
 def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVariant | None:
-    """The same for a callee that is known only when the call runs."""
+    """The pair for a callee that is known only when the call runs."""
     if not takes_part(unit, call):
         return None
     by_value = unit.activity.passes_by_value(call)
@@ -165,7 +165,7 @@ def _staying(unit: Unit, call: CallSite) -> frozenset[int]:
 
 
 def _noalias(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
-    """The pairs of its pointers that lead to memory that does not overlap."""
+    """The pairs of its pointers that point to memory that does not overlap."""
     points_to = unit.points_to
     masks = [(i, points_to.mask(a)) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
     known = [(i, mask) for i, mask in masks if mask]

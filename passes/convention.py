@@ -72,7 +72,7 @@ class LibraryCode:
         generated: how the names of files begin that do not exist, of functions that are made.
         without_lines: how the names of functions begin whose line numbers mean nothing.
         kernels: how the names of the functions begin that hold the body of a parallel loop.
-        kernel_lines: so many lines of such a function are around the body.
+        kernel_lines: number of lines of such a function around the body.
     """
 
     folders: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class HostConvention:
             signatures or rules for. They return a status.
         returned: the statuses with which a caller goes on; with others it leaves as well.
         exhausted: what the entry of a derivative returns where there is no more memory for its tape.
-        no_derivative: what it returns where a pointer leads to code without a derivative.
+        no_derivative: what it returns where an indirect callee has no derivative.
         references: None where memory is freed explicitly.
         parallel: None where loops are not launched in threads.
         library: see there.

@@ -118,7 +118,7 @@ SET_SIZE: Final = 32
 
 @cache
 def forward_mode(width: int) -> Mode:
-    """Forward mode in so many directions at once."""
+    """Forward mode in ``width`` directions at once."""
     if width == 1:
         return FORWARD_MODE
     return _in_lanes(FORWARD_MODE, width)
@@ -126,7 +126,7 @@ def forward_mode(width: int) -> Mode:
 
 @cache
 def reverse_mode(width: int) -> Mode:
-    """Reverse mode for so many cotangents at once."""
+    """Reverse mode for ``width`` cotangents at once."""
     return REVERSE_MODE if width == 1 else _in_lanes(REVERSE_MODE, width)
 
 

@@ -207,7 +207,7 @@ def _hoist(unit: Unit) -> None:
 
 
 def _postpone(unit: Unit) -> None:
-    """Moves checks of divisors behind their loops."""
+    """Moves checks of divisors after their loops."""
     request = unit.program.request
     live = live_blocks(unit.cfg, request.host.returned)
     result = unit.function.params[request.host.result]
@@ -360,7 +360,7 @@ def _note_tape(made: GeneratedPair) -> None:
 
 
 def _watch(made: GeneratedPair) -> None:
-    """In debug mode, looks for NaNs, infinities and ties behind each operation of the derivative."""
+    """In debug mode, looks for NaNs, infinities and ties after each operation of the derivative."""
     if stages.is_forward(made):
         watch_tangent(made.augmented)
     else:

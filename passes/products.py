@@ -7,7 +7,7 @@ that compute both sides, so a guard in the user's source protects nothing; the g
 With ``zero_wins`` a zero partial is zero as well, whatever the derivative but NaN.
 
 In forward mode a select chooses between tangents as it does between values, so no guard is needed for it. Left are
-functions that are finite where their slope is infinite, or have slope zero behind one that is: `product_or_zero`.
+functions that are finite where their slope is infinite, or have slope zero after one that is: `product_or_zero`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def scaled(build: Builder, derivative: Value, factor: Value, *, zero_wins: bool)
 
 
 def scaled_again(build: Builder, derivative: Value, factor: Value, *, zero_wins: bool) -> Value:
-    """As `scaled`, for a derivative that is itself a product."""
+    """Like `scaled`, for a derivative that is itself a product."""
     product = build.fmul(derivative, factor)
     if zero_wins:
         product = partial_zero(build, derivative, factor, product)

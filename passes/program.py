@@ -52,7 +52,7 @@ class DerivedFunctions:
 
 
 Observer: TypeAlias = Callable[[str, Any], None]
-"""Is told the name of a pass, and the record that it worked on: see `irad.passes.pipeline`."""
+"""Gets the name of a pass, and the record that it worked on: see `irad.passes.pipeline`."""
 
 
 @dataclass(eq=False, slots=True)

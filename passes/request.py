@@ -24,7 +24,7 @@ class CalleeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the pointer parameters of a function lead to, as its types say; those not named may lead anywhere."""
+    """What the pointer parameters of a function point to, as its types say; those not named may point anywhere."""
 
     symbol: str
     memory: tuple[tuple[str, MemoryType], ...]
@@ -76,7 +76,7 @@ class Request:
             over an infinity: it is made as small as a number can be, so that where such zeros matter the result is
             infinite or NaN. The derivative is of use for nothing else.
         vector_math: whoever makes code of the derivative may use other functions for vectors than for numbers.
-        checks_bounds: the program checks its indices, and so have the functions behind pointers to.
+        checks_bounds: the program checks its indices, and so do the functions that its pointers point to.
         speculates: the caller looks for NaN in all results and, where there is one, asks again without this; otherwise
             zeros have to be strong.
         axes: of a kernel, along how many axes it is launched; along the others there is one thread of one block.

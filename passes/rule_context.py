@@ -1,4 +1,4 @@
-"""What every part of a rule is told about the function around a call."""
+"""What every part of a rule can ask about the function around a call."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ class RuleContext(ABC):
         return self.unit.activity.is_active(value)
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """What the memory that a pointer leads to holds, or None when that is not known."""
+        """What the memory at a pointer holds, or None when that is not known."""
         if not path:
             return self.unit.memory_types.layout_from(pointer)
         return self.unit.memory_types.layout(self.unit.points_to.behind(pointer, path))
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        """Whether the memory that a pointer leads to may hold floating-point numbers."""
+        """Whether the memory at a pointer may hold floating-point numbers."""
         return self.unit.memory_types.holds_floats(self.unit.points_to.behind(pointer, path))
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        """Whether pointers are stored in the memory that a pointer leads to."""
+        """Whether pointers are stored in the memory at a pointer."""
         return bool(self.unit.memory_types.holds_pointers & self.unit.points_to.behind(pointer, path))
 
     def is_read(self, pointer: Value, call: CallSite) -> bool:
-        """Whether the function reads the memory that a pointer leads to anywhere but in a call."""
+        """Whether the function reads the memory at a pointer anywhere but in a call."""
         mod_ref, mask = self.unit.mod_ref, self.unit.points_to.mask(pointer)
         return any(inst is not call and mod_ref.of(inst).reads & mask for inst in self.unit.function.instructions())
 
     def number_places(self, pointer: Value, size: Value | None = None) -> MemoryType | None:
-        """As `layout`; where that is not known, the numbers that the function itself accesses there."""
+        """Like `layout`, but where that is not known, the numbers that the function itself accesses there."""
         known = size.value if isinstance(size, ConstantInt) else None
         return self.layout(pointer) or number_places(self.unit.memory_types, pointer, known)
 

@@ -90,7 +90,7 @@ def is_forward(made: GeneratedPair) -> bool:
 
 
 def may_raise_late(unit: Unit) -> bool:
-    """Whether checks may move behind their loops: in an entry, where no one watches each operation."""
+    """Whether checks may move after their loops: in an entry, where no one watches each operation."""
     request = unit.program.request
     return is_default(unit) and unit.variant.is_entry and not request.watches and not request.host.is_shared
 

@@ -56,7 +56,7 @@ class Variant:
 
     @property
     def function_type(self) -> FunctionType:
-        """Of the primal."""
+        """Function type of the primal."""
         return self.function.function_type
 
 
@@ -64,7 +64,7 @@ class Variant:
 class PointerVariant:
     """What a call through a pointer needs of the function there: as `Variant`, of some function of that type.
 
-    ``by_value``: memory with a shadow lies behind pointers in an aggregate that is passed or returned. No pair can be
+    ``by_value``: an aggregate that is passed or returned has pointers to memory with a shadow. No pair can be
     had for that. It is not a reason to refuse the program: Numba's function values have another entry, without
     aggregates, and code that chooses the one that is there.
     """

@@ -69,7 +69,7 @@ class Activity:
         return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
 
     def passes_by_value(self, call: ir.CallSite) -> bool:
-        """Whether memory with a shadow goes into a call, or comes out, behind a pointer in an aggregate."""
+        """Whether memory with a shadow goes into a call, or comes out, through a pointer in an aggregate."""
         if self.calls_by_value is not None:
             return call in self.calls_by_value
         values = (*call.arguments, call)
@@ -402,7 +402,7 @@ def everything(
 
     Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant, as
     do calls of functions that take no numbers by their ``signatures``. Nor
-    memory that is one of several a pointer may lead to, if another can have no shadow: the pointer's might be null.
+    memory that is one of several a pointer may point to, if another can have no shadow: the pointer's might be null.
     """
     declared = signatures or {}
     constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really, declared))
@@ -431,7 +431,7 @@ def everything(
 
 
 def _without_mixed(points_to: PointsTo, shadowed: int, needed: int) -> int:
-    """Leaves out of a set of objects those that a pointer may mix with others; and what they lead to."""
+    """Leaves out of a set of objects those that a pointer may mix with others; and what they point to."""
     groups = dict.fromkeys(mask for mask, _ in points_to.pointees.values())
     previous = -1
     while shadowed != previous:

@@ -28,13 +28,12 @@ from irad.passes.subscripts.separation import MOST_WRITES, Separation
 
 # Arrays that a loop allocates in each iteration: a later iteration writes to another array.
 #
-# Input   a pointer, the instruction that reads it; an allocation that the pointer may lead to.
-# Output  `is_of_older_instance`: whether no write that may run afterwards goes to the instance that the pointer leads
-# to.
+# Input   a pointer, the instruction that reads it; an allocation that the pointer may point to.
+# Output  `is_of_older_instance`: whether no write that may run afterwards goes to the instance that the pointer
+#         points to.
 # Method  An allocation that runs again makes a new instance. Each write must go through a pointer that comes from the
-#         allocation without a phi: then it goes to the instance that was made last. The pointer that is read leads to
-#         an
-#         instance that was there when its root, where it was not yet offset, was computed. So it is another one where
+#         allocation without a phi: then it goes to the instance that was made last. The pointer that is read points to
+#         an instance that was there when its root, not yet offset, was computed. So it is another one where
 #         the allocation runs on every way from the root to the instruction, or on every way from there to the write.
 # Limit   writes to instances that are passed from one iteration to the next, through phis or memory, are not followed.
 #
@@ -69,7 +68,7 @@ def _root(pointer: Value) -> Value:
 
 
 def _goes_to_latest(write: Instruction, touched: int, item: MemoryObject, mod_ref: ModRef) -> bool:
-    """Whether all pointers through which an instruction may write to an allocation lead to its latest instance."""
+    """Whether all pointers through which an instruction may write to an allocation point to its latest instance."""
     match write:
         case Store(operands=[_, pointer]):
             return _is_latest(pointer, item, mod_ref)
@@ -92,7 +91,7 @@ def _is_latest(pointer: Value, item: MemoryObject, mod_ref: ModRef) -> bool:
 
 
 def _is_own_header(place: Value, item: MemoryObject, mod_ref: ModRef) -> bool:
-    """Whether a pointer leads to the header of an allocation, which holds the address of its data."""
+    """Whether a pointer points to the header of an allocation, which holds the address of its data."""
     members = mod_ref.points_to.of(place)
     return bool(members) and all(m.kind is ObjectKind.HEADER and m.value is item.value for m in members)
 
@@ -113,7 +112,7 @@ class Effects:
     _known: dict[tuple[Value, Instruction], str | None] = field(default_factory=dict)
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
-        """Whether memory behind ``pointer``, read or written by ``at``, may change until the reverse reaches ``at``."""
+        """Whether memory at ``pointer``, read or written by ``at``, may change until the reverse reaches ``at``."""
         return self._why(pointer, at) is not None
 
     def explain(self, pointer: Value, at: Instruction) -> str:

@@ -183,7 +183,7 @@ def _has_body(unit: Unit, call: ir.CallSite) -> bool:
 
 
 def _callee_has(call: ir.CallSite, wanted: Callable[[ir.Instruction], bool]) -> bool:
-    """Whether a callee, or one that it calls, has such an instruction; code that a pointer leads to may have any."""
+    """Whether a callee, or one that it calls, has such an instruction; an indirect callee may have any."""
     pending, seen = [call.callee], {call.callee}
     for callee in pending:
         if not isinstance(callee, Function):
@@ -348,7 +348,7 @@ def reinterpreted(unit: Unit) -> list[ir.Instruction]:
     are compared with each other. Memory of which the caller says what it holds is left out: whatever does not fit is
     refused anyway. Where numbers of the load's own type are stored, too, a store by an index into an array within each
     record does not count against it, if that array begins beside them: the index hides which bytes of the record it
-    leads to. An array that is seen as numbers of two types begins where both do. Nor do the fields of a record, where
+    selects. An array that is seen as numbers of two types begins where both do. Nor do the fields of a record, where
     nothing is known of the place of the record but that some are read or written from one pointer, side by side.
     """
     if unit.everything:

@@ -1,6 +1,6 @@
 """Which blocks the reverse sweep visits: those from which the function returns without an error.
 
-A block that only leads to an error status carries no derivative in the entry function: its caller raises instead of
+A block that only returns an error carries no derivative in the entry function: its caller raises instead of
 running the reverse sweep. In callees every return is taken to be one after which the caller may go on.
 """
 
@@ -36,7 +36,7 @@ def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset
 
 
 def _returning(block: Block, last: Ret, cfg: ControlFlow, returned: Collection[int]) -> list[Block] | None:
-    """The predecessors that lead to a return without error; None when all do (or when it cannot be told)."""
+    """The predecessors from which the return has no error; None when all do (or when it cannot be told)."""
     status = last.operands[0] if last.operands else None
     if isinstance(status, Phi) and status.block is block:
         return [p for v, p in status.incoming() if not _is_error(v, returned) and p in cfg.predecessors]

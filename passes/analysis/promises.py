@@ -6,7 +6,7 @@ Output  nothing; `ActivityError` where a callee stores an active value in memory
 Method  `refusals` sees the entry's own stores. Here its calls are followed, parallel loops too, with that memory taken
         as constant: what a callee stores there, if it depends on what is active in the call, breaks the promise. What
         the entry was asked for decides, not what the plan treats as active.
-        Constant containers are followed like arrays, to the memory that they lead to.
+        Constant containers are followed like arrays, to the memory that they point to.
 Limit   a call in which nothing is active has no unit, and is not followed.
 
     call void @loop(ptr %x, ptr %work)        x has a shadow, work was passed as constant

@@ -41,7 +41,7 @@ def written_parameters(entry: Unit) -> Iterator[int]:
     points_to, written = entry.points_to, entry.effects.written
     unknown = any(item.kind is ObjectKind.UNKNOWN and written >> item.index & 1 for item in points_to.objects)
     for index, param in enumerate(entry.function.params):
-        reached = points_to.reachable(points_to.mask(param))  # parameters may share the memory that they lead to
+        reached = points_to.reachable(points_to.mask(param))  # parameters may share the memory that they point to
         if isinstance(param.type, PointerType) and (unknown or reached & written):
             yield index
 
@@ -56,7 +56,7 @@ def writes_elsewhere(entry: Unit) -> bool:
 def _may_write_to_numbers(entry: Unit) -> bool:
     """Whether a function that returns, or one that it calls, may write to an address that the program has as a number.
 
-    Such an address leads to no object.
+    Such an address points to no object.
     """
     functions = Worklist([entry.function])
     for function in functions:
@@ -79,7 +79,7 @@ def _is_number(pointer: Value) -> bool:
 
 
 _SILENT: Final = ("llvm.stacksave", "llvm.stackrestore")
-"""Prefixes of functions that leave nothing behind."""
+"""Prefixes of functions without lasting effects."""
 
 
 def may_speculate(entry: Unit) -> bool:
@@ -111,7 +111,7 @@ def is_pure(entry: Unit) -> bool:
 
 
 def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
-    """Whether a call leaves nothing behind but memory of the program's, and draws no random number."""
+    """Whether a call has no lasting effect but on memory of the program, and draws no random number."""
     silent = (*_SILENT, *entry.program.request.host.ends)
     if isinstance(call.callee, Function) and (call.callee.name or "").startswith(silent):
         return True
@@ -123,7 +123,7 @@ def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
 
 
 def _is_data(entry: Unit, index: int) -> bool:
-    """Whether a parameter leads to data: the result aside, and bookkeeping, of which nothing is known."""
+    """Whether a parameter points to data: the result aside, and bookkeeping, of which nothing is known."""
     its_type = entry.memory[entry.function.params[index]]
     return index != entry.program.request.host.result and (its_type is None or bool(its_type.fields))
 

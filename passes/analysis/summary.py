@@ -43,7 +43,7 @@ def summarise(
         memory: what the parameters point to, as far as it is known.
         registry: the rules.
         result: the parameter that points to memory for the result, in which pointers may be passed on.
-        returns_new: whether those lead to new memory, as a user promised.
+        returns_new: whether those point to new memory, as a user promised.
         signatures: of the functions of the program.
     """
     points_to = find_objects(function, memory, registry, signatures=signatures)
@@ -90,7 +90,7 @@ def _has_two_views(points_to: PointsTo, result: Parameter, declared: MemoryType 
 def _hands_on_pointers(inst: Instruction, mod_ref: ModRef, numbers: Collection[Parameter]) -> bool:
     """Whether pointers may end up in memory that the caller can see, or something is freed that is the caller's.
 
-    ``numbers`` are the parameters that lead to memory without pointers.
+    ``numbers`` are the parameters that point to memory without pointers.
     """
     points_to, access = mod_ref.points_to, mod_ref.of(inst)
     match inst:
@@ -111,7 +111,7 @@ def _holds_pointers(points_to: PointsTo, source: Value, numbers: Collection[Para
 def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bool:
     """Whether a callee may leave pointers there for the caller to find: not in arrays of numbers.
 
-    Nor does a loop free the caller's arrays, which it borrows, even where one pointer leads to them and to its own.
+    Nor does a loop free the caller's arrays, which it borrows, even where one pointer may point to them and to its own.
     """
     return not _is_own(item) and item.value not in numbers
 

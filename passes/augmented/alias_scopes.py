@@ -73,15 +73,15 @@ class AliasScopes:
         return self._node("distinct", "!{{!{self}, !{domain}}}")
 
     def tape(self) -> Metadata:
-        """Of an access of the tape."""
+        """Alias scopes of an access of the tape."""
         return self._group("tape", 0)
 
     def primal(self, mask: int) -> Metadata:
-        """Of an access of primal memory, to any object of a set."""
+        """Alias scopes of an access of primal memory, to any object of a set."""
         return self._group("primal", mask)
 
     def shadow(self, mask: int, lane: int = 0) -> Metadata:
-        """Of an access of shadow memory."""
+        """Alias scopes of an access of shadow memory."""
         return self._group(_shadow_kind(lane), mask)
 
     def kind_of(self, metadata: Metadata) -> tuple[str, int] | None:

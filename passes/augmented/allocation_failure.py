@@ -61,7 +61,7 @@ from irad.passes.runtime import (
 #         released, so that nothing is ever released twice.
 #
 #     call void @take(ptr %x)
-#     %slab = call ptr @irad.tape_alloc_product(…)      held behind it: %x
+#     %slab = call ptr @irad.tape_alloc_product(…)      held after it: %x
 #     call void @drop(ptr %x)
 
 _ANYTHING: Final = -1
@@ -122,7 +122,7 @@ class _Owned:
         return {value: count for value, count in counts.items() if count}
 
     def walk(self, block: Block, end: State, found: dict[Call, State], calls: Collection[Call] | None) -> State:
-        """What is held at the start of a block; notes it behind calls."""
+        """References held at the start of a block; notes those held after calls."""
         state = dict(end)
         for inst in reversed(block.instructions):
             if calls is not None and isinstance(inst, Call) and inst in calls:
@@ -131,7 +131,7 @@ class _Owned:
         return state
 
     def step(self, inst: Instruction, state: State) -> None:
-        """From behind an instruction to before it."""
+        """Carries the state from after an instruction to before it."""
         if not isinstance(inst, Phi):  # a phi's reference is that of what comes in: `_across`
             state.pop(inst, None)
         if isinstance(inst, Store) and self.is_returned(inst):
@@ -347,7 +347,7 @@ def split_after(inst: Instruction) -> Block:
 
 
 def split_before(inst: Instruction) -> Block:
-    """The same from an instruction on."""
+    """Splits a block before an instruction, which begins the new block."""
     block = inst.block
     assert block is not None
     assert block.function is not None

@@ -103,12 +103,12 @@ class AugmentedPrimal:
 
     @property
     def frame_pointer(self) -> Parameter:
-        """Its frame."""
+        """The parameter that points to the frame."""
         return self.function.params[0]
 
     @property
     def arena(self) -> Parameter:
-        """Its arena."""
+        """The parameter that points to the arena."""
         return self.function.params[1]
 
     def value(self, primal: Value) -> Value:

@@ -147,7 +147,7 @@ class ShadowVisitor(RuleContext):
         return self.augmented.unit
 
     def in_lane(self, lane: AugmentedPrimal) -> Self:
-        """The same for the next lane."""
+        """This context for the next lane."""
         return type(self)(lane, self.inst, self._after)
 
     @property
@@ -166,7 +166,7 @@ class ShadowVisitor(RuleContext):
         return found
 
     def is_carried(self, pointer: Value, *path: int) -> bool:
-        """Whether what moves the memory that a pointer leads to moves its shadow."""
+        """Whether what moves the memory that a pointer points to moves its shadow."""
         return self.holds_pointers(pointer, *path)
 
     def visit(self) -> None:
@@ -331,7 +331,7 @@ class ShadowVisitor(RuleContext):
         self.augmented.callee_frames[call] = (frame, pair)
 
     def augment_pointer_call(self, call: CallSite, variant: PointerVariant) -> None:
-        """The same with the pair that is found for the pointer."""
+        """Augments an indirect call, with the pair that is found for the pointer at run time."""
         augmented, build = self.augmented, self.before
         where = [augmented.arena, augmented.program.table(variant), augmented.value(call.callee)]
         pair = build.call(self.runtime(POINTER_PAIR), where, name="callee.pair")

@@ -12,8 +12,8 @@ Where the iterations of an outer loop run through the same values (`plan/repeate
 loop. Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any
 shape (ragged, data dependent) need nothing special.
 
-In a kernel the words of a thread's tape lie apart, between those of the other threads of its warp. A pointer leads to
-the first byte of a slab or record, and `apart` says how far behind it another byte lies. A slab has rows there: the
+In a kernel the words of a thread's tape lie apart, between those of the other threads of its warp. A pointer points to
+the first byte of a slab or record, and `apart` says how far after it another byte lies. A slab has rows there: the
 values of an iteration are found by one address and constants. Records follow each other without links, if no inner loop
 allocates anything between them.
 """
@@ -69,7 +69,7 @@ def load_value(build: Builder, type_: Type, pointer: Value, name: str | None, sc
 
 
 def apart(offset: int) -> int:
-    """How far a byte lies behind the first one, on a tape whose words alternate with those of other threads."""
+    """How far a byte lies after the first one, on a tape whose words alternate with those of other threads."""
     return offset // WORD * _DISTANCE + offset % WORD
 
 
@@ -117,7 +117,7 @@ class Slab:
         return not self.has_rows and self.prefix(value) > 0
 
     def bytes_per_iteration(self) -> int:
-        """Of all arrays, or of a row; short rows of a kernel share words."""
+        """Bytes of all arrays per iteration, or of a row; short rows of a kernel share words."""
         total = sum(size_in_memory(v.type) for v in self.values)
         if self.alternates and total < WORD:
             return 1 << (total - 1).bit_length()

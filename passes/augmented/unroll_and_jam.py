@@ -98,7 +98,7 @@ def _sums_in_order(loop: Loop) -> bool:
 
 
 def _ends_at_its_end(loop: Loop) -> bool:
-    """Whether a loop has none inside, and is left at its end only: then what is behind it is later in the order."""
+    """Whether a loop has none inside, and is left at its end only: then what follows it is later in the order."""
     return not loop.children and {block for block, _ in loop.exits} == {loop.latch}
 
 

@@ -250,7 +250,7 @@ class TangentVisitor(ShadowVisitor):
         return self.before.call(self.runtime(SHADOW_ALLOC), [self.augmented.arena, size])
 
     def allocate_attached(self, size: Value) -> tuple[Value, Value | None]:
-        """The same of all lanes in one piece, and what frees it."""
+        """Allocates attached memory of all lanes in one piece; also returns what frees it."""
         lane, count, build = self.augmented.lane, len(self.augmented.lanes), self.before
         if count == 1:
             return self.allocate_owned(size), self.runtime(SHADOW_FREE)
@@ -265,7 +265,7 @@ class TangentVisitor(ShadowVisitor):
         return self.before.call(self.runtime(ARENA_SHADOW), [self.augmented.arena, arena, size])
 
     def reallocate_owned(self, size: Value) -> Value:
-        """The same for memory whose size changes, after the call that changes it."""
+        """Resizes owned shadow memory, after the call that changes the size of the primal memory."""
         assert isinstance(self.inst, CallSite)
         shadow = self.shadow(self.inst.arguments[0])
         made, null = self.copy, ConstantNull(types.PTR)

@@ -88,7 +88,7 @@ def _named(call: CallSite, name: str) -> Value:
 
 
 def _repeated(here: Tangents, inst: Instruction) -> Value | None:
-    """The same instruction on tangents in place of the numbers."""
+    """Repeats an instruction on tangents in place of the numbers."""
     numbers = [v for v in inst.operands if holds_floats(v.type)]
     tangents = {v: here.known_tangent(v) for v in numbers}
     if not any(tangents.values()):

@@ -85,18 +85,18 @@ class Convolutions:
         return self._build.fneg(b) if a is None else self._build.fsub(a, b)
 
     def product(self, a: Coefficients, b: Coefficients, order: int) -> Value | None:
-        """Of a product: Σ aⱼ bₖ₋ⱼ."""
+        """Coefficient of a product: Σ aⱼ bₖ₋ⱼ."""
         inner = self.convolved(a, b, ((j, order - j) for j in range(1, order + 1)))
         return self.added(inner, self.convolved(b, a, [(order, 0)]))
 
     def square(self, a: Coefficients, order: int) -> Value | None:
-        """Of a square: each product of two different coefficients stands there twice."""
+        """Coefficient of a square: each product of two different coefficients stands there twice."""
         twice = self.convolved(a, a, ((order - j, j) for j in range((order + 1) // 2)))
         total = None if twice is None else self._build.fadd(twice, twice)
         return total if order % 2 else self.added(total, self.convolved(a, a, [(order // 2, order // 2)]))
 
     def quotient(self, a: Value | None, b: Coefficients, quotient: Coefficients, order: int) -> Value | None:
-        """Of a quotient with ``a`` as the numerator's: (aₖ - Σ bⱼ zₖ₋ⱼ) / b₀, j from 1."""
+        """Coefficient of a quotient with ``a`` as the numerator's: (aₖ - Σ bⱼ zₖ₋ⱼ) / b₀, j from 1."""
         rest, divisor = self.convolved(b, quotient, ((j, order - j) for j in range(1, order + 1))), b(0)
         found = self.difference(a, rest)
         if found is None or divisor is None:
@@ -145,7 +145,7 @@ class Series:
         self._conditions: dict[int, Value] = {}
 
     def of_call(self, order: int) -> Value | None:
-        """Of the value of the call: zero where no argument changes, however steep the function is."""
+        """Coefficient of the value of the call: zero where no argument changes, however steep the function is."""
         slopes = [None if slope is None else self._terms.of(slope) for slope in self._rule.partials]
         if order == 1 or self._build.module.opaque_guards:
             return self._change(self._arguments, slopes, order, self._guarded)
@@ -210,7 +210,7 @@ class Series:
                 return self._sums.quotient(a(order), b, partial(self._of, expr), order)
 
     def _of_choice(self, expr: Where, order: int) -> Value | None:
-        """Of the branch that is taken. What an equation chooses is right for its one point only: no series there.
+        """Coefficient of the branch taken. What an equation chooses is right for its one point only: no series there.
 
         Unless what is compared stays where it is.
         """
@@ -236,7 +236,7 @@ class Series:
         return reduce(build.and_, conditions) if conditions else None
 
     def _of_function(self, expr: Apply, order: int) -> Value | None:
-        """Of a function that another one has in its partial derivatives; some have a body in place of a rule."""
+        """Coefficient of a function in another one's partial derivatives; some have a body in place of a rule."""
         rule = self._here.registry.function(expr.function)
         if rule is None:
             return self._of(self._terms.of(special.BODIES[expr.function](*expr.arguments)), order)

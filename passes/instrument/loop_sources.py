@@ -149,7 +149,7 @@ def _lines(level: _Level, chains: list[Sequence[SourceLocation]]) -> set[int]:
 
 
 def _first_line(chains: list[Sequence[SourceLocation]]) -> SourceLocation | None:
-    """Of a loop that no statement spells out, the first line of its code in the function that is furthest in."""
+    """First line of the code of a loop that no statement spells out, in the innermost inlined function."""
     places = [chain[0] for chain in chains]
     if not places:
         return None

@@ -87,7 +87,7 @@ class TapeMark:
     Attributes:
         inst: what allocates; None where that has no place in the source.
         parts: of one unit.
-        frame_of: a unit is the frame of this variant's pair, behind ``parts``.
+        frame_of: a unit is the frame of this variant's pair, after ``parts``.
         loop: of the primal, the innermost in whose iterations it is filled; None outside loops.
     """
 

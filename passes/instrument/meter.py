@@ -84,7 +84,7 @@ def _mark(call: Call, storage: Slab | Records | None, loop: Loop | None) -> Tape
 def note_launcher(
     program: Program, pair: DerivedFunctions, lane: DerivedFunctions, head: int, size: int
 ) -> tuple[TapeMark, ...]:
-    """The same for the records of the lanes of a parallel loop.
+    """Tape marks of the records of the lanes of a parallel loop.
 
     Args:
         program: of both.

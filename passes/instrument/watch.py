@@ -2,7 +2,7 @@
 
 Input   the two functions of a finished pair, or the one of forward mode.
 Output  the same with checks; a `Mark` for each place that is checked, from which the driver makes what a message says.
-Method  behind each floating-point operation stands a call of `irad.check_f64`, whose result takes the place of that of
+Method  after each floating-point operation stands a call of `irad.check_f64`, whose result takes the place of that of
         the operation: the number itself, or a NaN that names the place. In front of a comparison of active values that
         decides something stands a call of `irad.tie_f64`. Each function keeps an *activation*: the one before, the
         numbers of the iterations that its loops are in, the table of places, the place of the call that is running, and
@@ -150,7 +150,7 @@ def _blocks_of_forward(loops: AugmentedLoops) -> dict[Block, Block]:
 
 
 def _blocks_of_reverse(sweep: Sweep) -> dict[Block, Block]:
-    """The primal block of each block of the reverse: an edge belongs to the block that it leads to."""
+    """The primal block of each block of the reverse: an edge belongs to the block at its end."""
     found = {place.block: primal for primal, place in sweep.places.items()}
     for need in sweep.needs:
         found.setdefault(need.place.block, need.place.primal)
@@ -235,7 +235,7 @@ class _Watch:
                 leave.store(parent, leave.byte_offset(self.arena, ACTIVATION), align=8)
 
     def note_schedule(self, build: Builder) -> None:
-        """The chunks of a lane, from its record, behind which its frame lies: they say which iterations are which.
+        """The chunks of a lane, from its record, after which its frame lies: they say which iterations are which.
 
         Numba frees the schedule after the loop, so the reverse sweep is left a copy.
         """
@@ -270,7 +270,7 @@ class _Watch:
         return build.byte_offset(self.iterations, 8 * slot)
 
     def note_call(self, call: CallSite) -> None:
-        """Remembers the place of a call of a pair, which is told before it, and where rules put numbers."""
+        """Remembers the place of a call of a pair, which is reported before it, and where rules put numbers."""
         callee = call.callee
         pair = self.pair_called(call)
         if pair is None and (isinstance(callee, Function) or not isinstance(call, Call)):

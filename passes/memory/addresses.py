@@ -68,7 +68,7 @@ class Position:
         return _among(a * b for a in self.few for b in other.few) or _any_multiple(self.offset * other.offset, steps)
 
     def wrapped(self, bits: int) -> Position:
-        """The same as an integer of so many bits, of which higher ones may have been lost."""
+        """This position as an integer of ``bits`` bits; higher ones may have been lost."""
         if self.few and all(0 <= offset < 1 << bits - 1 for offset in self.few):
             return self
         return _any_multiple(self.offset, gcd(self.period, 1 << bits))
@@ -146,7 +146,7 @@ class Positions:
     _known: dict[Value, Position] = field(default_factory=dict, repr=False)
 
     def of(self, pointer: Value) -> Position:
-        """Where a pointer may point; anywhere for one that leads to no memory."""
+        """Where a pointer may point; anywhere for one that points to no memory."""
         if pointer not in self._known:
             self._solve(pointer)
         return self._known[pointer]

@@ -1,6 +1,6 @@
 """What calls do to pointers: the memory that callees make, and the addresses that they store and return.
 
-A callee with a rule or a summary does what its `Effects` say. One with a body, or behind a pointer, may store any
+A callee with a rule or a summary does what its `Effects` say. One with a body, or an indirect one, may store any
 pointer that it can reach or makes, wherever its signature lets it; one of which nothing is known may store anything.
 """
 
@@ -101,7 +101,7 @@ class CallObjects:
     def _new_by_kind(
         self, call: CallSite, memory: Sequence[MemoryType | None], types_say_all: bool
     ) -> dict[MemoryType | None, int]:
-        """New memory that some memory may lead to, by what it holds: one object for each kind, None: of no known."""
+        """New memory that some memory may point to, by what it holds: one object for each kind, None: of no known."""
         own: dict[MemoryType | None, int] = {}
         for kind, holds in kinds_behind(memory):
             if kind is not None:
@@ -115,7 +115,7 @@ class CallObjects:
         return own
 
     def _add_filled(self, call: CallSite, effects: Effects) -> None:
-        """New memory whose addresses a callee stores in that of its arguments, and what in it leads to the rest."""
+        """New memory whose addresses a callee stores in that of its arguments, and what in it points to the rest."""
         memory = [self._declared_argument(call, i) for i in sorted(effects.fills)]
         own = self._new_by_kind(call, memory, all(kind_of(holds) is not None for holds in memory))
         made = self._filled[call] = {kind_of(holds): mask for holds, mask in own.items()}
@@ -142,7 +142,7 @@ class CallObjects:
         return self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
 
     def _signature(self, call: CallSite) -> tuple[MemoryType | None, ...]:
-        """What the arguments of a call that are or may be pointers lead to."""
+        """Types of the memory that the arguments of a call point to, if they are or may be pointers."""
         declared = self._declared(call)
         if declared is None:
             return tuple(None for a in call.arguments if may_hold_pointer(a.type))
@@ -157,7 +157,7 @@ class CallObjects:
     # --- the addresses that it stores and returns ---------------------------------------------------------------------
 
     def visit(self, call: CallSite) -> None:
-        """Adds to what pointers lead to, by what is known of the arguments."""
+        """Adds to what pointers point to, by what is known of the arguments."""
         callee = resolve(call, self.registry)
         effects = effects_of(callee)
         if effects is not None:
@@ -180,7 +180,7 @@ class CallObjects:
         anything = Targets(union(by_kind.values()), ANYWHERE)
         unclear = by_kind.pop(None, 0)
         if self._may_store(call):
-            # only a run-time function moves what a header leads to, and to memory that is new
+            # only a run-time function moves what a header points to, and to memory that is new
             headers, new = unclear & self.graph.whole, union(self.own[call].values())
             self.graph.store(Targets(headers, ANYWHERE), Targets(new, ANYWHERE))
             self.graph.store(Targets(unclear & ~headers, ANYWHERE), anything)
@@ -216,7 +216,7 @@ class CallObjects:
         return found
 
     def _hand(self, found: dict[MemoryType | None, int], mask: int, holds: MemoryType | None) -> None:
-        """Adds memory that a callee is given, and what its signature says lies behind."""
+        """Adds memory that a callee is given, and the memory that this points to, by its signature."""
         if not mask:
             return
         holds = None if kind_of(holds) is None else holds
@@ -258,7 +258,7 @@ class CallObjects:
                 pass
 
     def _capture(self, call: CallSite, effects: Effects) -> None:
-        """A callee stores its arguments, or what they lead to."""
+        """A callee stores its arguments, or what they point to."""
         if not effects.captures_into:
             return
         given = [self.graph.targets(call.arguments[i]) for i in sorted(effects.captures)]

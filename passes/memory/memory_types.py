@@ -160,7 +160,7 @@ class MemoryTypes:
         return bool(self.floats[index]) or (layout is not None and bool(layout.floats()))
 
     def explain(self, pointer: Value) -> str:
-        """In words: what the memory that a pointer leads to holds."""
+        """In words: what the memory at a pointer holds."""
         mask = self.points_to.mask(pointer)
         layout = self.layout(mask)
         if layout is not None:
@@ -278,7 +278,7 @@ class _Collector:
                 self.note_declared(item.index, holds)
 
     def note_declared(self, index: int, holds: MemoryType) -> None:
-        """Notes where memory is said to hold numbers; its pattern may begin behind integers."""
+        """Notes where memory is said to hold numbers; its pattern may begin after integers."""
         for offset, text in holds.floats():
             kind = _BY_TEXT[text]
             start = (holds.integer_prefix + offset) % holds.stride

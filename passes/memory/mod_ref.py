@@ -40,7 +40,7 @@ class Access:
         sources: the arguments from whose memory it computes numbers, by position.
         targets: those in whose memory it puts computed numbers.
         numbers_from, numbers_to: the same as sets of objects; of an opaque call all that it reaches.
-        made: what its result leads to, and what it makes behind its arguments.
+        made: what its result points to, and what it makes that its arguments point to.
         unseen: memory of which it is not known what numbers it holds after the call.
         looks_inside: it knows the parts of containers.
     """

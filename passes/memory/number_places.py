@@ -25,7 +25,7 @@ _CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE, ObjectKind.GLOBAL,
 
 
 def number_places(memory: MemoryTypes, pointer: Value, size: int | None = None) -> MemoryType | None:
-    """Where the numbers are that the function may access behind a pointer, in so many bytes if that is given."""
+    """Places of the numbers that the function may access at a pointer, within ``size`` bytes if that is given."""
     found = {_places(memory, item.index) for item in memory.points_to.of(pointer)}
     layout = found.pop() if len(found) == 1 else None
     if layout is None or not layout.floats():
@@ -40,7 +40,7 @@ def number_places(memory: MemoryTypes, pointer: Value, size: int | None = None) 
 
 
 def _accesses_all(memory: MemoryTypes, pointer: Value, offset: int, size: int) -> bool:
-    """Whether the function knows what each of so many bytes of the caller's memory holds."""
+    """Whether the function knows what each of ``size`` bytes of the caller's memory holds."""
     callers = [item.index for item in memory.points_to.of(pointer) if item.kind in _CALLERS]
     wanted = set(range(offset, offset + size))
     return all(
@@ -56,7 +56,7 @@ def _accesses_all(memory: MemoryTypes, pointer: Value, offset: int, size: int) -
 
 
 def is_made_here(memory: MemoryTypes, pointer: Value) -> bool:
-    """Whether a pointer leads to memory of the function's own: its shadow cannot hold cotangents beforehand."""
+    """Whether a pointer points to memory of the function's own: its shadow cannot hold cotangents beforehand."""
     return not any(item.kind in _CALLERS for item in memory.points_to.of(pointer))
 
 

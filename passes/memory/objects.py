@@ -90,9 +90,9 @@ def joined(several: Iterable[Targets]) -> Targets:
 class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
-    ``contents`` says which objects the pointers in an object lead to, ``parts`` where to by the place they lie at.
+    ``contents`` says which objects the pointers in an object point to, ``parts`` the same by the place of the pointer.
     ``handed`` are, for calls of functions with a body, the objects that the callee is given or makes, by what they
-    hold. ``declared``: what the request says of memory that an argument leads to. ``exposed``: objects that code of
+    hold. ``declared``: what the request says of memory that an argument points to. ``exposed``: objects that code of
     unknown effect may know: the caller's memory, global variables, and what has been stored there or handed to such
     code. ``prefixes``: bytes at the start of an object that hold integers only.
     """
@@ -117,11 +117,11 @@ class PointsTo:
         return _constant_mask(pointer, self.globals) if found is None else found.mask
 
     def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
-        """The same as objects."""
+        """Objects that a pointer may point to."""
         return self.members(self.mask(pointer))
 
     def is_shared(self, mask: int) -> bool:
-        """Whether code that was not passed a pointer may write there: to global variables, or behind the scenes."""
+        """Whether code that was not passed a pointer may write there, as to global variables."""
         for item in self.members(mask):
             constant = isinstance(item.value, GlobalVariable) and item.value.constant
             if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):

@@ -46,7 +46,7 @@ from irad.passes.memory.signatures import Signatures
 from irad.passes.request import MemoryType, ParameterKind
 from irad.ruleset.registry import Registry
 
-# The objects that a function's parameters lead to, by what the request and signatures say of their memory.
+# The objects that a function's parameters point to, by what the request and signatures say of their memory.
 
 
 @dataclass(eq=False, slots=True)
@@ -54,8 +54,8 @@ class ParameterObjects:
     """Adds them to a graph.
 
     Attributes:
-        kinds: how parameters take part in the derivative; what lies behind those of different kinds is told apart.
-        declared: what the request says of the memory that an argument leads to, by object.
+        kinds: how parameters take part in the derivative; memory of those of different kinds is told apart.
+        declared: what the request says of the memory that an argument points to, by object.
     """
 
     graph: PointsToGraph
@@ -64,7 +64,7 @@ class ParameterObjects:
     _behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
 
     def add(self, param: Parameter, holds: MemoryType | None) -> None:
-        """What a parameter points to, with all that lies behind."""
+        """Adds what a parameter points to, directly or through other memory."""
         mask = self.graph.new_object(ObjectKind.ARGUMENT, param, holds)
         self.graph.grow(param, Targets(mask, START))
         self._add_contents(param, mask, holds)
@@ -83,7 +83,7 @@ class ParameterObjects:
             self._hold(mask, offset, self._add_behind(param, inner), declared_place(holds, inner))
 
     def _add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
-        """Memory behind a parameter. Containers that may lie behind several they share: one may store, another load."""
+        """Memory that a parameter's memory points to; one object for containers that several parameters may reach."""
         key = (holds, self.kinds.get(param) if holds is not None and holds.behind else param)
         if key not in self._behind:
             mask = self._behind[key] = self.graph.new_object(ObjectKind.REACHABLE, param, holds)
@@ -99,7 +99,7 @@ class ParameterObjects:
         self.graph.join_group(self.kinds.get(param), mask, anywhere=True)
 
     def _add_declared(self, mask: int, holds: MemoryType, param: Parameter) -> None:
-        """Objects for what the request says a parameter's memory leads to."""
+        """Adds objects for what the request says a parameter's memory points to."""
         self.declared[mask.bit_length() - 1] = holds
         if holds.declared:
             self.graph.join_group(holds, mask, anywhere=False)
@@ -118,7 +118,7 @@ class ParameterObjects:
 # Input   the objects, which parameters the caller knows not to overlap.
 # Output  for each object the set of those that it may share bytes with, itself included.
 # Method  by where objects come from: what the function or its callees allocate is apart from everything but memory of
-#         unknown origin, and so is what lies behind a ``noalias`` parameter; globals are apart from each other.
+#         unknown origin, and so is what a ``noalias`` parameter points to; globals are apart from each other.
 #
 #     argument x, argument y, allocation m          x: {x, y}; m: {m, unknown}
 #     the same, x and y known to be apart           x: {x};    m: {m, unknown}
@@ -197,7 +197,7 @@ def find_objects(
         registry: the rules.
         noalias: pairs of parameters that are known not to overlap.
         signatures: of callees.
-        kinds: how the parameters take part; what lies behind those of different kinds is told apart.
+        kinds: how the parameters take part; memory of those of different kinds is told apart.
         addresses: what was found of callees in analyses of the same module.
     """
     graph = PointsToGraph()

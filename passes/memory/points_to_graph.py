@@ -1,4 +1,4 @@
-"""The graph that points-to analysis builds: objects, what pointers lead to, and what pointers in memory lead to.
+"""The graph that points-to analysis builds: objects, what pointers point to, and what pointers in memory point to.
 
 Everything in it only grows: sets gain objects, places lose factors. `Targets`, a set of objects and a place in them, is
 what flows along its edges; the modules that read parameters, calls and instructions say how.
@@ -186,7 +186,7 @@ def declared_place(holder: MemoryType, inner: MemoryType | None) -> Position:
 
 
 def is_header(holds: MemoryType | None) -> bool:
-    """Whether memory is the header of an allocation: the one pointer in it leads to the start of the data."""
+    """Whether memory is the header of an allocation: the one pointer in it points to the start of the data."""
     if holds is None or holds.is_header:
         return holds is not None
     return holds.single and not holds.fields and len(holds.declared) == 1

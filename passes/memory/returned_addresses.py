@@ -5,7 +5,7 @@ Output  yes or no.
 Method  the returned values are traced back through arithmetic, choices, parts of structures and calls. What a pointer
         is converted to is an address, and what is loaded as an integer may be one. Integers that the function is given
         are left to the caller, who knows whether they are. What is stored counts as an address by its type, except
-        constants, which do not lead to memory of a caller's. Each function is read once; what is found goes from
+        constants, which do not point to memory of a caller. Each function is read once; what is found goes from
         callees to callers, and `KnownAddresses` keeps it for the analyses of the other functions.
 Limit   an index that is loaded from a table counts as an address.
 
@@ -68,7 +68,7 @@ class KnownAddresses:
 
 
 def may_return_address(callee: Value, registry: Registry, known: dict[Function, bool]) -> bool:
-    """Whether a callee with a body, or behind a pointer, may return an address other than an integer it was given."""
+    """Whether a callee with a body, or an indirect one, may return an address other than an integer it was given."""
     if not isinstance(callee, Function):
         return True
     if callee not in known:
@@ -79,7 +79,7 @@ def may_return_address(callee: Value, registry: Registry, known: dict[Function, 
 def _settle(
     function: Function, known: dict[Function, bool], callees_of: Callable[[Function], list[Function] | None]
 ) -> None:
-    """Decides for a function, and for those it leads to, whether it or one of them does something by itself.
+    """Decides for a function, and for those it calls, whether it or one of them does something by itself.
 
     Args:
         function: not known so far.
@@ -154,7 +154,7 @@ def is_integer_intrinsic(call: CallSite) -> bool:
 
 
 def may_store_address(callee: Value, registry: Registry, known: dict[Function, bool]) -> bool:
-    """Whether a callee with a body, or behind a pointer, may store an address anywhere, by itself or through others."""
+    """Whether a callee with a body, or an indirect one, may store an address anywhere, by itself or through others."""
     if not isinstance(callee, Function):
         return True
     if callee not in known:

@@ -65,7 +65,7 @@ def kind_of(holds: MemoryType | None) -> Kind:
 
 
 def kinds_behind(memory: Iterable[MemoryType | None]) -> Iterator[tuple[Kind, MemoryType | None]]:
-    """All kinds of memory that pointers in some memory lead to, each once, with an example."""
+    """All kinds of memory that pointers in some memory point to, each once, with an example."""
     seen: set[Kind] = set()
     pending = [inner for holds in memory if holds is not None for _, inner in holds.behind]
     while pending:

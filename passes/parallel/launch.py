@@ -184,7 +184,7 @@ def launch_loops(module: Module, host: ParallelLoops) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a lane is told. ``frame_size`` is that of its frame, after the rest; None if it has none."""
+    """Arguments of a lane. ``frame_size`` is that of its frame, after the rest; None if it has none."""
 
     parameters: Sequence[types.Type]
     frame_size: GlobalVariable | None
@@ -195,7 +195,7 @@ class _Record:
         return -(-(_PARAMETERS + 8 * len(self.parameters)) // 64) * 64
 
     def size(self, build: Builder) -> Value:
-        """Of the whole."""
+        """Total size in bytes."""
         head = const_int(types.I64, self.frame)
         return head if self.frame_size is None else build.add(build.load(types.I64, self.frame_size), head)
 
@@ -348,7 +348,7 @@ def _share(build: Builder, lane: Value, lanes: Value, given: Sequence[Value]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """The three vectors through which a kernel is told its work."""
+    """The three vectors through which a kernel gets its work."""
 
     args: Value
     dims: Value
@@ -366,7 +366,7 @@ class _Vectors:
 
 
 def _run(host: ParallelLoops, build: Builder, kernel: Function, records: Value, lanes: Value, size: Value) -> Builder:
-    """Runs a kernel over all lanes in the host's threads; a single one in this thread. Returns the place behind."""
+    """Runs a kernel over all lanes in the host's threads; a single one in this thread. Returns the place after it."""
     vectors = _Vectors.of(build, records, lanes, size)
     many = build.icmp("ugt", lanes, const_int(types.I64, 1))
     return _choose(build, many, lambda there: _launch(host, there, kernel, vectors, lanes), kernel, vectors)
@@ -375,7 +375,7 @@ def _run(host: ParallelLoops, build: Builder, kernel: Function, records: Value, 
 def _run_without_lock(
     host: ParallelLoops, build: Builder, kernel: Function, vectors: _Vectors, lanes: Value, apart: Value
 ) -> Builder:
-    """The same, where the host's lock may be held: a thread that wanted it would wait for this one, and this for it."""
+    """Runs a kernel where the host's lock may be held: this thread and one that wants the lock would wait forever."""
     module, head = build.module, Builder.at_start(build.function.entry)
     lock = head.alloca(types.I32, align=4)
 
@@ -413,7 +413,7 @@ def _launch(host: ParallelLoops, build: Builder, kernel: Function, vectors: _Vec
 def emit_launch(
     host: ParallelLoops, build: Builder, kernel: Function, vectors: Sequence[Value], arrays: int, count: Value
 ) -> None:
-    """Launches a kernel on so many arrays, in so many threads."""
+    """Launches a kernel on ``arrays`` arrays, ``count`` times."""
     function = build.module.declare(host.launch, _function(types.VOID, *[types.PTR] * 5, *[types.I64] * 3))
     numbers = [const_int(types.I64, 0), const_int(types.I64, arrays), count]
     build.call(function, [kernel, *vectors, _NULL, *numbers])

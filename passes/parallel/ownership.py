@@ -83,7 +83,7 @@ class ThreadAddresses:
     common: frozenset[Value] = frozenset()
 
     def explain(self, pointer: Value) -> str:
-        """In words: who accesses what a pointer leads to."""
+        """In words: who accesses what a pointer points to."""
         return "the same for all threads of a block" if pointer in self.common else "depends on the thread"
 
 
@@ -186,7 +186,7 @@ class _Addresses:
         return distance is not None and all(_is_uniform(atom, in_block=True) for term in terms for atom in term)
 
     def distance(self, pointer: Value) -> tuple[Value | None, Polynomial | None]:
-        """The parameter that a pointer is computed from, and how many bytes behind it leads."""
+        """The parameter that a pointer is computed from, and the offset in bytes."""
         total: Polynomial = {}
         while True:
             match pointer:
@@ -252,7 +252,7 @@ class _Addresses:
                 return None
 
     def _induction(self, phi: Phi) -> Polynomial | None:
-        """A variable of a loop: its start, and so many steps."""
+        """A variable of a loop: its start plus a multiple of its step."""
         start, step = self._steps[phi]
         first = self.polynomial(start)
         each: Polynomial | None = {(): step} if isinstance(step, int) else self.polynomial(step)

@@ -7,7 +7,7 @@ Method  Two lanes never touch the same element unless both only read it: the pri
         get *partial shadows*, one for each lane, added up in the order of the lanes. Each lane also has a *window* of
         the array, which no other lane has, and adds there to the shadow itself; partial shadows are for the rest.
 Limit   elements are distinguished at run time only. A lane that hands an active array to a callee with a body, or uses
-        it through a pointer that may lead to another, too, makes lanes run one by one.
+        it through a pointer that may point to another, too, makes lanes run one by one.
 
     out[i] = a[i - 1] + a[i + 1]        out direct, a by window
     out[i] = a[i].copy()                the same: bytes that are moved are numbers that are moved
@@ -93,7 +93,7 @@ class _Collector:
             self.expect_one_array(move.source, None)
 
     def expect_one_array(self, pointer: Value, type_: Type | None) -> None:
-        """A pointer must not lead to more than one array that lanes share, apart from memory of the lane's own."""
+        """A pointer must not point to more than one array that lanes share, apart from memory of the lane's own."""
         shared = list(self.shared_objects(self.unit.points_to.mask(pointer)))
         for item in shared:
             if type_ is not None:

@@ -195,7 +195,7 @@ class Materialiser:
                 self.save(last)
 
     def after(self, value: Value, also: Value | None = None) -> Builder:
-        """Behind the definition of a value, and behind ``also`` when that is made in the same block."""
+        """Builder after the definition of a value, and after ``also`` when that is made in the same block."""
         if isinstance(value, Parameter):
             return Builder.at_start(self.sweep.augmented.function.entry)
         assert isinstance(value, Instruction)
@@ -399,7 +399,7 @@ class _StoredHead(Head):
         return loaded
 
     def keep(self, pointer: Value) -> Metadata:
-        """Has memory that a primal pointer leads to kept; returns the alias scopes of an access."""
+        """Keeps the memory that a primal pointer points to; returns the alias scopes of an access."""
         sweep = self.owner.sweep
         mask = sweep.augmented.unit.points_to.mask(pointer)
         sweep.augmented.kept |= mask

@@ -160,7 +160,7 @@ class Plan:
     reasons: Mapping[Value, str]
 
     def saving(self, values: Iterable[Value]) -> Plan:
-        """The same plan with other values saved: reports ask for more than the reverse sweep needs."""
+        """This plan with other values saved: reports ask for more than the reverse sweep needs."""
         return replace(self, saved=tuple(dict.fromkeys(values)))
 
     def explain(self, value: Value) -> str:

@@ -37,7 +37,7 @@ from irad.ruleset.interface import Elementwise
 #         outside.
 # Limit   one loop, the next around the innermost one; none in kernels, nor in code that is differentiated again.
 #
-#     for i: for j: s[i] += w[i, j] * x[j]      a slot for each j holds x[j], written anew for each i
+#     for i: for j: s[i] += w[i, j] * x[j]      a slot for each j holds x[j], rewritten for each i
 
 
 @dataclass(eq=False, slots=True)
@@ -140,7 +140,7 @@ class Rematerialisation:
         return None if self._pinned.is_pinned(value) else self._again(value)
 
     def _again(self, value: Value) -> list[Value] | None:
-        """The same without regard to how numbers are rounded."""
+        """Operands from which a value is recomputed, without regard to pinned roundings."""
         if self.augmented.unit.everything or not isinstance(value, ir.Instruction):
             return None
         if value in self.affine:

@@ -44,7 +44,7 @@ class StoredPlace:
 
     Attributes:
         store: of the primal, that has put it there.
-        behind: how many bytes behind the store's address of the same iteration.
+        behind: how many bytes after the store's address of the same iteration.
     """
 
     store: Store
@@ -52,7 +52,7 @@ class StoredPlace:
 
     @property
     def pointer(self) -> Value:
-        """Of the primal."""
+        """Address of the primal store."""
         return self.store.operands[1]
 
 

@@ -1,10 +1,10 @@
-"""Late checks: a loop that raises where it divides by zero raises behind the loop instead.
+"""Late checks: a loop that raises where it divides by zero raises after the loop instead.
 
 Input   the entry in normal form, where its pointers point.
 Output  whether the function has been rewritten.
 Method  A division by zero does no harm by itself: a loop that goes on computes infinities and NaNs until it ends. So if
         all that it writes is lost when the function raises, and all its checks raise the same, they only note that
-        one has failed, and behind the loop that is raised. What the caller sees is the same. Without exits in the
+        one has failed, and after the loop that is raised. What the caller sees is the same. Without exits in the
         middle LLVM makes vectors of the loop, and of what the derivative adds to it.
 Limit   innermost loops that are counted, in which every iteration runs the checks, call nothing but elementary
         functions, and find memory by its counters alone: neither by a float, nor by a number that was loaded.
@@ -76,7 +76,7 @@ def postpone_checks(
     mod_ref: ModRef,
     result: Value,
 ) -> bool:
-    """Moves the checks of divisors behind their loops; says whether it did, and then ``cfg`` is out of date.
+    """Moves the checks of divisors after their loops; says whether it did, and then ``cfg`` is out of date.
 
     Args:
         cfg, dominators, loops: of the entry.

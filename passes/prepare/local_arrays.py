@@ -1,12 +1,12 @@
-"""Homes of arrays: which pointers of a function lead into which of the arrays that it makes, and how they change hands.
+"""Ownership of local arrays: which pointers point into which array of the function, and which phis take one over.
 
 Input   calls that allocate.
-Output  a `Home` for each of them, and for each phi by which a variable of the program gets another array: what an
+Output  a `Owner` for each of them, and for each phi by which a variable of the program gets another array: what an
         iteration made and the next one reads, or two arrays that are swapped. Where one of the pointers is used for
         more than to read, write, clear, copy, compare and count, or may lead elsewhere as well, there is none.
 Method  an address is traced to its root: the call, or a phi whose inputs have different roots. A phi takes over what
         comes in: of the memory that was there, no other pointer is used any more, so that its contents may move into
-        memory of the phi's own. Where that is not certain there is no home, nor for what it may get or give.
+        memory of the phi's own. Where that is not certain there is no owner, nor for what it may get or give.
 Limit   only whole arrays change hands, no views; selects choose between addresses in one array.
 
     %before = phi ptr [ %d0, %entry ], [ %d1, %latch ]       root of %before, and of what is computed from it: itself
@@ -45,7 +45,7 @@ BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")
 
 
 @dataclass(eq=False, slots=True)
-class Home:
+class Owner:
     """An array that a variable of the program stands for.
 
     Attributes:
@@ -70,38 +70,38 @@ class Home:
     copies: list[Call] = field(default_factory=list)
     reads: list[Instruction] = field(default_factory=list)
     kinds: dict[Type, None] = field(default_factory=dict)
-    sources: dict[Block, Home | None] = field(default_factory=dict)
+    sources: dict[Block, Owner | None] = field(default_factory=dict)
 
 
-def find_homes(sizes: Mapping[Call, int], cfg: ControlFlow, host: ReferenceCounts) -> list[tuple[Home, ...]]:
-    """The homes of the arrays that calls make, those together that arrays may pass between."""
-    made = [home for call, size in sizes.items() if (home := _from_header(call, size, host)) is not None]
+def find_owners(sizes: Mapping[Call, int], cfg: ControlFlow, host: ReferenceCounts) -> list[tuple[Owner, ...]]:
+    """The owners of the arrays that calls make, those together that arrays may pass between."""
+    made = [owner for call, size in sizes.items() if (owner := _from_header(call, size, host)) is not None]
     addresses, misused = _addresses(made)
     order = {block: [i for i in block.instructions if i in addresses] for block in cfg.order}
     roots = _roots(made, [inst for found in order.values() for inst in found])
-    homes: dict[Instruction, Home] = {home.root: home for home in made}
-    homes |= {inst: Home(inst, 0) for inst in addresses if isinstance(inst, Phi) and roots.get(inst) is inst}
+    owners: dict[Instruction, Owner] = {owner.root: owner for owner in made}
+    owners |= {inst: Owner(inst, 0) for inst in addresses if isinstance(inst, Phi) and roots.get(inst) is inst}
     for inst in addresses:
         if (root := roots.get(inst)) is not None:
-            _add_uses(homes[root], inst)
-    groups = _Groups(homes, roots)
+            _add_uses(owners[root], inst)
+    groups = _Groups(owners, roots)
     for inst in addresses:
         if inst in misused or roots.get(inst) is None:
             groups.reject(*(roots.get(each) for each in (inst, *inst.operands) if isinstance(each, Instruction)))
-    for home in homes.values():
-        groups.connect(home)
-        groups.connect_copies(home)
-        if _outlives(home, cfg):
-            groups.reject(home.root)
+    for owner in owners.values():
+        groups.connect(owner)
+        groups.connect_copies(owner)
+        if _outlives(owner, cfg):
+            groups.reject(owner.root)
     return groups.left()
 
 
 # --- the header -------------------------------------------------------------------------------------------------------
 
 
-def _from_header(call: Call, size: int, host: ReferenceCounts) -> Home | None:
+def _from_header(call: Call, size: int, host: ReferenceCounts) -> Owner | None:
     """What is read from the header of an array; None where it is used otherwise than it may be."""
-    home = Home(call, size)
+    owner = Owner(call, size)
     headers = Worklist[Instruction]([call])
     for header in headers:
         for user in header.users:
@@ -111,12 +111,12 @@ def _from_header(call: Call, size: int, host: ReferenceCounts) -> Home | None:
                 case Call() if _counts(user, host):
                     pass
                 case ICmp(predicate="eq" | "ne") if header is call and _is_with_null(user):
-                    home.checks.append(user)
+                    owner.checks.append(user)
                 case GetElementPtr() if header is call and _reads_field(user, host):
-                    home.fields.extend(load for load in user.users if isinstance(load, Load))
+                    owner.fields.extend(load for load in user.users if isinstance(load, Load))
                 case _:
                     return None
-    return home
+    return owner
 
 
 def _counts(call: Call, host: ReferenceCounts) -> bool:
@@ -136,9 +136,9 @@ def _reads_field(address: GetElementPtr, host: ReferenceCounts) -> bool:
 # --- the data ---------------------------------------------------------------------------------------------------------
 
 
-def _addresses(homes: Iterable[Home]) -> tuple[dict[Instruction, None], set[Instruction]]:
+def _addresses(owners: Iterable[Owner]) -> tuple[dict[Instruction, None], set[Instruction]]:
     """What is computed from the addresses of data, and those that are used for more than they may be."""
-    found = Worklist[Instruction](load for home in homes for load in home.fields if load.type is types.PTR)
+    found = Worklist[Instruction](load for owner in owners for load in owner.fields if load.type is types.PTR)
     misused = set[Instruction]()
     for address in found:
         for user in address.users:
@@ -166,28 +166,28 @@ def _is_bulk(call: Call) -> bool:
     return isinstance(volatile, ConstantInt) and volatile.value == 0
 
 
-def _add_uses(home: Home, address: Instruction) -> None:
-    home.addresses[address] = None
+def _add_uses(owner: Owner, address: Instruction) -> None:
+    owner.addresses[address] = None
     for user in address.users:
         match user:
             case Load():
-                home.reads.append(user)
-                home.kinds[user.type] = None
+                owner.reads.append(user)
+                owner.kinds[user.type] = None
             case Store(operands=[value, _]):
-                home.kinds[value.type] = None
+                owner.kinds[value.type] = None
             case Call() if _is_bulk(user):
-                home.lengths.append(user.arguments[2])
+                owner.lengths.append(user.arguments[2])
                 if not str(user.callee.name).startswith(_CLEARS):
-                    home.reads.append(user)
-                    home.copies.append(user)
+                    owner.reads.append(user)
+                    owner.copies.append(user)
             case _:
                 pass
 
 
-def _roots(homes: Iterable[Home], addresses: list[Instruction]) -> dict[Instruction, Call | Phi | None]:
-    """The root of each address; None where it may lead to different arrays, or elsewhere."""
+def _roots(owners: Iterable[Owner], addresses: list[Instruction]) -> dict[Instruction, Call | Phi | None]:
+    """The root of each address; None where it may point to different arrays, or elsewhere."""
     first: dict[Instruction, Call | Phi | None] = {
-        load: home.root for home in homes for load in home.fields if load.type is types.PTR
+        load: owner.root for owner in owners for load in owner.fields if load.type is types.PTR
     }
     inside = set(addresses)
     while True:  # each time one more phi is a root
@@ -232,66 +232,66 @@ def _pointers_of(inst: Instruction) -> list[Value]:
     return [each for each in operands if not isinstance(each, ConstantNull | Undef | Poison) and each is not inst]
 
 
-# --- what has no home -------------------------------------------------------------------------------------------------
+# --- what has no owner ------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, slots=True)
 class _Groups:
-    """Homes between which arrays pass, and those that are none."""
+    """Owners between which arrays pass, and roots that own none."""
 
-    homes: dict[Instruction, Home]
+    owners: dict[Instruction, Owner]
     roots: dict[Instruction, Call | Phi | None]
-    rejected: dict[Home, None] = field(default_factory=dict)
-    links: dict[Home, list[Home]] = field(default_factory=dict)
+    rejected: dict[Owner, None] = field(default_factory=dict)
+    links: dict[Owner, list[Owner]] = field(default_factory=dict)
 
     def reject(self, *roots: Instruction | None) -> None:
-        """What has these roots has no home."""
-        self.rejected.update(dict.fromkeys(self.homes[root] for root in roots if root is not None))
+        """What has these roots has no owner."""
+        self.rejected.update(dict.fromkeys(self.owners[root] for root in roots if root is not None))
 
-    def connect(self, home: Home) -> None:
+    def connect(self, owner: Owner) -> None:
         """Notes whose arrays a phi takes over."""
-        if not isinstance(home.root, Phi):
+        if not isinstance(owner.root, Phi):
             return
-        phi, block = home.root, home.root.block
+        phi, block = owner.root, owner.root.block
         assert block is not None
         for value, origin in phi.incoming():
             if isinstance(value, ConstantNull | Undef | Poison):
-                home.sources[origin] = None
+                owner.sources[origin] = None
                 continue
             root = self._root(value)
             is_whole = root is not None and (value is root or isinstance(value, Load))
             if root is None or not is_whole:
                 self.reject(phi, root)
                 continue
-            source = self.homes[root]
-            home.sources[origin] = source
-            self._link(home, source)
+            source = self.owners[root]
+            owner.sources[origin] = source
+            self._link(owner, source)
             others = (each for each in block.phis() if each is not phi and self.roots.get(each) is each)
             if any(self._root(each.value_from(origin)) is root for each in others):
                 self.reject(phi)
 
-    def connect_copies(self, home: Home) -> None:
+    def connect_copies(self, owner: Owner) -> None:
         """Notes which other arrays one is copied from or to; what memory elsewhere holds may be other than numbers."""
-        for call in home.copies:
+        for call in owner.copies:
             for root in map(self._root, call.arguments[:2]):
                 if root is None:
-                    self.reject(home.root)
+                    self.reject(owner.root)
                 else:
-                    self._link(home, self.homes[root])
+                    self._link(owner, self.owners[root])
 
-    def _link(self, one: Home, other: Home) -> None:
+    def _link(self, one: Owner, other: Owner) -> None:
         self.links.setdefault(one, []).append(other)
         self.links.setdefault(other, []).append(one)
 
     def _root(self, value: Value) -> Call | Phi | None:
         return self.roots.get(value) if isinstance(value, Instruction) else None
 
-    def left(self) -> list[tuple[Home, ...]]:
-        """The groups in which each home is one."""
-        found, seen = list[tuple[Home, ...]](), set[Home]()
-        for home in self.homes.values():
-            if home not in seen:
-                group = Worklist([home])
+    def left(self) -> list[tuple[Owner, ...]]:
+        """The groups in which each owner is one."""
+        found, seen = list[tuple[Owner, ...]](), set[Owner]()
+        for owner in self.owners.values():
+            if owner not in seen:
+                group = Worklist([owner])
                 for each in group:
                     group.add(*self.links.get(each, ()))
                 seen.update(group.seen)
@@ -300,30 +300,30 @@ class _Groups:
         return found
 
 
-def _sized(group: tuple[Home, ...]) -> tuple[Home, ...]:
-    """The homes, with what is known of all: the size of the largest array is that of the phis."""
-    largest = max(home.size for home in group)
-    kinds = {kind: None for home in group for kind in home.kinds}
-    for home in group:
-        home.size, home.kinds = home.size or largest, kinds
+def _sized(group: tuple[Owner, ...]) -> tuple[Owner, ...]:
+    """The owners, with what is known of all: the size of the largest array is that of the phis."""
+    largest = max(owner.size for owner in group)
+    kinds = {kind: None for owner in group for kind in owner.kinds}
+    for owner in group:
+        owner.size, owner.kinds = owner.size or largest, kinds
     return group
 
 
-def _outlives(home: Home, cfg: ControlFlow) -> bool:
-    """Whether a pointer to an array may be used after its home has got another one, or after a phi has taken it over.
+def _outlives(owner: Owner, cfg: ControlFlow) -> bool:
+    """Whether a pointer to an array may be used after its owner has got another one, or after a phi has taken it over.
 
-    Addresses that are not phis, nor made of any, belong to the array that the home got last: each is computed behind
+    Addresses that are not phis, nor made of any, belong to the array that the owner got last: each is computed after
     the root on every way to its use.
     """
-    root = home.root
+    root = owner.root
     assert root.block is not None
     if isinstance(root, Call):
-        is_simple = not any(isinstance(each, Phi) for each in home.addresses)
-        return not is_simple and any(_is_live_at(each, root, cfg) for each in home.addresses)
+        is_simple = not any(isinstance(each, Phi) for each in owner.addresses)
+        return not is_simple and any(_is_live_at(each, root, cfg) for each in owner.addresses)
     block = root.block
-    if any(block in _live_in(each, cfg) for each in home.addresses if each is not root):
+    if any(block in _live_in(each, cfg) for each in owner.addresses if each is not root):
         return True
-    for source in {each for each in home.sources.values() if each is not None and each is not home}:
+    for source in {each for each in owner.sources.values() if each is not None and each is not owner}:
         if any(block in _live_in(each, cfg) for each in source.addresses):
             return True
         if isinstance(source.root, Call) and block in _live_in_header(source, cfg):
@@ -331,14 +331,14 @@ def _outlives(home: Home, cfg: ControlFlow) -> bool:
     return False
 
 
-def _live_in_header(home: Home, cfg: ControlFlow) -> set[Block]:
+def _live_in_header(owner: Owner, cfg: ControlFlow) -> set[Block]:
     """The blocks at whose start the header may yet be asked for the address of the data."""
     found = set[Block]()
-    for load in home.fields:
+    for load in owner.fields:
         address = load.operands[0]
         assert isinstance(address, Instruction)
         found |= _live_in(address, cfg)
-        found |= _live_in(home.root, cfg, users=[address])
+        found |= _live_in(owner.root, cfg, users=[address])
     return found
 
 
@@ -361,12 +361,12 @@ def _live_in(value: Instruction, cfg: ControlFlow, users: Iterable[Instruction] 
 
 
 def _is_live_at(value: Instruction, place: Instruction, cfg: ControlFlow) -> bool:
-    """Whether a value that was computed before a place may be used behind it, without being computed again."""
-    home, block = value.block, place.block
-    assert home is not None
+    """Whether a value that was computed before a place may be used after it, without being computed again."""
+    defined_in, block = value.block, place.block
+    assert defined_in is not None
     assert block is not None
     position = block.instructions.index(place)
-    if home is block and block.instructions.index(value) > position:
+    if defined_in is block and block.instructions.index(value) > position:
         return False
     if any(user in value.users and not isinstance(user, Phi) for user in block.instructions[position:]):
         return True

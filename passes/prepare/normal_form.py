@@ -11,7 +11,7 @@ are passed, what the front end says of a call (`ELSEWHERE`), line numbers. Phis 
 choices that are the same in all iterations of a loop are made independent of the iteration before.
 
 LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
-would put the kink of the absolute value behind a root of infinite slope; a sum with zero has the same value, no kink.
+would put the kink of the absolute value after a root of infinite slope; a sum with zero has the same value, no kink.
 
     %r = call double @llvm.fabs.f64(double %root)        %r = fadd double %root, 0.0
 """

@@ -4,7 +4,7 @@ Input   a function, where its pointers point, what memory holds.
 Output  whether anything was changed; the function is rewritten in place.
 Method  LLVM moves eight bytes as `i64` when it only copies them. A group of loads, phis, selects and stores that pass
         an integer on to each other and to nothing else, and that touches memory of a float type, moves floats; so it
-        gets that type. Likewise pointers.
+        gets that type. So do pointers.
 Limit   bits that are computed with stay integers; `irad.passes.analysis.refusals` refuses them where a derivative would
         be lost.
 

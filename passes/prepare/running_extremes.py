@@ -1,9 +1,9 @@
-"""Running extremes: a number that a loop only hands on is loaded again, behind the loop, from where it came.
+"""Running extremes: a number that a loop only hands on is loaded again, after the loop, from where it came.
 
 Input   a function in normal form with its analyses.
 Output  whether the function has been rewritten; the analyses are out of date then.
 Method  Of a largest number so far, every iteration keeps one of two: the one so far, or another that lies in memory.
-        The loop then keeps where that lies, too, and behind it the number is loaded from there. So it carries no
+        The loop then keeps where that lies, too, and after it the number is loaded from there. So it carries no
         cotangent, where else a bit is saved for every iteration, and the cotangent handed back through all of them.
         The number from before the loop goes to a variable of its own, so that it has a place as well.
 Limit   the loop does nothing else with the number but compare it; what it writes to the same object goes to other

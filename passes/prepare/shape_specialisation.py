@@ -6,7 +6,7 @@ Method  Where Python cuts `row[3:6]` off at the end of an array, its length is c
         least as long. Where rows are found by their number, and their elements only at 0, 1 and 2, a row has probably
         three, also if other loops take them one after the other, from the first; and so has an array that the function
         makes (the state of a differential equation, whose right-hand side knows what each number is). If that happens
-        in a loop, one branch at the head of the function asks, and leads to a copy in which LLVM knows it:
+        in a loop, one branch at the head of the function tests this, and jumps to a copy in which LLVM knows it:
         slices have the length that they say, arrays that are made a known size, loops over them a known number of
         iterations, and addresses a known stride.
 Limit   functions of a moderate size: both versions are differentiated.
@@ -161,7 +161,7 @@ def _places_in(row: Instruction, size: int = 0) -> Iterator[int | _Place]:
 
     Args:
         row: where it begins: its number, multiplied by the length of rows; or that length in bytes.
-        size: bytes of an element, where the row begins at so many bytes.
+        size: bytes of an element, where the row begins at a number of bytes.
     """
     match row:
         case Binary(opcode="shl", operands=[_, ConstantInt(value=shift)]) if 0 <= shift <= 3 and not size:
@@ -186,7 +186,7 @@ def _places_behind(user: Instruction, row: Binary, size: int) -> Iterator[int | 
 
 
 def _place(user: Instruction, address: Instruction, size: int) -> int | _Place:
-    """Which element behind an address is accessed; a part of known length may be cleared or copied."""
+    """Which element after an address is accessed; a part of known length may be cleared or copied."""
     if _accesses(user, address):
         return 0
     if isinstance(user, Call) and _is_bulk(user):
@@ -225,7 +225,7 @@ def _vector_lengths(function: Function, nest: LoopNest, host: ReferenceCounts) -
 
 
 def _places_of(call: Call, size: int, nest: LoopNest, host: ReferenceCounts) -> Iterator[int | _Place]:
-    """The elements of an allocated array, of so many bytes, that are accessed in loops; others may hand it on."""
+    """The elements, of ``size`` bytes, of an allocated array that are accessed in loops; others may hand it on."""
     for field in call.users:
         for data in field.users if isinstance(field, GetElementPtr) and constant_offset(field) == host.data else ():
             for user in data.users:

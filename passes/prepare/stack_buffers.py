@@ -46,7 +46,7 @@ from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.ir.worklist import Worklist
 from irad.passes.augmented.allocation_failure import split_after
 from irad.passes.convention import ReferenceCounts
-from irad.passes.prepare.local_arrays import Home, find_homes
+from irad.passes.prepare.local_arrays import Owner, find_owners
 from irad.passes.prepare.stack_promotion import clear, has_elements, new_variable
 
 LARGEST: Final = 64
@@ -72,14 +72,14 @@ def _add_in(function: Function, host: ReferenceCounts) -> bool:
     loops = loop_nest(cfg, dominators(cfg))
     # of the buffer: of memory that is allocated nothing else is asked
     sizes = {call: LARGEST for call in calls if call.block is not None and loops.loop_of(call.block) is not None}
-    groups = find_homes(sizes, cfg, host) if sizes else []
-    homes = [group[0] for group in groups if len(group) == 1 and _may_be_buffered(group[0], loops)][:_MOST]
-    for inst in function.instructions() if homes else ():
+    groups = find_owners(sizes, cfg, host) if sizes else []
+    owners = [group[0] for group in groups if len(group) == 1 and _may_be_buffered(group[0], loops)][:_MOST]
+    for inst in function.instructions() if owners else ():
         inst.debug_records = ()  # they name what goes away
-    for home in homes:
-        assert isinstance(home.root, Call)
-        _buffer(home, home.root, host)
-    return bool(homes)
+    for owner in owners:
+        assert isinstance(owner.root, Call)
+        _buffer(owner, owner.root, host)
+    return bool(owners)
 
 
 def _allocations(function: Function, host: ReferenceCounts) -> list[Call]:
@@ -91,16 +91,16 @@ def _allocations(function: Function, host: ReferenceCounts) -> list[Call]:
     ]
 
 
-def _may_be_buffered(home: Home, loops: LoopNest) -> bool:
+def _may_be_buffered(owner: Owner, loops: LoopNest) -> bool:
     """Whether an array holds numbers of one type, and each loop reads each of them once."""
-    root = home.root
-    if not isinstance(root, Call) or home.copies or not has_elements((home,)):
+    root = owner.root
+    if not isinstance(root, Call) or owner.copies or not has_elements((owner,)):
         return False
-    return all(_is_read_once(read, root, loops) for read in home.reads)
+    return all(_is_read_once(read, root, loops) for read in owner.reads)
 
 
 def _is_read_once(read: Instruction, root: Call, loops: LoopNest) -> bool:
-    """Whether a load in loops behind the call reads another element in each iteration."""
+    """Whether a load in loops after the call reads another element in each iteration."""
     assert read.block is not None
     assert root.block is not None
     loop = loops.loop_of(read.block)
@@ -130,7 +130,7 @@ def _moves(address: Value, loop: Loop) -> bool:
     return moves
 
 
-def _buffer(home: Home, call: Call, host: ReferenceCounts) -> None:
+def _buffer(owner: Owner, call: Call, host: ReferenceCounts) -> None:
     """Puts a buffer beside the memory that a call allocates."""
     head, size = call.block, call.arguments[0]
     assert head is not None
@@ -156,10 +156,10 @@ def _buffer(home: Home, call: Call, host: ReferenceCounts) -> None:
         return Builder.at_start(rest).phi(in_buffer.type, [(in_buffer, head), (failed, allocate), (allocated, made)])
 
     header, data, failed = choice(_NULL, _NULL, call), choice(buffer, _NULL, memory), choice(_NO, _YES, _NO)
-    for check in home.checks:
+    for check in owner.checks:
         replace_uses(check, failed if check.predicate == "eq" else choice(_YES, _NO, _YES))
         check.erase()
-    for load in home.fields:
+    for load in owner.fields:
         replace_uses(load, data if load.type is types.PTR else size)
         load.erase()
     for user in users:

@@ -6,7 +6,7 @@ Output  whether any was rewritten: an allocation of few bytes, of a number that 
         indexed by are marked to be unrolled. LLVM's pipeline, which has to follow, makes values of the elements.
 Method  the pointers into an array are all known, and no memory holds one (`array_homes`). One variable stands for all
         arrays that the same call makes, one after the other. It is cleared there, so that an element that was not set
-        is a zero and not what the iteration before left behind. A phi that arrays change hands by has a variable, too,
+        is a zero and not what the iteration before left there. A phi that arrays change hands by has a variable, too,
         into which they are copied; and one that the copies wait in, since phis of a block choose at the same time.
 Why     an array in memory has a shadow, what is overwritten in it goes on the tape, and each element keeps its
         instructions in order. A value costs what a scalar of the program costs.
@@ -52,7 +52,7 @@ from irad.ir.trip_count import constant_offset, trip_count
 from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.ir.worklist import Worklist
 from irad.passes.convention import ReferenceCounts
-from irad.passes.prepare.local_arrays import Home, find_homes
+from irad.passes.prepare.local_arrays import Owner, find_owners
 from irad.passes.subscripts.dimensions import drop_dimensions
 
 # Known places: after which loops are unrolled all addresses are constant offsets, so that memory becomes values.
@@ -104,7 +104,7 @@ class Unrolling:
     def needed(
         self, root: Instruction, addresses: Iterable[Instruction], lengths: Iterable[Value]
     ) -> dict[Loop, None] | None:
-        """The loops after whose unrolling places behind a root are known; None if they are not, or lengths vary."""
+        """The loops after whose unrolling offsets from a root are known; None if they are not, or lengths vary."""
         if not all(isinstance(length, ConstantInt) for length in lengths):
             return None
         indices = list[Value]()
@@ -144,7 +144,7 @@ class Unrolling:
             loop.latch.terminator.metadata["llvm.loop"] = module.loop_mark(_FULL)
 
     def _loops_behind(self, indices: Iterable[Value], addresses: set[Instruction]) -> dict[Loop, None] | None:
-        """The loops whose variables some values are computed from; None where anything else is behind them."""
+        """The loops whose variables some values are computed from; None where they depend on anything else."""
         found: dict[Loop, None] = {}
         values = Worklist(indices)
         for value in values:
@@ -214,15 +214,15 @@ def _promote_in(function: Function, host: ReferenceCounts) -> bool:
     cfg = control_flow(function)
     dominator_tree = dominators(cfg)
     unrolling = Unrolling(loop_nest(cfg, dominator_tree), cfg, dominator_tree)
-    promoted = _chosen(find_homes(_small_allocations(function, host), cfg, host), unrolling)
+    promoted = _chosen(find_owners(_small_allocations(function, host), cfg, host), unrolling)
     if not promoted:
         return False
     unrolling.mark()
     for inst in function.instructions():
         inst.debug_records = ()  # they name what goes away
     variables = _Variables(function)
-    for home in promoted:
-        variables.replace(home)
+    for owner in promoted:
+        variables.replace(owner)
     return True
 
 
@@ -238,24 +238,24 @@ def _small_allocations(function: Function, host: ReferenceCounts) -> dict[Call, 
     }
 
 
-def _chosen(groups: list[tuple[Home, ...]], unrolling: Unrolling) -> list[Home]:
-    """The homes that become variables: those that become values then, and others where that costs less."""
+def _chosen(groups: list[tuple[Owner, ...]], unrolling: Unrolling) -> list[Owner]:
+    """The owners that become variables: those that become values then, and others where that costs less."""
     groups = [group for group in groups if has_elements(group)]
-    needed = {group: [unrolling.needed(home.root, home.addresses, home.lengths) for home in group] for group in groups}
+    needed = {group: [unrolling.needed(each.root, each.addresses, each.lengths) for each in group] for group in groups}
     loops = {group: {loop: None for one in several for loop in one or ()} for group, several in needed.items()}
     settled = [group for group, several in needed.items() if None not in several]
     unrolling.choose(loops[group] for group in settled)
-    chosen, frame = list[Home](), 0
+    chosen, frame = list[Owner](), 0
     for group in groups:
         is_settled = group in settled and loops[group].keys() <= unrolling.chosen.keys()
-        size = sum(home.size for home in group)
+        size = sum(owner.size for owner in group)
         if frame + size <= _LARGEST_FRAME and (is_settled or (len(group) == 1 and _is_read_little(*group, unrolling))):
             frame += size
             chosen += group
     return chosen
 
 
-def has_elements(group: tuple[Home, ...]) -> bool:
+def has_elements(group: tuple[Owner, ...]) -> bool:
     """Whether arrays hold numbers of one type, side by side, and can be copied one by one.
 
     Of numbers that overlap, and of bytes that are copied together, LLVM would make integers.
@@ -263,22 +263,22 @@ def has_elements(group: tuple[Home, ...]) -> bool:
     kinds = list(group[0].kinds)
     if len(kinds) > 1:
         return False
-    offsets = [constant_offset(each) for home in group for each in home.addresses if isinstance(each, GetElementPtr)]
+    offsets = [constant_offset(each) for owner in group for each in owner.addresses if isinstance(each, GetElementPtr)]
     if any(offset is not None and offset % types.size_of(kind) for kind in kinds for offset in offsets):
         return False
-    copies = [call for home in group for call in home.copies]
+    copies = [call for owner in group for call in owner.copies]
     if len(group) == 1 and not copies:
         return True
     lengths = [call.arguments[2] for call in copies]
     if len(kinds) != 1 or not all(isinstance(length, ConstantInt) for length in lengths):
         return False
-    sizes = [*(home.size for home in group), *(each.value for each in lengths if isinstance(each, ConstantInt))]
+    sizes = [*(owner.size for owner in group), *(each.value for each in lengths if isinstance(each, ConstantInt))]
     return all(size % types.size_of(kinds[0]) == 0 for size in sizes)
 
 
-def _is_read_little(home: Home, unrolling: Unrolling) -> bool:
+def _is_read_little(owner: Owner, unrolling: Unrolling) -> bool:
     """Whether an array that stays in memory may be a variable: its elements go on the tape each time they are read."""
-    return unrolling.most_runs(home.reads, home.root) <= _MOST_READS * home.size / _ELEMENT
+    return unrolling.most_runs(owner.reads, owner.root) <= _MOST_READS * owner.size / _ELEMENT
 
 
 class _Variables:
@@ -286,37 +286,37 @@ class _Variables:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.known: dict[Home, Value] = {}
+        self.known: dict[Owner, Value] = {}
 
-    def replace(self, home: Home) -> None:
+    def replace(self, owner: Owner) -> None:
         """Puts a variable in place of an array."""
-        for call in home.copies:
+        for call in owner.copies:
             if call.block is not None:  # else the other array that takes part came first
                 target, source, length, _ = call.arguments
                 assert isinstance(length, ConstantInt)
                 build = Builder.before(call)
                 build.metadata = {"dbg": call.metadata["dbg"]} if "dbg" in call.metadata else {}
-                _copy(build, target, source, length.value, home)
+                _copy(build, target, source, length.value, owner)
                 call.erase()
-        if isinstance(home.root, Phi):
-            self._replace_phi(home, home.root)
+        if isinstance(owner.root, Phi):
+            self._replace_phi(owner, owner.root)
         else:
-            self._replace_call(home, home.root)
+            self._replace_call(owner, owner.root)
 
-    def _of(self, home: Home) -> Value:
-        if home not in self.known:
-            self.known[home] = new_variable(self.function, home.size, home.root.name)
-        return self.known[home]
+    def _of(self, owner: Owner) -> Value:
+        if owner not in self.known:
+            self.known[owner] = new_variable(self.function, owner.size, owner.root.name)
+        return self.known[owner]
 
-    def _replace_call(self, home: Home, call: Call) -> None:
-        variable, size = self._of(home), const_int(types.I64, home.size)
+    def _replace_call(self, owner: Owner, call: Call) -> None:
+        variable, size = self._of(owner), const_int(types.I64, owner.size)
         build = Builder.before(call)
         build.metadata = call.metadata
-        clear(build, variable, home.size)
-        for check in home.checks:
+        clear(build, variable, owner.size)
+        for check in owner.checks:
             replace_uses(check, const_int(types.I1, check.predicate == "ne"))
             check.erase()
-        for load in home.fields:
+        for load in owner.fields:
             replace_uses(load, variable if load.type is types.PTR else size)
             load.erase()
         for user in list(call.users):
@@ -325,16 +325,16 @@ class _Variables:
         replace_uses(call, ConstantNull(types.PTR))  # in phis, of which references are counted: to null none are
         call.erase()
 
-    def _replace_phi(self, home: Home, phi: Phi) -> None:
+    def _replace_phi(self, owner: Owner, phi: Phi) -> None:
         assert phi.block is not None
-        variable, waiting = self._of(home), new_variable(self.function, home.size)
-        for block, source in home.sources.items():
+        variable, waiting = self._of(owner), new_variable(self.function, owner.size)
+        for block, source in owner.sources.items():
             build = Builder.before(block.terminator)
             if source is None:
-                clear(build, waiting, home.size)
+                clear(build, waiting, owner.size)
             else:
-                _copy(build, waiting, self._of(source), source.size, home)
-        _copy(Builder.at_start(phi.block), variable, waiting, home.size, home)
+                _copy(build, waiting, self._of(source), source.size, owner)
+        _copy(Builder.at_start(phi.block), variable, waiting, owner.size, owner)
         replace_uses(phi, variable)
         phi.erase()
 
@@ -352,9 +352,9 @@ def clear(build: Builder, place: Value, size: int) -> None:
     build.call(build.module.declare("llvm.memset.p0.i64", kind), values)
 
 
-def _copy(build: Builder, place: Value, source: Value, size: int, home: Home) -> None:
+def _copy(build: Builder, place: Value, source: Value, size: int, owner: Owner) -> None:
     """Copies an array, element by element; where they overlap, too."""
-    (kind,) = home.kinds
+    (kind,) = owner.kinds
     offsets = range(0, size, types.size_of(kind))
     elements = [build.load(kind, build.byte_offset(source, offset), align=1) for offset in offsets]
     for element, offset in zip(elements, offsets, strict=True):

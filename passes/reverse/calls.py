@@ -119,7 +119,7 @@ def _reverse_pair(sweep: Sweep, call: CallSite) -> None:
 
 
 def _reverse_pointer(sweep: Sweep, call: CallSite) -> None:
-    """The same with the pair that the forward sweep found."""
+    """Reverses an indirect call, with the pair that the forward sweep found."""
     made = sweep.augmented.pointer_frames[call]
     place = sweep.build.byte_offset(sweep.need(made.pair), PAIR_REVERSE)
     _call_reverse(sweep, call, made.frame, sweep.build.load(types.PTR, place), made.variant)

@@ -3,9 +3,9 @@
 Input   a reverse sweep in which the plan has been carried out.
 Output  the same function, with a second version of such loops (`increments` says which).
 Method  the last iteration that adds to an element adds all; what those before it add is handed on. What all add to one
-        element is a sum. Where iterations are independent (`neighbours`) they run upwards, and LLVM is told. A check in
+        element is a sum. Where iterations are independent (`neighbours`) they run upwards, marked so. A check in
         front of the loop chooses the version. If the first iteration to run accesses other places than the rest,
-        as at a periodic border, it runs as it was, and the check comes after it; so does the last one, behind them.
+        as at a periodic border, it runs as it was, and the check comes after it; so does the last one, after them.
 Limit   sums are reordered, so not with `strict`.
 
     for i: a = f(i); x_bar[i] += a; x_bar[i + 1] -= a
@@ -193,7 +193,7 @@ class _Gathering:
 
     @property
     def module(self) -> Module:
-        """Of the function."""
+        """Module of the function."""
         return self.sweep.augmented.program.module
 
     @property
@@ -312,7 +312,7 @@ class _Gathering:
         return build.byte_offset(start, build.mul(index, self.steps[group]), ("inbounds",))
 
     def _update(self, build: Builder, group: Neighbours, pointer: Value, turn: Value, missing: int = 0) -> Value:
-        """Adds to an element what is added in a turn, or would be in one of those behind the last."""
+        """Adds to an element what is added in a turn, or would be in one of those after the last."""
         addition = group.example
         loaded = build.load(addition.load.type, pointer, align=addition.load.align)
         total = self._with_amounts(build, loaded, group, turn, missing)
@@ -361,7 +361,7 @@ class _Gathering:
         for inst in (inst for each in self.found.back for inst in each.instructions[:-1]):
             self._copy(build, inst)
 
-    # -------------------------------------------------------------------------------------------- behind the loop
+    # --------------------------------------------------------------------------------------------- after the loop
 
     def _finish(self, build: Builder, span: Value, totals: dict[Neighbours, Value]) -> None:
         """Adds what has been handed on to the end."""
@@ -392,7 +392,7 @@ class _Gathering:
         loaded.metadata, stored.metadata = dict(addition.load.metadata), dict(addition.store.metadata)
 
     def _join(self, end: Block) -> None:
-        """Gives the block behind the loop the values of whichever version ran."""
+        """Gives the block after the loop the values of whichever version ran."""
         after, body = self.found.after, self.found.body
         joined: dict[Value, Phi] = {}
         for inst in list(after.instructions):

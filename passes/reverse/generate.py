@@ -1,4 +1,4 @@
-"""Generates the reverse sweep of a pair: visits the live blocks of the primal last first, instructions likewise."""
+"""Generates the reverse sweep of a pair: visits live blocks and their instructions in reverse order."""
 
 from __future__ import annotations
 

@@ -102,12 +102,12 @@ class Carried:
         return left is not None and not _is_nothing(left) and self._resolved(left) is not self.first.get(slot)
 
     def _is_clear_outside(self, slot: ir.Alloca) -> bool:
-        """Whether what is before and behind the loop leaves nothing in a slot."""
+        """Whether what is before and after the loop leaves nothing in a slot."""
         stores = (user for user in slot.users if isinstance(user, Store) and user.block not in self.blocks)
         return all(_is_nothing(store.operands[0]) for store in stores)
 
     def have_recurrence(self) -> bool:
-        """Whether a slot is neither passed on, nor a sum, nor made anew."""
+        """Whether a slot is neither passed on, nor a sum, nor recomputed."""
         carried = dict(self.now)
         for slot in [slot for slot, value in carried.items() if _is_nothing(value)]:
             if slot in self.first:
@@ -183,7 +183,7 @@ _INTRINSICS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address in a loop: ``offset`` bytes behind ``root``, which is linear in the iteration."""
+    """An address in a loop: ``offset`` bytes after ``root``, which is linear in the iteration."""
 
     root: Value
     offset: int
@@ -209,7 +209,7 @@ class Candidate:
         state: of the loop.
         body: the adjoint block.
         back: the blocks from its end to its start, in order.
-        after: the block behind the loop.
+        after: the block after the loop.
         additions: those that may be moved.
         others: what else accesses memory, with its place if that is linear in the iteration.
         checks: pairs of an addition's place and another that must be apart, as far as addresses tell.
@@ -228,7 +228,7 @@ class Candidate:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Of the loop."""
+        """Blocks of the loop."""
         return (self.body, *self.back)
 
 
@@ -346,12 +346,12 @@ class _Search:
                 return pointer, 0
 
     def _stays_inside(self) -> bool:
-        """Whether nothing but the block behind the loop uses its values."""
+        """Whether nothing but the block after the loop uses its values."""
         near = {*self.found.blocks, self.found.after}
         return all(user.block in near for inst in self.found.body.instructions for user in inst.users)
 
     def _left_values(self) -> Iterator[Value]:
-        """What the block behind the loop uses, as the last iteration that ran has left it."""
+        """What the block after the loop uses, as the last iteration that ran has left it."""
         return (inst for inst in self.found.body.instructions if any(u.block is self.found.after for u in inst.users))
 
     def _is_pure(self) -> bool:

@@ -3,7 +3,7 @@
 Input   a candidate of `increments`.
 Output  `Neighbours`: groups of additions to the same elements; `independent`: what has to hold for iterations to run in
         any order, side by side.
-Method  addresses are linear in the iteration. Places behind one root are told apart by their distance and the stride,
+Method  addresses are linear in the iteration. Places with one root are told apart by their distance and the stride,
         others by a check in front of the loop.
 
     x_bar[i] += a;  x_bar[i + 1] -= b;  y_bar[i] += c      two groups: numbers 0 and 1 of x_bar, number 0 of y_bar
@@ -31,9 +31,9 @@ class Neighbours:
     """Additions to the same elements of one array.
 
     Attributes:
-        root: the address that they lie behind.
+        root: the address that their offsets are relative to.
         offset: in bytes, of those at number 0.
-        numbers: of each addition: how many strides it lies behind that.
+        numbers: of each addition: how many strides it lies after that.
     """
 
     root: Value
@@ -62,7 +62,7 @@ class Neighbours:
 
 
 def hull_of(places: Sequence[Place]) -> Place:
-    """The bytes from the first to the last of some places behind one root."""
+    """The bytes from the first to the last of some places at offsets from one root."""
     low = min(place.offset for place in places)
     return Place(places[0].root, low, max(place.offset + place.size for place in places) - low)
 
@@ -149,7 +149,7 @@ def commute(sweep: Sweep, found: Candidate) -> bool:
 
 
 def _by_root(checks: Mapping[tuple[Place, Place], None]) -> dict[tuple[Place, Place], None]:
-    """One check in place of those between places behind the same two roots."""
+    """One check in place of those between places at offsets from the same two roots."""
     places: dict[Value, list[Place]] = {}
     for pair in checks:
         for place in pair:
@@ -210,7 +210,7 @@ def _are_apart(found: Candidate, one: _Access, other: _Access, wanted: Independe
 
 
 def _lie_apart(found: Candidate, one: Place, other: Place, wanted: Independence) -> bool:
-    """The same of places behind one root."""
+    """Whether two places at offsets from one root never overlap."""
     stride, distance, size = found.strides.of(one.root), abs(one.offset - other.offset), max(one.size, other.size)
     if not isinstance(stride, int):
         wanted.least_steps[one.root] = max(distance + size, wanted.least_steps.get(one.root, 0))

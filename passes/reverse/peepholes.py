@@ -39,7 +39,7 @@ def simplify_guards(sweep: Sweep) -> None:
 
 
 def _adds_a_lot(block: Block) -> bool:
-    """Whether a block adds to so many places that LLVM would have too much to check before it makes vectors."""
+    """Whether a block adds to too many places for LLVM to check them before it makes vectors."""
     stores = (inst for inst in block.instructions if isinstance(inst, Store))
     return sum(not isinstance(store.operands[1], Alloca) for store in stores) > _MOST_STORES
 

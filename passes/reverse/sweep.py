@@ -232,12 +232,12 @@ class Sweep:
 
     @property
     def frame_pointer(self) -> Value:
-        """Its frame."""
+        """The parameter that points to the frame."""
         return self.function.params[0]
 
     @property
     def arena(self) -> Value:
-        """Its arena."""
+        """The parameter that points to the arena."""
         return self.function.params[1]
 
     # -------------------------------------------------------------------------------------------- lanes

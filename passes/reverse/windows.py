@@ -50,7 +50,7 @@ class Window:
     def partial(self, pointer: Value) -> Value:
         """Where the lane's partial shadow is, for code that adds to all of it.
 
-        A pointer that may lead to memory of the lane's own, too, is looked at: there the shadow itself is meant.
+        A pointer that may point to memory of the lane's own, too, is looked at: there the shadow itself is meant.
         """
         build, shadow, points_to = self.sweep.build, self.sweep.shadow(pointer), self.sweep.augmented.unit.points_to
         if not points_to.mask(pointer) & ~points_to.mask(self.array):
@@ -89,7 +89,7 @@ def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
 
 
 def _words(window: Window | None) -> list[Value]:
-    """What run-time functions are told about a window; for memory of the lane's own, one that holds everything."""
+    """Arguments of run-time functions for a window; for memory of the lane's own, one that holds everything."""
     if window is not None:
         return [window.place, window.start, window.size, window.delta]
     return [ConstantNull(types.PTR), *(const_int(types.I64, n) for n in (0, -1, 0))]

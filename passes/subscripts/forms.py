@@ -133,7 +133,7 @@ class Excess:
 
 
 class Form(NamedTuple):
-    """An address: so many bytes behind a value."""
+    """An address: an offset in bytes from a value."""
 
     root: Value
     offset: Polynomial
@@ -159,7 +159,7 @@ class Forms:
                     self._affine[phi] = loop, each
 
     def address(self, pointer: Value) -> Form | None:
-        """Of a pointer; None where the offset is not known."""
+        """Form of a pointer; None where the offset is not known."""
         if pointer not in self._addresses:
             self._addresses[pointer] = self._address(pointer)
         return self._addresses[pointer]
@@ -192,7 +192,7 @@ class Forms:
         return scaled(self.integer(gep.operands[1]), types.size_of(gep.source_type))
 
     def integer(self, value: Value) -> Polynomial:
-        """Of an integer of 64 bits."""
+        """Polynomial of an integer of 64 bits."""
         found = self._integers.get(value)
         if found is None:
             atom: Polynomial = {(value,): 1}
@@ -323,7 +323,7 @@ class Forms:
         return inside and all(home.contains(loop) and loop is not home for loop in across)
 
     def home(self, atom: object) -> Loop | None:
-        """The innermost loop in each of whose iterations an atom is computed anew; None for what is computed once."""
+        """The innermost loop in each of whose iterations an atom is recomputed; None for what is computed once."""
         match atom:
             case Count(loop=loop):
                 return loop

@@ -27,7 +27,7 @@ _LOST = "a constant argument has no shadow, so this derivative would be lost"
 
 
 def may_be_anything(unit: Unit, pointer: Value) -> bool:
-    """Whether a pointer may lead to memory of unknown origin."""
+    """Whether a pointer may point to memory of unknown origin."""
     return any(item.kind is ObjectKind.UNKNOWN for item in unit.points_to.of(pointer))
 
 
@@ -48,7 +48,7 @@ def scratch_error(unit: Unit, inst: Store) -> IradError | None:
 
 
 def written_error(unit: Unit, call: CallSite) -> IradError | None:
-    """The same where a library function stores them, which read what is active."""
+    """Refusal of a library function that reads active values and stores results in memory declared constant."""
     activity, access = unit.activity, unit.mod_ref.of(call)
     if not access.numbers_from & activity.varied_objects and not any(v in activity.varied for v in call.arguments):
         return None
@@ -66,7 +66,7 @@ def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
 
 
 def move_error(unit: Unit, call: CallSite) -> IradError | None:
-    """As `scratch_error` and `_access_error`, for the elements of containers."""
+    """Refusal of moves of active elements between containers, of which one is constant or has no shadow."""
     access = unit.mod_ref.of(call)
     if not access.looks_inside:
         return None
@@ -216,7 +216,7 @@ def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
 
 
 def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
-    """Whether an atomic update moves a pointer to active memory: its shadow would stay behind."""
+    """Whether an atomic update moves a pointer to active memory: its shadow would not move along."""
     given = inst.operands[1:]
     met = given if isinstance(given[-1].type, IntType) else (inst, *given)
     return any(map(unit.activity.has_shadow, met))
