@@ -84,7 +84,7 @@ def ends_coroutine_with_void() -> bool:
 
 
 def text_with_attribute(text: str, names: Collection[str], attribute: str) -> str:
-    """The same of a module's text."""
+    """Text of a module, with an attribute added to the functions of these names."""
     parts, done = list[str](), 0
     for head in _HEAD.finditer(text):
         if (head["quoted"] or head["plain"]) in names:
@@ -97,7 +97,7 @@ def text_with_attribute(text: str, names: Collection[str], attribute: str) -> st
 
 
 def _end_of_parameters(text: str, start: int) -> int:
-    """Behind the parenthesis that closes the one at ``start``."""
+    """Position after the parenthesis that closes the one at ``start``."""
     depth = 0
     for found in re.compile(r'[()]|"[^"\n]*"').finditer(text, start):
         depth += {"(": 1, ")": -1}.get(found[0], 0)

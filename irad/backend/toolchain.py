@@ -71,7 +71,7 @@ _VECTORS: Final = {
     "enable-mem-access-versioning": ("false", "true"),
     # whether rows overlap cannot be told before a loop that goes through them downwards
     "hoist-runtime-checks": ("false", "true"),
-    # LLVM 22 moves a masked load behind a store to the same place, if a mask is to cut off what a sum must not have
+    # LLVM 22 moves a masked load after a store to the same place, if a mask is to cut off what a sum must not have
     "force-tail-folding-style": ("none", "data-without-lane-mask"),
 }
 """Options of LLVM's: their value for derivatives, and afterwards that by default (of the last, the one of x86)."""

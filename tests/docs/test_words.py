@@ -118,7 +118,6 @@ LEFT: dict[str, int] = {
     "docs": 1,
     "irad": 6,
     "irad/api": 49,
-    "irad/backend": 13,
     "irad/benchmark": 2,
     "irad/cli": 2,
     "irad/cuda": 22,

@@ -71,7 +71,7 @@ SMALL_PARAMETERS: Final = 4352
 """Bytes of parameters that ptxas takes in every version of PTX; from 8.1 on it takes those of `DeviceLimits`."""
 _WARP: Final = 32
 _REGISTER_UNIT: Final = 8  # a thread gets a multiple of it
-_WARP_UNIT: Final = 4  # registers are given to so many warps at a time
+_WARP_UNIT: Final = 4  # registers are allocated for four warps at a time
 _MOST_REGISTERS: Final = 255
 _PROMISES: Final = ('"nvvm.maxnreg"', '"nvvm.maxntid"', '"nvvm.minctasm"', '"nvvm.maxclusterrank"')
 
@@ -100,7 +100,7 @@ class DeviceLimits:
     parameters: int = 32764
 
     def threads_with(self, registers: int) -> int:
-        """How many threads a block can have, in whole warps, if each needs so many registers."""
+        """Most threads of a block, in whole warps, if each needs a number of registers."""
         unit = _WARP_UNIT * _WARP
         each = -(-max(registers, 1) // _REGISTER_UNIT) * _REGISTER_UNIT
         return min(self.threads, self.registers // (each * unit) * unit)

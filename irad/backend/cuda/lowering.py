@@ -139,7 +139,7 @@ class _Attachment:
 
 
 def _after(text: str, label: str) -> str | None:
-    """The reference behind a label of a node, None without the label."""
+    """The reference after a label of a node, None without the label."""
     _, found, rest = text.partition(label)
     return rest.partition(",")[0].partition(")")[0] if found else None
 
@@ -279,7 +279,7 @@ def _inline_single_calls(module: Module) -> None:
 
 
 def _point_to_global_memory(entry: Function) -> None:
-    """Says of a kernel's parameters what LLVM cannot know: they have values, and their pointers lead to global memory.
+    """Says of a kernel's parameters what LLVM cannot know: they have values, and their pointers point to global memory.
 
     The back end would find the latter itself, but after all that could have used it.
     """

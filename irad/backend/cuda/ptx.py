@@ -78,7 +78,7 @@ def optimised_text(kernel: KernelModule, arch: str = "sm_80") -> str:
 
 
 def _many_parameters(lowered: Module, name: str) -> bool:
-    """Whether a kernel has so many parameters that an old version of PTX does not take them."""
+    """Whether a kernel has more parameters than an old version of PTX takes."""
     return parameter_bytes([each.type for each in lowered.functions[entry_name(name)].params]) > SMALL_PARAMETERS
 
 
@@ -158,7 +158,7 @@ class _Library:
 
     @staticmethod
     def of(module: Any) -> _Library:
-        """Of a parsed module."""
+        """Library from a parsed module."""
         defined = (f.name for f in module.functions if not f.is_declaration)
         return _Library(module.as_bitcode(), frozenset(defined))
 

@@ -89,7 +89,7 @@ class LaunchState:
 
     @property
     def address(self) -> int:
-        """Of the struct."""
+        """Address of the struct."""
         return ctypes.addressof(self.launch)
 
     def order(self, schedule: Schedule) -> None:

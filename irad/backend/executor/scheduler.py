@@ -23,7 +23,7 @@ _NATIVE: Final = Path(__file__).parent / "native"
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Its functions.
+    """Functions of the scheduler.
 
     Attributes:
         run: runs blocks (``run.ll``).

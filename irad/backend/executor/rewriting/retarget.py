@@ -116,7 +116,7 @@ class _OneSpace:
         self._types: dict[Type, Type] = {}
 
     def type_of(self, type_: Type) -> Type:
-        """The same type; named structs are changed in place."""
+        """A type for the target; named structs are changed in place."""
         known = self._types.get(type_)
         if known is None:
             self._types[type_] = type_  # a named struct may contain a pointer to itself
@@ -124,7 +124,7 @@ class _OneSpace:
         return known
 
     def function_type_of(self, type_: types.FunctionType) -> types.FunctionType:
-        """The same for the type of a function."""
+        """A type of a function for the target."""
         params = [self.type_of(param) for param in type_.params]
         return types.function_type(self.type_of(type_.result), params, variadic=type_.variadic)
 
