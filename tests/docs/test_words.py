@@ -120,7 +120,6 @@ LEFT: dict[str, int] = {
     "irad/api": 49,
     "irad/benchmark": 2,
     "irad/cli": 2,
-    "irad/cuda": 22,
     "irad/data": 9,
     "irad/debug": 1,
     "irad/decompile": 31,

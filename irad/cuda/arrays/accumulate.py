@@ -1,4 +1,4 @@
-"""Adding to shadows: elements of an array may lead to the same place."""
+"""Adding to shadows: elements of a view may share memory."""
 
 from __future__ import annotations
 

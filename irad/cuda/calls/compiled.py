@@ -72,7 +72,7 @@ def derivative_of(kernel: Any, primal: Primal, wanted: Wanted) -> KernelDerivati
 
 
 def memory_of(primal: Primal) -> list[MemoryType | None]:
-    """What the LLVM parameters of a kernel lead to."""
+    """What the LLVM parameters of a kernel point to."""
     found: list[MemoryType | None] = [None] * primal.count
     for argument in primal.arguments:
         parameters = primal.program.signature.parameters[argument.position].flattened
@@ -85,7 +85,7 @@ def memory_of(primal: Primal) -> list[MemoryType | None]:
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """What a kernel does with the memory that LLVM parameters lead to.
+    """What a kernel does with the memory that LLVM parameters point to.
 
     Attributes:
         read: those through which it may read.

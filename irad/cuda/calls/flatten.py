@@ -32,7 +32,7 @@ class Primal:
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """Its arguments, with their leaves by LLVM parameter."""
+        """Arguments of the kernel, with their leaves by LLVM parameter."""
         parameters = self.program.signature.parameters
         starts = accumulate((len(each.flattened) for each in parameters), initial=0)
         return tuple(

@@ -129,7 +129,7 @@ def _check_places(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) ->
 # Copies of memory that a launch may change, to put it back.
 
 MemoryRange: TypeAlias = tuple[int, int]
-"""The first address, and that behind the last."""
+"""The first address, and that after the last."""
 Copy: TypeAlias = tuple[MemoryRange, Buffer]
 """What memory was, and where its copy is."""
 

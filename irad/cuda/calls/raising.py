@@ -27,7 +27,7 @@ def raising(
         kept: arrays that are to be as they were before, if it raises.
 
     Yields:
-        The memory of the record that the kernel takes behind its arguments, nothing if it cannot raise.
+        The memory of the record that the kernel takes after its arguments, nothing if it cannot raise.
 
     Raises:
         UnsupportedError: the kernel can raise, and the launch is captured in a CUDA graph.

@@ -119,7 +119,7 @@ class Run:
         return sum(number.leaf.float_count for number in self.returned_numbers) * self.call.width
 
     def shadows_of(self, part: ArrayPart) -> tuple[ArrayView, ...]:
-        """Its shadows, one for each direction."""
+        """Shadows of a part, one for each direction."""
         return self.made[part.name] if part.is_workspace else part.shadows
 
     def beside(self, sums: Buffer | None, *, forward: bool) -> list[int | float]:

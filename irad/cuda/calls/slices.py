@@ -149,7 +149,7 @@ class TapedLaunch:
         lend: gives a buffer of a size for the time of the launch.
         tape: of this derivative.
         limit: the most bytes of the tape, None where there is no limit.
-        watched: in debug mode, what is told.
+        watched: in debug mode, what is reported.
     """
 
     derivative: KernelDerivative
@@ -235,7 +235,7 @@ class TapedLaunch:
         return Measurement(derivative.derivative.tape, (*units[:-1], self.launch.threads))
 
     def limit_error(self, wanted: int) -> TapeLimitError:
-        """What to raise: a thread wanted so many bytes, and had not done."""
+        """The error to raise: a thread wanted ``wanted`` bytes, and had not done."""
         metered = self.metered()
         _, _, *units = self.launched(metered, self.largest_slice)
         units = units[: len(metered.derivative.tape)]

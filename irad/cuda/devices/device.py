@@ -42,7 +42,7 @@ class ArrayView:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The addresses that it spans: the first, and the one behind the last."""
+        """The addresses that it spans: the first, and the one after the last."""
         if not self.size:
             return self.address, self.address
         reaches = [(length - 1) * stride for length, stride in zip(self.shape, self.strides, strict=True)]
@@ -110,7 +110,7 @@ class Launch:
 
     @property
     def threads(self) -> int:
-        """Of the whole grid."""
+        """Number of threads in the grid."""
         return prod(self.grid) * prod(self.block)
 
 
@@ -119,7 +119,7 @@ class Device(Protocol):
 
     @property
     def pool(self) -> Pool:
-        """Its buffers."""
+        """Buffers of the device."""
         ...
 
     def view(self, value: Any) -> ArrayView | None:

@@ -49,7 +49,7 @@ class EmulatedDevice:
         return np.asarray(_Memory(view, keeps)).view(DeviceArray)
 
     def checksum(self, low: int, high: int) -> int | None:
-        """Of the bytes."""
+        """Checksum of the bytes."""
         return zlib.crc32((ctypes.c_char * (high - low)).from_address(low))
 
     def synchronize(self) -> None:

@@ -139,7 +139,7 @@ class GpuDevice:
         self.driver.launch(kernel.loaded, (*launch.grid, *launch.block), launch.shared, launch.stream, given)
 
     def _kernel(self, module: KernelModule, threads: int | None) -> _Kernel:
-        """A kernel, compiled for blocks of at most so many threads."""
+        """A kernel, compiled for blocks of at most ``threads`` threads."""
         if (module, threads) not in self._kernels:
             ptx = compile_ptx(module, self.driver.architecture, bounds=LaunchBounds(threads))
             loaded = self.driver.load(ptx.encode() + b"\0", entry_name(module.name))

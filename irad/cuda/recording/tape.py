@@ -138,7 +138,7 @@ def _put(device: Device, shadow: ArrayView, cotangent: Any, stream: int) -> None
 
 
 def _real_part(view: ArrayView) -> ArrayView:
-    """Of an array of one element."""
+    """View of the real parts of an array of one element."""
     return replace(view, dtype=view.dtype.type(0).real.dtype)
 
 

@@ -25,7 +25,7 @@ def sources(call: ArrayCall) -> tuple[Any, list[int]]:
 
     Returns:
         For each of them the number of an element of a leaf, 0 if it comes from none; and the first number of each leaf,
-        and the one behind the last.
+        and the one after the last.
     """
     m, starts = call.xp, [1]
     numbers = []

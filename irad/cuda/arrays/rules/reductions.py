@@ -107,7 +107,7 @@ def _reverse_average(
 
 
 def _of_numbers(reverse: Callable[..., Any], filler: float) -> Callable[..., Any]:
-    """Of a function that leaves NaN out: the rule of the function that does not, where those have a filler."""
+    """Rule of a function that leaves NaN out: the rule of the function that does not, where those have a filler."""
 
     def without(
         call: ArrayCall, cotangent: Any, a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False
@@ -129,7 +129,7 @@ def _nan_mean(call: ArrayCall, cotangent: Any, a: Any, axis: Any = None) -> Any:
 def _reverse_trapezoid(
     call: ArrayCall, cotangent: Any, y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1
 ) -> tuple[Any, ...]:
-    """Of each strip half its width goes to either end; what goes to the abscissae are the mean heights."""
+    """Half the width of each strip goes to either end; what goes to the abscissae are the mean heights."""
     m = call.xp
     along = axis % y.ndim
     given = m.expand_dims(cotangent, along)

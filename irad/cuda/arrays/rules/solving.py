@@ -38,7 +38,7 @@ def _reverse_det(call: ArrayCall, cotangent: Any, a: Any) -> Any:
 
 
 def _reverse_cholesky(call: ArrayCall, cotangent: Any, a: Any) -> Any:
-    """Of the lower factor L: ½ L⁻ᴴ (P + Pᴴ) L⁻¹ with P the lower half of Lᴴ times the cotangent.
+    """Cotangent from that of the lower factor L: ½ L⁻ᴴ (P + Pᴴ) L⁻¹ with P the lower half of Lᴴ times the cotangent.
 
     Source: Murray 2016, "Differentiation of the Cholesky decomposition", 3.1.
     """
