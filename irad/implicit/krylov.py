@@ -1,4 +1,4 @@
-"""Linear systems with a function for the product, by Krylov methods: the rule behind `cg`, `gmres` and `bicgstab`.
+"""Linear systems with a function for the product, by Krylov methods: the rule of `cg`, `gmres` and `bicgstab`.
 
 The solution of A(x, p) = b has the derivative of that equation. Its linear systems have the same form: with A again,
 and with the transpose of A, whose product is the gradient of wᵀA(v, p) by v. So second derivatives are right, too.
@@ -158,7 +158,7 @@ def _bicgstab(operator: Any) -> Any:
             if _norm(r) <= small:
                 return x
             before, rho = rho, np.dot(shadow, r)
-            if rho == 0.0 or omega == 0.0:  # a breakdown: begin anew from here
+            if rho == 0.0 or omega == 0.0:  # a breakdown: restart from here
                 shadow, p, v = r.copy(), np.zeros_like(r), np.zeros_like(r)
                 before, rho, alpha, omega = 1.0, np.dot(r, r), 1.0, 1.0
             p = r + rho / before * alpha / omega * (p - omega * v)

@@ -144,7 +144,7 @@ def dense_steps(residual: Any) -> Any:
 
 
 def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) -> tuple[Any, Any]:
-    """The same by GMRES, with directional derivatives of the residual in place of a matrix; of numbers by division."""
+    """Steps by GMRES, with directional derivatives of the residual instead of a matrix; for numbers by division."""
 
     def products() -> tuple[Any, Any]:
         pushed, pulled = _pushed(residual), _pulled(residual)
@@ -169,7 +169,7 @@ def matrix_free(residual: Any, tolerances: tuple[float, float] | None = None) ->
 
 
 def steps_by_gmres(residual: Any) -> Any:
-    """As `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation."""
+    """Like `dense_steps`, by GMRES: in units of its row, the largest of the terms stands for those of each equation."""
 
     def make() -> Any:
         solve = METHODS["gmres by rows"](_pushed(residual))

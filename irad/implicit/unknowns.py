@@ -163,7 +163,7 @@ def _vector_typed(value: Any, like: Any) -> Any:
 
 
 def _plain_vector(value: Any, like: Any) -> Any:
-    """The same for an unknown that is a number or a vector."""
+    """Vector of an unknown that is a number or a vector."""
     if value == types.none:  # a cotangent that is not there
         return lambda value, like: value
     _check_kind(value, like, value, like)
@@ -224,7 +224,7 @@ def _shaped_typed(found: Any, like: Any) -> Any:
 
 
 def _plain_shaped(found: Any, like: Any) -> Any:
-    """The same for an unknown that is a number or a vector: in its precision."""
+    """An unknown that is a number or a vector, in its own precision."""
     if isinstance(found, types.Array):
         dtype = as_dtype(like.dtype).type
         return (lambda found, like: found) if found.dtype == like.dtype else lambda found, like: found.astype(dtype)
