@@ -44,7 +44,7 @@ _NEAR, _FAR, _CORNER = np.sqrt(9.0 / 70.0), np.sqrt(9.0 / 10.0), np.sqrt(9.0 / 1
 
 @register_jitable
 def weights_of(n, volume):  # type: ignore[no-untyped-def]
-    """Of the middle, near, far, pairs and corners: the weight of degree 7 and that of degree 5."""
+    """Weights of degree 7 and of degree 5, for the middle, near, far, pairs and corners."""
     return volume * np.array(
         [
             ((12824.0 - 9120.0 * n + 400.0 * n * n) / 19683.0, (729.0 - 950.0 * n + 50.0 * n * n) / 729.0),
@@ -58,7 +58,7 @@ def weights_of(n, volume):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def points_of(n):  # type: ignore[no-untyped-def]
-    """How many points the rule has in so many dimensions."""
+    """Number of points of the rule in ``n`` dimensions."""
     return 1 + 2 * n + 2 * n * n + 2**n
 
 

@@ -1,4 +1,4 @@
-"""What is told of an integral that is not as precise as it should be.
+"""What is reported of an integral that is not as precise as it should be.
 
 Python gets a warning, as from SciPy; compiled code, where a warning would stop nothing and a gradient would use the
 number, an error. Who asks for ``full_output`` compares the error estimate with the tolerances himself. That of a
@@ -51,7 +51,7 @@ def all_of(result):  # type: ignore[no-untyped-def]
 
 
 def told(result: tuple[Any, ...], full_output: bool) -> tuple[Any, ...]:
-    """The same for Python: with a warning at the line that called irad."""
+    """Result for Python, with a warning at the line that called irad."""
     if full_output:
         return result[:3]
     if not result[3]:

@@ -207,7 +207,7 @@ def total_of(errors, count):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _total_of_wide(errors, levels, count, deepest):  # type: ignore[no-untyped-def]
-    """The same of the intervals that have been halved less often than others; the place is -1 if there are none."""
+    """Sum and place of the largest error over intervals halved less often than others; -1 if there are none."""
     total, worst = 0.0, -1
     for i in range(count):
         if levels[i] < deepest:

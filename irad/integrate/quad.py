@@ -67,7 +67,7 @@ def _inside(a, b, points):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _sides(a, b, point):  # type: ignore[no-untyped-def]
-    """The last number in front of a point and the first behind it, on the way from one limit to the other."""
+    """The last number before a point and the first after it, on the way from one limit to the other."""
     return np.nextafter(point, a), np.nextafter(point, b)
 
 
@@ -190,9 +190,9 @@ def quad(
         limit: the most intervals.
         points: where ``f`` has kinks, jumps or poles, in a tuple or an array. If they depend on what is differentiated,
             what a jump contributes to the derivative is taken into account.
-        batch: ``f`` takes an array of points, an array for the values there, and ``args`` behind these; it fills the
+        batch: ``f`` takes an array of points, an array for the values there, and ``args`` after these; it fills the
             second and returns nothing. True: its value is a number, the arrays are of one length. The length or the
-            shape of its value: the second array has these axes behind the first. Nothing is allocated for a panel.
+            shape of its value: the second array has these axes after the first. Nothing is allocated for a panel.
             Whether it is used is a literal in compiled code, the sizes need not be.
 
     Returns:

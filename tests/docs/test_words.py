@@ -125,7 +125,6 @@ LEFT: dict[str, int] = {
     "irad/decompile": 31,
     "irad/demo": 1,
     "irad/frontend": 48,
-    "irad/integrate": 9,
     "irad/interop": 1,
     "irad/ir": 17,
     "irad/kernel": 19,
