@@ -61,7 +61,7 @@ class Builder:
 
     @classmethod
     def at_start(cls, block: Block) -> Builder:
-        """Inserts at the head of a block, behind its phis and its landing pad."""
+        """Inserts at the head of a block, after its phis and its landing pad."""
         heads = (ir.Phi, ir.LandingPad, ir.ExceptionPad)
         return cls._at(block, next((i for i in block.instructions if not isinstance(i, heads)), None))
 
@@ -247,7 +247,7 @@ class Builder:
         return self.cast("inttoptr", value, type_, name=name)
 
     def bitcast(self, value: Value, type_: Type, name: str | None = None) -> Value:
-        """The same bits as another type."""
+        """Reinterprets the bits of a value as another type."""
         return self.cast("bitcast", value, type_, name=name)
 
     # -------------------------------------------------------------------------------------------- memory, aggregates
@@ -283,7 +283,7 @@ class Builder:
         )
 
     def byte_offset(self, base: Value, offset: Value | int, flags: Flags = (), name: str | None = None) -> Value:
-        """The address ``offset`` bytes behind ``base``."""
+        """The address ``offset`` bytes after ``base``."""
         index = const_int(types.I64, offset) if isinstance(offset, int) else offset
         return self.gep(types.I8, base, [index], flags, name)
 
@@ -308,7 +308,7 @@ class Builder:
     # -------------------------------------------------------------------------------------------- phis, calls
 
     def phi(self, type_: Type, incoming: Iterable[tuple[Value, Block]] = (), name: str | None = None) -> ir.Phi:
-        """A phi behind those of the block, wherever in the block the builder stands."""
+        """A phi after those of the block, wherever in the block the builder stands."""
         inst = ir.Phi(type_, name)
         for value, block in incoming:
             assert value.type is type_, f"phi of {type_} receives {value.type}"

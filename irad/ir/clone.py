@@ -38,7 +38,7 @@ def clone_function_body(
 
     Args:
         source: a function with a body.
-        target: where the copies go, behind what it has.
+        target: where the copies go, after what it has.
         value_map: at least the parameters of ``source`` that are used; other values to replace, such as globals, may be
             in it too.
         suffix: appended to the names of values and blocks.

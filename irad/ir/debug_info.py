@@ -54,7 +54,7 @@ class DebugInfo:
         return [frame.place for frame in self.frames(inst)]
 
     def frames(self, inst: Instruction) -> list[Frame]:
-        """The same with the symbols of the functions, as they were called before they were inlined."""
+        """Places of an instruction, innermost first, with the symbols of the functions before inlining."""
         seen: set[Instruction] = set()
         current: Instruction | None = inst
         while current is not None and current not in seen:
@@ -68,7 +68,7 @@ class DebugInfo:
         return []
 
     def frames_of(self, node: str | None) -> list[Frame]:
-        """The frames of a location by its node, as it stands behind `!dbg`."""
+        """The frames of a location by its node, as it stands after `!dbg`."""
         found: list[Frame] = []
         seen: set[str] = set()
         while node is not None and node not in seen:

@@ -45,13 +45,13 @@ _COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def unsigned(value: ConstantInt) -> int:
-    """Its bits read as an unsigned number."""
+    """Bits of a constant, read as an unsigned number."""
     assert isinstance(value.type, IntType)
     return value.value & ((1 << value.type.bits) - 1)
 
 
 def signed(value: ConstantInt) -> int:
-    """Its bits read in two's complement (an `i1` true is -1)."""
+    """Bits of a constant, read in two's complement (an `i1` true is -1)."""
     assert isinstance(value.type, IntType)
     return -value.value if value.type.bits == 1 else value.value
 

@@ -145,5 +145,5 @@ def _irreducible_entries(cfg: ControlFlow) -> tuple[Block, ...]:
 
 
 def innermost_first(loops: Iterable[Loop]) -> tuple[Loop, ...]:
-    """The same loops, inner before outer."""
+    """Sorts loops, inner before outer."""
     return tuple(sorted(loops, key=lambda loop: -loop.depth))

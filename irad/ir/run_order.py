@@ -27,7 +27,7 @@ class RunOrder:
 
     @staticmethod
     def of(cfg: ControlFlow) -> RunOrder:
-        """Of the reachable blocks of a function."""
+        """Order of the reachable blocks of a function."""
         position = {inst: index for block in cfg.order for index, inst in enumerate(block.instructions)}
         return RunOrder(cfg, _reach(cfg), position)
 

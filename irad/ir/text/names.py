@@ -16,7 +16,7 @@ _UNPRINTABLE_METADATA: Final = re.compile(rb"^[^-A-Za-z$._]|[^-A-Za-z$._0-9]")
 
 
 def unescape_bytes(text: str) -> bytes:
-    r"""The bytes behind the inside of a quoted string: `\0A` is one byte, a doubled backslash one backslash."""
+    r"""Bytes that the inside of a quoted string denotes: `\0A` is one byte, a doubled backslash one backslash."""
     raw = text.encode("utf-8", "surrogateescape")
     return _ESCAPE.sub(_byte, raw) if b"\\" in raw else raw
 

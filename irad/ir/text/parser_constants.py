@@ -337,7 +337,7 @@ class AttributeReader(ValueReader):
     __slots__ = ()
 
     def parameter_attributes(self) -> tuple[str, ...]:
-        """Of a parameter, argument or result."""
+        """Parses attributes of a parameter, argument or result."""
         token = self.tokens[self.i]
         first = token[0]
         if first == "%" or first == "@" or first == "," or first == ")":
@@ -357,7 +357,7 @@ class AttributeReader(ValueReader):
                 return tuple(found)
 
     def function_attributes(self) -> tuple[str, ...]:
-        """Of a function or call: words, strings, groups (`#4`)."""
+        """Parses attributes of a function or call: words, strings, groups (`#4`)."""
         if self.tokens[self.i] == ",":
             return ()
         found: list[str] = []

@@ -168,7 +168,7 @@ def _freeze(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
 
 
 def _indices(r: BodyReader, aggregate: Type) -> tuple[Type, tuple[int, ...]]:
-    """`, 0, 1` and the type of the element they lead to."""
+    """`, 0, 1` and the type of the element they select."""
     indices: list[int] = []
     element = aggregate
     while r.tokens[r.i] == "," and r.tokens[r.i + 1][0] != "!":

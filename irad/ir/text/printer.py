@@ -144,7 +144,7 @@ def module_names(module: Module) -> Names:
 def function_names(function: Function, outer: Names) -> Names:
     """Names and numbers of everything local: parameters, blocks and results share one count, as in LLVM.
 
-    Of several values with one name the first keeps it, the others get `.1`, `.2`, … behind it. Names are cut where LLVM
+    Of several values with one name the first keeps it, the others get `.1`, `.2`, … after it. Names are cut where LLVM
     would not read them.
     """
     names = Names(outer)
