@@ -32,6 +32,6 @@ KERNEL: Final = HostConvention(
     ),
     is_shared=True,
 )
-"""Of the function that Numba puts around a kernel, only the name says that it is not the user's."""
+"""Convention of the function that Numba puts around a kernel: only the name says that it is not the user's."""
 INSIDE: Final = replace(KERNEL, returned=(0, -2, -3), exhausted=-4, no_derivative=-5, is_inside=True)
 """That of device functions, which are differentiated inside of a kernel; statuses are Numba's."""

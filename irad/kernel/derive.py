@@ -44,7 +44,7 @@ class KernelDerivative:
         uses_tape: whether its threads need a slice of a tape beyond their local memory.
         frame_size: bytes of local memory that a thread keeps from one sweep to the other.
         shared_copies: how many times the dynamic shared memory of the primal it needs.
-        shared_beside: bytes of dynamic shared memory that it needs behind these.
+        shared_beside: bytes of dynamic shared memory that it needs after these.
         derivative: what the engine made.
     """
 
@@ -84,7 +84,7 @@ def derive_kernel(
         memory: what each parameter's pointee holds, None where unknown or no pointer.
         options: of the derivation.
         mode: reverse or forward.
-        apart: whether the caller knows that no two parameters lead to the same memory.
+        apart: whether the caller knows that no two parameters point to the same memory.
         axes: along how many axes the kernel is going to be launched, from x on.
         rules: the user's rules.
         observe: is shown each pass after it has run.

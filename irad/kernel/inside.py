@@ -82,7 +82,7 @@ class WantedInside:
 
     Attributes:
         kinds: one for each LLVM parameter of the function, that for its result first.
-        memory: what each of them leads to, None where unknown or no pointer.
+        memory: what each of them points to, None where unknown or no pointer.
         mode: forward or reverse, with its width.
         options: of the derivation.
         name: of the function, as the user wrote it.
@@ -98,7 +98,7 @@ class WantedInside:
 
     @property
     def symbol(self) -> str:
-        """Of the function that is called: the same for what is equal, in all processes."""
+        """Name of the function that is called: the same for what is equal, in all processes."""
         parts = [each.value for each in self.kinds], self.memory, self.mode.name, self.options, self.name, self.source
         return PREFIX + hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 

@@ -50,7 +50,7 @@ class KernelProgram:
     Attributes:
         text: LLVM text in normal form.
         parameters: types and names of the kernel's own parameters.
-        shared: its shared arrays, which the entry takes behind them.
+        shared: its shared arrays, which the entry takes after them.
         apart: a module that defines the functions of rules, or nothing.
         leaves_apart: see `irad.kernel.leaving`.
         promises: what the user has said of registers and launches, as attributes.
@@ -65,7 +65,7 @@ class KernelProgram:
 
 
 def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
-    """The program of a kernel, which is going to be launched along so many axes.
+    """The program of a kernel, which is going to be launched along a number of axes.
 
     Raises:
         UnsupportedError: it holds what irad cannot follow.

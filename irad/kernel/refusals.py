@@ -138,7 +138,7 @@ def check_tape(derivative: Derivative) -> None:
 
 
 def check_shadows(derivative: Derivative, entry: Function, kinds: Sequence[ParameterKind]) -> None:
-    """Refuses pointers that may lead to a constant array or to one with a shadow.
+    """Refuses pointers that may point to a constant array or to one with a shadow.
 
     Args:
         derivative: of the entry.
@@ -158,7 +158,7 @@ def check_shadows(derivative: Derivative, entry: Function, kinds: Sequence[Param
 
 
 def without_shadow(who: str, pointer: Parameter, location: SourceLocation | None = None) -> UnsupportedError:
-    """The error of a constant array whose elements are read by a pointer that may lead to one with a shadow."""
+    """The error of a constant array whose elements are read by a pointer that may point to one with a shadow."""
     name = str(pointer.name).removeprefix("arg.").partition(".")[0]
     return UnsupportedError(
         f"{who} takes numbers from {name}, which is constant, by a pointer that may lead to an array with a derivative "

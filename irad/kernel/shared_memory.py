@@ -1,4 +1,4 @@
-"""Shared memory as arguments: the engine knows what may lie behind an argument, and gives it a shadow.
+"""Shared memory as arguments: the engine knows what an argument may point to, and gives it a shadow.
 
 @s = internal addrspace(3) global [64 x double] undef        ptr addrspace(3) %s, an argument of the entry
 """
@@ -79,7 +79,7 @@ def _variables(value: Value) -> Iterator[GlobalVariable]:
 
 
 def pass_shared(function: Function, arrays: list[SharedArray]) -> list[Parameter]:
-    """Makes a function take its shared arrays as arguments, behind the others; returns the new parameters."""
+    """Makes a function take its shared arrays as arguments, after the others; returns the new parameters."""
     module = function.module
     assert module is not None
     given: dict[Value, Value] = {}

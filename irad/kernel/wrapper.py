@@ -8,7 +8,7 @@ Output  the kernel, added to the module.
 Method  the threads of a block clear the shadows of shared arrays together and wait; then each runs the sweeps, with its
         frame in local memory. What a thread finds out about its tape goes to the report (i64s, cleared before): the
         most bytes that a thread wanted, until something did not fit, and whether that happened; where the tape is
-        metered, behind these for each place the units that all threads asked for. In debug mode the last word is the
+        metered, after these for each place the units that all threads asked for. In debug mode the last word is the
         number of the watched call, and the tape's head says which block and thread it is of. The tape has a slice, of
         whole words, for each thread of each warp. Cotangents of numbers are added up over all threads. Where threads
         of a block leave apart, they wait between the sweeps (`leaving`).
@@ -46,7 +46,7 @@ THREAD_NUMBER: Final = ARENA.size + 8
 """In debug mode, where in the tape's head they are."""
 _FRAME_ALIGNMENT: Final = 64
 SHADOW_ALIGNMENT: Final = 16
-"""Of shadows behind the dynamic shared arrays, in bytes."""
+"""Alignment of shadows after the dynamic shared arrays, in bytes."""
 REPORT_WORDS: Final = REPORT.size // WORD
 _TAPE: Final = types.struct_type([{"ptr": PTR, "i32": I32}[kind] for kind in THREAD_TAPE.types])
 _CONVERGENT: Final = ("convergent", "nounwind")
@@ -73,7 +73,7 @@ def add_wrapper(
         axes: along how many the kernel is launched.
 
     Returns:
-        How many bytes of dynamic shared memory a block needs behind the copies of that of the kernel.
+        How many bytes of dynamic shared memory a block needs after the copies of that of the kernel.
 
     Raises:
         UnsupportedError: no GPU has so much shared memory.
@@ -215,8 +215,8 @@ class _Wrapper:
     def shadow(self, array: SharedArray, lane: int) -> Value | None:
         """The shadow of a shared array, cleared; None where it has none.
 
-        That of the dynamic array lies behind the array. Others are variables; where all variables together would be
-        more than a kernel may declare, they lie behind the dynamic arrays.
+        That of the dynamic array lies after the array. Others are variables; where all variables together would be
+        more than a kernel may declare, they lie after the dynamic arrays.
         """
         if array not in self.shadowed:
             return None
@@ -253,7 +253,7 @@ class _Wrapper:
 
     @property
     def dynamic_bytes(self) -> Value:
-        """Of the kernel's own dynamic shared array."""
+        """Size of the kernel's own dynamic shared array."""
         return self.build.zext(self.trailing["dynamic"], I64)
 
     def start_beside(self, array: SharedArray, lane: int) -> Value:
@@ -346,7 +346,7 @@ class _Wrapper:
 
     @property
     def head_type(self) -> Type:
-        """Of the tape's head; where something is counted or watched, with fields for that where arenas have them."""
+        """Type of the tape's head, with the fields of arenas where something is counted or watched."""
         is_plain = not self.derivative.tape and self.derivative.table is None
         return _TAPE if is_plain else types.array_type(ARENA.size + 16, types.I8)
 
