@@ -33,7 +33,7 @@ def layernorm(
     Args:
         x: any number of axes.
         weight: has the shape of the last axes of ``x``; or None.
-        bias: likewise.
+        bias: has the shape of the last axes of ``x``; or None.
         axes: how many of the last axes are taken together.
         eps: is added to the variance.
 
@@ -66,7 +66,7 @@ def groupnorm(
         x: (batch, channels, …).
         groups: how many groups the channels form.
         weight: (channels,); or None.
-        bias: likewise.
+        bias: (channels,); or None.
         eps: is added to the variance.
 
     Examples:
@@ -90,7 +90,7 @@ def instancenorm(x: Array, weight: Array | None = None, bias: Array | None = Non
     Args:
         x: (batch, channels, …).
         weight: (channels,); or None.
-        bias: likewise.
+        bias: (channels,); or None.
         eps: is added to the variance.
 
     Examples:
@@ -120,9 +120,9 @@ def batchnorm(
         x: (batch, channels, …).
         running_mean: (channels,): takes the place of the mean unless in training, and moves towards it in training;
             such moves carry no derivative. None for neither.
-        running_var: likewise, of the variance; moves towards the unbiased one.
+        running_var: (channels,): the same for the variance; moves towards the unbiased one.
         weight: (channels,); or None.
-        bias: likewise.
+        bias: (channels,); or None.
         training: whether mean and variance are those of ``x``, as they are without running ones.
         momentum: how far the running ones move: 1 for all the way.
         eps: is added to the variance.
@@ -214,7 +214,7 @@ def _compiled_move(running, found, momentum, factor):
 
 
 def _each(values, x, count, repeats, default):
-    """So many values, each so many times in succession; or the default as many times."""
+    """``count`` values, each ``repeats`` times in succession; or the default as many times."""
     raise NotImplementedError("for compiled code")
 
 

@@ -51,9 +51,9 @@ def meanpool(x: Array, k: Setting, stride: Setting | None = None, pad: Setting =
 
     Args:
         x: as of `maxpool`.
-        k: likewise.
-        stride: likewise.
-        pad: likewise.
+        k: as of `maxpool`.
+        stride: as of `maxpool`.
+        pad: as of `maxpool`.
 
     Examples:
         >>> import irad, numpy as np
@@ -76,9 +76,9 @@ def lpnormpool(x: Array, p: float, k: Setting, stride: Setting | None = None, pa
 
     Args:
         x: as of `maxpool`.
-        k: likewise.
-        stride: likewise.
-        pad: likewise.
+        k: as of `maxpool`.
+        stride: as of `maxpool`.
+        pad: as of `maxpool`.
         p: positive.
 
     Examples:

@@ -25,7 +25,7 @@ def gemm(transpose_a, transpose_b, m, n, k, alpha, a, a_start, a_step, b, b_star
 
     Args:
         transpose_a: whether memory holds the transpose of ``a``.
-        transpose_b: likewise.
+        transpose_b: whether memory holds the transpose of ``b``.
         m: rows of ``a``.
         n: columns of ``b``.
         k: columns of ``a``.
@@ -33,11 +33,11 @@ def gemm(transpose_a, transpose_b, m, n, k, alpha, a, a_start, a_step, b, b_star
         a: contiguous array of any shape in which the matrix lies; all three have one type.
         a_start: number of its first element there.
         a_step: distance between its rows in memory.
-        b: as of ``a``, likewise for the next two.
+        b: as of ``a``, as are the next two.
         b_start: see there.
         b_step: see there.
         beta: factor of the old ``c``, which is not read if it is zero.
-        c: as of ``a``, likewise for the next two.
+        c: as of ``a``, as are the next two.
         c_start: see there.
         c_step: see there.
     """
@@ -91,7 +91,7 @@ def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool
 
     Args:
         a: matrices of shape (batch, m, k); one matrix for all products if batch is 1.
-        b: matrices of shape (batch, k, n); likewise.
+        b: matrices of shape (batch, k, n); one matrix for all products if batch is 1.
         transpose_a: whether the matrices of ``a`` are transposed: (batch, k, m).
         transpose_b: whether those of ``b`` are.
 

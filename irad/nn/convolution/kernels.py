@@ -390,7 +390,7 @@ def _add(what, x, w, y, settings, room):
 
 @njit
 def _lent(slot, size):
-    """So many numbers that are kept in a slot, with any content; none in a derivative that is differentiated."""
+    """``size`` numbers that are kept in a slot, with any content; none in a derivative that is differentiated."""
     if irad.within_autodiff():
         return np.empty(0, slot.state.dtype)
     if slot.state.size < size:

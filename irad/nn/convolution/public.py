@@ -140,10 +140,10 @@ def conv_data(
         w: the filters.
         shape: that of the images.
         stride: that of the convolution.
-        pad: likewise.
-        dilation: likewise.
-        groups: likewise.
-        flipped: likewise.
+        pad: that of the convolution.
+        dilation: that of the convolution.
+        groups: that of the convolution.
+        flipped: that of the convolution.
 
     Returns:
         An array of that shape.
@@ -183,10 +183,10 @@ def conv_filter(
         y: what `conv` returns, or a cotangent of that.
         shape: that of the filters.
         stride: that of the convolution.
-        pad: likewise.
-        dilation: likewise.
-        groups: likewise.
-        flipped: likewise.
+        pad: that of the convolution.
+        dilation: that of the convolution.
+        groups: that of the convolution.
+        flipped: that of the convolution.
 
     Returns:
         An array of that shape.
@@ -217,11 +217,11 @@ def depthwiseconv(
 
     Args:
         x: (batch, channels, …).
-        w: (channels · multiplier, 1, …): so many filters for each channel.
+        w: (channels · multiplier, 1, …): ``multiplier`` filters for each channel.
         stride: as of `conv`.
-        pad: likewise.
-        dilation: likewise.
-        flipped: likewise.
+        pad: as of `conv`.
+        dilation: as of `conv`.
+        flipped: as of `conv`.
 
     Returns:
         (batch, channels · multiplier, …).

@@ -23,8 +23,8 @@ def unfold(
         x: (batch, channels, …) with one, two or three axes of space.
         k: size of the windows: an integer, or one for each axis of space.
         stride: as of `conv`.
-        pad: likewise.
-        dilation: likewise.
+        pad: as of `conv`.
+        dilation: as of `conv`.
         flipped: whether windows stay as they are, as for cross-correlation, or are reversed.
 
     Returns:
@@ -61,10 +61,10 @@ def fold(
         y: (batch, channels · elements of a window, windows).
         shape: that of the images: (batch, channels, …).
         k: as of `unfold`.
-        stride: likewise.
-        pad: likewise.
-        dilation: likewise.
-        flipped: likewise.
+        stride: as of `unfold`.
+        pad: as of `unfold`.
+        dilation: as of `unfold`.
+        flipped: as of `unfold`.
 
     Returns:
         An array of that shape.

@@ -16,7 +16,7 @@ from irad.rules import AugmentedReturn, is_active
 # The kernel that reads images between their elements, and its rule.
 #
 # x (samples, channels, ·, ·, ·), points (samples or 1, points, 3) in elements of x, y (samples, channels, points). What
-# lies outside is zero. `is_flat`: the first axis has one element and is not one of the image, so nothing lies behind
+# lies outside is zero. `is_flat`: the first axis has one element and is not one of the image, so nothing follows
 # it.
 #
 # The value is linear in x; between elements it is a product of linear functions of the three coordinates. At an element
@@ -27,7 +27,7 @@ _TO_OUTPUT, _TO_INPUT, _TO_POINTS, _ALONG_POINTS = map(np.int64, range(4))
 
 @njit(error_model="numpy")
 def _cell(place, size):
-    """The element at or before a place, and how far behind it that is; outside of the image, and for NaN, none."""
+    """The element at or before a place, and the distance from there; outside of the image, and for NaN, none."""
     if place > -1.0 and place < size:
         low = math.floor(place)
         return np.int64(low), place - type(place)(low)

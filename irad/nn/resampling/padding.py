@@ -99,7 +99,7 @@ def pad_symmetric(x: Array, pad: int | tuple[int, ...]) -> Array:
 
 @njit
 def pad_circular(x: Array, pad: int | tuple[int, ...]) -> Array:
-    """An array that begins anew where it ends.
+    """An array that continues periodically.
 
     Args:
         x: any number of axes; each is at least as large as its padding.

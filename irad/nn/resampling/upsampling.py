@@ -48,7 +48,7 @@ def upsample_linear(
     Args:
         x: (batch, channels, …) with any number of axes of space.
         scale: as of `upsample_nearest`.
-        size: likewise.
+        size: as of `upsample_nearest`.
         align_corners: whether the first and last elements stay in their places. Otherwise elements are cells, and
             images are constant beyond the middles of the first and last (PyTorch's default).
 
@@ -75,7 +75,7 @@ def upsample_bilinear(
     Args:
         x: (batch, channels, height, width).
         scale: as of `upsample_nearest`.
-        size: likewise.
+        size: as of `upsample_nearest`.
         align_corners: as of `upsample_linear`.
 
     Examples:
@@ -102,7 +102,7 @@ def upsample_trilinear(
     Args:
         x: (batch, channels, depth, height, width).
         scale: as of `upsample_nearest`.
-        size: likewise.
+        size: as of `upsample_nearest`.
         align_corners: as of `upsample_linear`.
 
     Examples:

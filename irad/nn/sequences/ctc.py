@@ -103,7 +103,7 @@ def _may_skip_to(state, labels):
 
 @njit(error_model="numpy")
 def _sums_before(x, labels, blank):
-    """For each time and state, the log-probability of all that leads to it, itself included."""
+    """For each time and state, the log-probability of all paths to it, itself included."""
     states = 2 * labels.size + 1
     sums = np.full((x.shape[0], states), x.dtype.type(-np.inf))
     for u in range(min(states, 2)):
@@ -139,7 +139,7 @@ def _sums_after(x, labels, blank):
 
 @njit(error_model="numpy")
 def _log_probability(sums):
-    """Of all alignments, which end in the last label or in the blank after it."""
+    """Log-probability of all alignments, which end in the last label or in the blank after it."""
     states = sums.shape[1]
     return sums[-1, 0] if states == 1 else _log_add(sums[-1, states - 1], sums[-1, states - 2])
 

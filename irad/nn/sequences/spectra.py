@@ -72,10 +72,10 @@ def istft(
     Args:
         y: (…, n_fft // 2 + 1, parts), complex.
         n_fft: as of `stft`.
-        hop_length: likewise.
-        window: likewise.
-        center: likewise.
-        normalized: likewise.
+        hop_length: as of `stft`.
+        window: as of `stft`.
+        center: as of `stft`.
+        normalized: as of `stft`.
         original_length: that of the signals; unless given, as much as the parts cover.
 
     Returns:
