@@ -165,7 +165,7 @@ def continuous(f: Any, method: Method) -> Any:
 
 
 def _backwards(f: Any) -> Any:
-    """The right-hand side of the state, its cotangent and the cotangents of the arguments, one behind the other."""
+    """The right-hand side of the state, its cotangent and the cotangents of the arguments, one after the other."""
 
     @register_jitable
     def backwards(t, z, config, args, values):  # type: ignore[no-untyped-def]

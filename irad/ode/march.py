@@ -153,7 +153,7 @@ def _grown(array, count):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _with_row(rows, count):  # type: ignore[no-untyped-def]
-    """The same for rows."""
+    """Rows with room for one more."""
     if count < rows.shape[0]:
         return rows
     more = np.zeros((2 * count + 8, rows.shape[1]))

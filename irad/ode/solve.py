@@ -111,8 +111,8 @@ def solve(
         The solution; see `Solution`.
 
     Raises:
-        SignatureError: ``f`` or ``event`` is not a function that Numba compiles; the state is not such an array; there
-            is no such method or adjoint, or they do not go together.
+        SignatureError: ``f`` or ``event`` is not a function that Numba compiles; the state is not such an array; the
+            method or adjoint is unknown, or they do not go together.
         ValueError: a tolerance or a number of steps is not positive; times are out of order.
         RuntimeError: it takes more than ``max_steps``, or steps become too small for the time to change.
 
