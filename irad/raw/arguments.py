@@ -1,8 +1,8 @@
-"""The arguments of a call for a derivative: which parameter each is for, how it takes part, and what comes behind it.
+"""The arguments of a call for a derivative: which parameter each is for, how it takes part, and what comes after it.
 
-Input   the arguments behind the function, and the function.
+Input   the arguments after the function, and the function.
 Output  `MarkedArgument`, one for each parameter.
-Method  without a marker a pointer is `dup` unless it leads to nothing but integers; a floating-point number is `out`,
+Method  without a marker a pointer is `dup` unless it points to nothing but integers; a floating-point number is `out`,
         in forward mode `dup`; all else is `const`.
 """
 
@@ -33,7 +33,7 @@ class MarkedArgument:
 
     Attributes:
         shadows: of a pointer; of a number in forward mode its tangents.
-        distance: so many bytes lie between the shadows of several directions, of which the first is given.
+        distance: number of bytes between the shadows of several directions, of which the first is given.
         is_result: the function writes there what it returns, and its shadow is what the call returns.
     """
 
@@ -66,11 +66,11 @@ def paired_arguments(
     """Pairs the call's arguments with the parameters.
 
     Args:
-        values: the arguments behind the function, with their positions.
+        values: the arguments after the function, with their positions.
         primal: the function to differentiate.
         call: the call.
         mode: the mode that it asks for.
-        holds_integers: whether a parameter leads to integers only, when a pointer is passed for it.
+        holds_integers: whether a parameter points to integers only, when a pointer is passed for it.
         result: memory for the result of the call where that is returned through a pointer.
 
     Raises:

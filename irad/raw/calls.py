@@ -60,7 +60,7 @@ def find_calls(
     Args:
         module: is not changed.
         registry: the rules: what has one need not be defined.
-        holds_integers: whether a parameter leads to integers only, when a pointer is passed for it.
+        holds_integers: whether a parameter points to integers only, when a pointer is passed for it.
 
     Raises:
         IradError: one cannot be understood; several errors come as one.

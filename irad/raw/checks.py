@@ -50,7 +50,7 @@ from irad.ruleset.interface import CallRule
 # Output  errors.
 # Method  the engine analyses one function at a time, and follows memory to the next through arguments and results
 #         only. So a number that depends on an active input, or a pointer to active memory, must not get into a variable
-#         that other code of the program reads, nor into memory of unknown origin, which such variables lead to. What
+#         that other code of the program reads, nor into memory of unknown origin, which such variables point to. What
 #         only
 #         the function itself reads, the analysis has seen; what is never read (a log) may be stored.
 #
@@ -95,7 +95,7 @@ class _Program:
         return _Program(functions, users, {unit.function: unit for unit in units})
 
     def may_write(self, callee: Callee, number: int, seen: frozenset[tuple[Function, int]] = frozenset()) -> bool:
-        """Whether a callee may write to memory that an argument leads to."""
+        """Whether a callee may write to memory that an argument points to."""
         if not isinstance(callee, Function) or callee not in self.units:
             return True
         if (callee, number) in seen:
@@ -251,7 +251,7 @@ def _brings(unit: Unit, inst: Instruction, bit: int, program: _Program) -> bool:
 
 
 def _is_active(unit: Unit, value: Value) -> bool:
-    """Whether a value depends on an active input, or leads to memory that does."""
+    """Whether a value depends on an active input, or points to memory that does."""
     reached = unit.points_to.reachable(unit.points_to.mask(value))
     return value in unit.activity.varied or bool(reached & (unit.activity.varied_objects | unit.activity.shadowed))
 
@@ -433,7 +433,7 @@ def _is_forward(unit: Unit) -> bool:
 
 
 def _overruns(unit: Unit, call: CallSite) -> bool:
-    """Whether a copy may go on behind the one structure that an argument is known to lead to: to what is not known."""
+    """Whether a copy may go on after the one structure that an argument is known to point to: to what is not known."""
     into, source, size = call.arguments[:3]
     activity, points_to = unit.activity, unit.points_to
     if not (points_to.mask(source) & activity.varied_objects and points_to.mask(into) & activity.useful_objects):

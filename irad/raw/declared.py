@@ -65,7 +65,7 @@ class Declared:
     handwritten: dict[str, Handwritten]
 
     def rules(self) -> tuple[Rule, ...]:
-        """The same as rules."""
+        """Rules for what the module declares."""
         inactive = (Inactive(self.inactive, "the module declares it inactive", None),) if self.inactive else ()
         return (*inactive, *(PairRule((name,), name, 0) for name in self.handwritten))
 

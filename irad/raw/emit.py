@@ -85,7 +85,7 @@ def _cotangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
 
 
 def _tangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
-    """The numbers of the result, behind those of the value where that is returned, too.
+    """The numbers of the result, after those of the value where that is returned, too.
 
     Raises:
         SignatureError: the result has none, or the call returns something else.
@@ -358,5 +358,5 @@ class _Wrapper:
 
 
 def _words(size: int) -> Type:
-    """An array with room for so many bytes."""
+    """An array with room for ``size`` bytes."""
     return types.array_type(-(-size // _NUMBER), types.I64)

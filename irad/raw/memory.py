@@ -95,7 +95,7 @@ _NUMBERS: Final = (types.DOUBLE, types.FLOAT)
 
 
 class InferredMemory:
-    """Asks what parameters of the functions of a module lead to.
+    """Asks what parameters of the functions of a module point to.
 
     Args:
         module: as the front end made it.
@@ -106,14 +106,14 @@ class InferredMemory:
         self._tbaa = Tbaa(module)
 
     def of_argument(self, param: Parameter, passed: Value) -> MemoryType | None:
-        """What a parameter leads to, when a call passes a pointer for it."""
+        """What a parameter points to, when a call passes a pointer for it."""
         structure = structure_of(param.attributes, self._module) or returned_structure(param.attributes, self._module)
         if structure is not None:
             return record_of(structure)
         return self._evidence(param, passed).described()
 
     def holds_integers(self, param: Parameter, passed: Value) -> bool:
-        """Whether a parameter certainly leads to an array of integers, when a call passes a pointer for it."""
+        """Whether a parameter certainly points to an array of integers, when a call passes a pointer for it."""
         found = self._evidence(param, passed)
         return not found.structures and not found.is_partial and found.holds_integers()
 

@@ -138,7 +138,7 @@ def _keep_reachable(module: Module, primal: Function) -> None:
 
 
 def _forget_names(module: Module) -> None:
-    """Empties the metadata that names what is no longer there, as the functions that a pointer may lead to do."""
+    """Empties the metadata that names what is no longer there, as the functions that a pointer may point to do."""
     emptied = set()
     for number, node in module.metadata.items():
         names = (quoted or plain for quoted, plain in _NAME.findall(node.text))
@@ -151,7 +151,7 @@ def _forget_names(module: Module) -> None:
 
 
 def _candidates(module: Module, search: Worklist[Value]) -> list[Function]:
-    """The functions that calls through pointers may lead to: by type, of those whose address is used in the module."""
+    """The functions that calls through pointers may reach: by type, of those whose address is used in the module."""
     taken = taken_functions(module)
     found: dict[Function, None] = {}
     while True:

@@ -126,7 +126,6 @@ LEFT: dict[str, int] = {
     "irad/demo": 1,
     "irad/frontend": 48,
     "irad/interop": 1,
-    "irad/raw": 25,
     "irad/report": 15,
     "irad/ruleset": 22,
     "irad/sparse_linalg": 2,

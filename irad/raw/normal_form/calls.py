@@ -120,7 +120,7 @@ def _lower(block: Block, invoke: Invoke) -> None:
 #         such a call. The engine knows what is passed to a call.
 #
 #     static double k[2];
-#     void step(void) { k[0] *= 2; }        a call of step() may change what a parameter leads to: that may be k
+#     void step(void) { k[0] *= 2; }        a call of step() may change what a parameter points to: that may be k
 
 _MEMORY: Final = "memory("
 _CLOBBER: Final = "~{memory}"

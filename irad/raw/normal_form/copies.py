@@ -2,7 +2,7 @@
 
 Input   a module as its front end made it.
 Output  none; the module is rewritten in place.
-Method  what a copy of constant size moves is told by the tag that clang puts on assignments of structures (it names
+Method  what a copy of constant size moves is known from the tag that clang puts on assignments of structures (it names
         each member's type, offset and size), or by the structure that the addresses around step through, if it is of
         that size. All members are loaded before the first is stored: the structures may overlap.
 Limit   structures without pointers have a layout that the engine knows, and stay what they are; so do unions, arrays of

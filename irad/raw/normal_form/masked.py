@@ -73,7 +73,7 @@ class _Expansion:
 
     @staticmethod
     def of(call: Call, kind: str) -> _Expansion:
-        """Its operands; older releases of LLVM have the alignment among them."""
+        """Operands of a masked access; older releases of LLVM have the alignment among them."""
         loads = kind in ("load", "gather")
         arguments = [a for a in call.arguments if not (isinstance(a, ConstantInt) and a.type is types.I32)]
         aligns = [a.value for a in call.arguments if isinstance(a, ConstantInt) and a.type is types.I32]

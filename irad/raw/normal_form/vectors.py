@@ -43,7 +43,7 @@ from irad.raw.normal_form.replacement import element_of, instead_of, kept_metada
 
 
 def repack(build: Builder, parts: Sequence[Value], wanted: Type, count: int) -> list[Value]:
-    """The same bits as ``count`` values of another type."""
+    """Reinterprets the bits as ``count`` values of another type."""
     given, taken = _bits(parts[0].type), _bits(wanted)
     numbers = [_as_integer(build, part) for part in parts]
     if given < taken:
