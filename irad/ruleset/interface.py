@@ -57,11 +57,11 @@ class Effects:
         alters: places where bytes are moved or cleared. links: pairs (argument, place): the address of the place is
         stored where the argument points to.
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
-        header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at
+        header: the allocation that a FRESH result points to is a header, and the address of its data is stored at
             this byte of it; for Origin.ARGUMENT: the result is what is stored there.
         is_lent: a FRESH result ends with what it is a part of, without a call that is passed its address.
         keeps: a FRESH result begins with the bytes of what this argument points to.
-        integer_prefix: so many bytes at the start of allocated data hold integers only (the size of a list).
+        integer_prefix: number of bytes at the start of allocated data that hold integers only (the size of a list).
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
         raw: it moves bytes whatever they hold.
         other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never
@@ -167,26 +167,26 @@ class Context(Protocol):
         ...
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """What the memory that a pointer leads to holds, or None when that is not known.
+        """What the memory at a pointer holds, or None when that is not known.
 
         ``path`` is the rest of a `MemoryPath`.
         """
         ...
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        """Whether the memory that a pointer leads to may hold floating-point numbers."""
+        """Whether the memory at a pointer may hold floating-point numbers."""
         ...
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        """Whether pointers are stored in the memory that a pointer leads to."""
+        """Whether pointers are stored in the memory at a pointer."""
         ...
 
     def is_read(self, pointer: Value, call: CallSite) -> bool:
-        """Whether the function reads the memory that a pointer leads to anywhere but in a call."""
+        """Whether the function reads the memory at a pointer anywhere but in a call."""
         ...
 
     def number_places(self, pointer: Value, size: Value | None = None) -> MemoryType | None:
-        """As `layout`; where that is not known, the numbers that the function itself accesses there.
+        """Like `layout`, but where that is not known, the numbers that the function itself accesses there.
 
         None also where the function does not know what all of ``size`` bytes of its caller's memory are.
         """
@@ -222,7 +222,7 @@ class CopyContext(Context, Protocol):
         ...
 
     def is_carried(self, pointer: Value, *path: int) -> bool:
-        """Whether what moves the memory that a pointer leads to moves its shadow: pointers in it, or tangents."""
+        """Whether what moves the memory at a pointer moves its shadow: pointers in it, or tangents."""
         ...
 
     def is_made_here(self, pointer: Value) -> bool:
@@ -294,7 +294,7 @@ class TangentContext(CopyContext, Protocol):
         ...
 
     def allocate_attached(self, size: Value) -> tuple[Value, Value | None]:
-        """The same for memory that ends with what the call allocates.
+        """Emits an allocation that is freed with what the call allocates.
 
         Returns:
             The memory, and the function that frees it when it is the last argument: `void (ptr, i64, ptr)`; None where
@@ -312,15 +312,15 @@ class TangentContext(CopyContext, Protocol):
 
     @property
     def order(self) -> int:
-        """Of a Taylor series: the order of the coefficient that `tangent` and `set_tangent` are about."""
+        """Order of the coefficient of a Taylor series that `tangent` and `set_tangent` are about."""
         ...
 
     def coefficient(self, primal: Value, order: int) -> Value | None:
-        """Of a Taylor series: a coefficient of a float argument, from 1; that of 0 is its value. None for zero."""
+        """A Taylor coefficient of a float argument, from 1; that of 0 is its value. None for zero."""
         ...
 
     def shadow_of_order(self, pointer: Value, order: int) -> Value:
-        """Of a Taylor series: the shadow of an active pointer that holds the coefficients of an order, from 1."""
+        """Shadow of an active pointer with the Taylor coefficients of an order, from 1."""
         ...
 
     def set_tangent(self, amount: Value) -> None:

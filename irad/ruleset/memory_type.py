@@ -17,12 +17,12 @@ class MemoryType:
     that no field covers are padding.
 
     Attributes:
-        behind: for each byte offset where a pointer is stored what it leads to, None where that is not known; offset
-            None is anywhere. Without any, pointers among the fields may lead anywhere.
-        integer_prefix: so many bytes in front of the pattern hold integers.
-        is_header: the memory is the header of an allocation; the one pointer in it leads to the start of the data.
-        declared: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry leads to;
-            no other pointer there leads to anything that changes.
+        behind: for each byte offset where a pointer is stored what it points to, None where that is not known; offset
+            None is anywhere. Without any, pointers among the fields may point anywhere.
+        integer_prefix: number of bytes in front of the pattern that hold integers.
+        is_header: the memory is the header of an allocation; the one pointer in it points to the start of the data.
+        declared: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry points to;
+            no other pointer there points to anything that changes.
         single: the pattern does not repeat, and a pointer to such memory points to its start.
     """
 
@@ -35,7 +35,7 @@ class MemoryType:
     single: bool = False
 
     def pattern(self) -> MemoryType | None:
-        """What repeats from the first byte on, without the objects it leads to; None where integers stand before."""
+        """What repeats from the first byte on, without the objects it points to; None where integers stand before."""
         if self.integer_prefix:
             return None
         if not self.declared and not self.single:
@@ -59,7 +59,7 @@ class MemoryType:
         return replace(self, fields=tuple(sorted(fields)))
 
     def floats_within(self, size: int) -> tuple[tuple[int, str], ...]:
-        """The numbers in so many bytes from the start of the pattern, which repeats; those at the end that fit in."""
+        """The numbers in ``size`` bytes from the start of the pattern, which repeats; those at the end that fit in."""
         starts = range(0, size, self.stride)
         found = [(start + offset, text) for start in starts for offset, text in self.floats()]
         return tuple((offset, text) for offset, text in found if offset + _SIZES[text] <= size)

@@ -142,7 +142,7 @@ def first_sinc_slope(value: Expr, x: Expr) -> Expr:
 
 
 def csinc_slope(order: int, z: Pair) -> Pair:
-    """The same for a complex argument."""
+    """Derivative of sinc of a complex argument, of any order."""
     near = z.re * z.re + z.im * z.im < _NEAR
     inside = Pair(where(near, z.re, 0.0), where(near, z.im, 0.0))
     square = inside * inside * (math.pi * math.pi)

@@ -1,7 +1,7 @@
 """The rule of a symbol.
 
-A `Registry` is immutable. Layers stand on one another (`user.overlaid_on(built_in)`): within a layer no two rules may claim a
-symbol, between layers the upper one wins.
+A `Registry` is immutable. Layers stand on one another (`user.overlaid_on(built_in)`): within a layer no two rules may
+claim a symbol, between layers the upper one wins.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Registry:
     Attributes:
         rules: of this layer, in the order given.
         base: the layer below, or None.
-        libraries: of this layer, behind the rules.
+        libraries: of this layer, asked after the rules.
     """
 
     rules: tuple[Rule, ...] = ()

@@ -9,7 +9,7 @@ A canonical name is C's, without precision (`sin`, `fmax`, `lgamma`). The famili
     scipy.special.expit   scipy.special.expit.f32    SciPy, as it exports functions to Cython
 
 The last are names that the front end gives to addresses (`irad.frontend.external`): `.f32` in single precision, `.i64`
-with an integer first argument, and `.dispatch` behind either where the call passes Cython's hidden flag.
+with an integer first argument, and `.dispatch` after either where the call passes Cython's hidden flag.
 """
 
 from __future__ import annotations
