@@ -1,7 +1,7 @@
 """Products and triangular solves of sparse matrices in compressed form.
 
 A matrix in CSR has its rows one after the other: ``data[indptr[i]:indptr[i + 1]]`` are the entries of row i, and
-``indices`` their columns. In CSC it has its columns, likewise. What is stored is the pattern; a stored zero is an entry
+``indices`` their columns. In CSC it has its columns so. What is stored is the pattern; a stored zero is an entry
 like any other, with a derivative.
 
 Entries and vectors of several types become one as in NumPy. Before anything is read, sizes and indices are checked: a
@@ -221,7 +221,7 @@ def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
 
 @register_jitable
 def _diagonal(indices, indptr, i, is_before):  # type: ignore[no-untyped-def]
-    """Where the diagonal entry of a row or column is, whose other entries have to stand before it, or behind it."""
+    """Where the diagonal entry of a row or column is, whose other entries have to stand before it, or after it."""
     at = -1
     for k in range(indptr[i], indptr[i + 1]):
         if indices[k] == i and at < 0:

@@ -127,7 +127,6 @@ LEFT: dict[str, int] = {
     "irad/frontend": 48,
     "irad/interop": 1,
     "irad/report": 15,
-    "irad/sparse_linalg": 2,
     "irad/testing": 17,
     "rules": 41,
 }
