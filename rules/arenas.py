@@ -72,7 +72,7 @@ def _guard_tangent(context: TangentContext, call: CallSite) -> None:
 
 
 def _guard_series(context: TangentContext, call: CallSite) -> None:
-    """The same for a coefficient, with those of lower order."""
+    """Guards a Taylor coefficient, with those of lower order."""
     _guard(context, call, context.order)
 
 

@@ -51,7 +51,7 @@ def _allocate(context: CopyContext, call: CallSite) -> None:
 
 
 def _allocate_owned(context: TangentContext, call: CallSite) -> None:
-    """The same for an allocation without a destructor: its shadow is freed with it.
+    """A shadow for an allocation without a destructor: it is freed with the allocation.
 
     Not where the derivative is differentiated itself, or two derivatives would attach theirs to the same memory.
     """
@@ -124,7 +124,7 @@ def _replace(context: CopyContext, call: CallSite) -> None:
 
 
 def _set_data(context: CopyContext, header: Value, new: Value, size: Value) -> None:
-    """The header of a shadow leads to new data, whose address is the call's result."""
+    """The header of a shadow points to new data, whose address is the call's result."""
     build, shadow = context.before, context.shadow(header)
     build.store(new, build.byte_offset(shadow, _DATA), align=8)
     build.store(size, build.byte_offset(shadow, _SIZE), align=8)

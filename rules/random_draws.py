@@ -128,7 +128,7 @@ def _either(
 
 
 def gamma_slope(build: Builder, z: Value, shape: Value) -> Value:
-    """Of a draw of scale 1, with respect to its shape."""
+    """Derivative of a draw of scale 1, with respect to its shape."""
     return _call("gamma_slope", [z, shape], build, _gamma_kernel)
 
 
@@ -211,7 +211,7 @@ def _gamma_by_scale(build: Builder, values: Sequence[Value]) -> Value:
 
 
 def beta_slope(build: Builder, values: Sequence[Value], *, by_first: bool) -> Value:
-    """Of a draw, with respect to its first or second parameter."""
+    """Derivative of a draw with respect to its first or second parameter."""
     name = f"beta_slope_{'first' if by_first else 'second'}"
     return _call(name, values, build, partial(_beta_kernel, by_first))
 

@@ -41,7 +41,7 @@ _LOOKUP: Final = function_type(I64, [PTR, PTR, I64, PTR])
 
 
 def memory_of_dict(keys: MemoryType | None, values: MemoryType | None) -> MemoryType:
-    """What a pointer to a dictionary leads to, by its parts."""
+    """What a pointer to a dictionary points to, by its parts."""
     return MemoryType(_STRUCT_BYTES, (), behind=((_KEYS, keys), (_VALUES, values)))
 
 
@@ -267,7 +267,7 @@ _ITSELF: Final = frozenset({0})
 
 
 def _changes(*moves: tuple[MemoryPath, MemoryPath], also: tuple[int, ...] = ()) -> Effects:
-    """Of a callee that changes a dictionary, and writes what the arguments ``also`` point to."""
+    """Effects of a callee that changes a dictionary and writes what the arguments ``also`` point to."""
     return Effects(reads=_ITSELF, writes=_ITSELF | frozenset(also), frees=_ITSELF, moves=moves, alters=_PARTS, raw=True)
 
 

@@ -38,7 +38,7 @@ _ZERO: Final = const_int(I64, 0)
 
 
 def memory_of_list(items: MemoryType | None) -> MemoryType:
-    """What a pointer to a list leads to, by its parts."""
+    """What a pointer to a list points to, by its parts."""
     return MemoryType(_STRUCT_BYTES, (), behind=((_ITEMS, items), (_LENGTH, MemoryType(8, ((0, "i64"),)))))
 
 
@@ -129,7 +129,7 @@ def _base(context: CopyContext, call: CallSite) -> None:
 
 
 def _remove(context: CopyContext, call: CallSite) -> Sequence[Value]:
-    """The shadows of the items behind move down. Returns where they are, and the length before."""
+    """The shadows of the items after it move down. Returns where they are, and the length before."""
     container = call.arguments[0]
     if not context.is_active(container):
         return ()
@@ -166,7 +166,7 @@ def _slice(build: Builder, given: list[Value]) -> list[Value]:
 
 
 def _effects(item: int | None = None) -> Effects:
-    """Of a callee that changes a list: its size, its items, where they are."""
+    """Effects of a callee that changes a list: its size, its items, where they are."""
     items = (0, _ITEMS)
     moves = ((items, (item,)),) if item is not None else ()
     return Effects(

@@ -29,7 +29,7 @@ Multiply: TypeAlias = Callable[[Tangent, Scalar, Operand, Operand, Scalar, Opera
 
 
 def stored(flag: str, rows: str, columns: str, leading: str) -> MatrixShape:
-    """A matrix whose op has so many rows and columns."""
+    """Shape of a matrix whose op has ``rows`` rows and ``columns`` columns."""
 
     def size(which: int) -> Size:
         return lambda sizes: sizes.swapped(sizes.is_plain(flag), sizes[rows], sizes[columns])[which]

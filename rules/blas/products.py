@@ -383,7 +383,7 @@ def _flipped(build: Builder, flag: Value) -> Value:
 
 
 def _stored(build: Builder, flag: Value, rows: Value, columns: Value) -> tuple[Value, Value]:
-    """Rows and columns in memory of a matrix that a product takes as so many."""
+    """Rows and columns in memory of a matrix whose op has ``rows`` and ``columns``."""
     plain = _is_plain(build, flag)
     return build.select(plain, rows, columns), build.select(plain, columns, rows)
 

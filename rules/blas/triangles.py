@@ -20,7 +20,7 @@ _VECTOR: Final = VectorShape("n", "incx")
 
 
 def order(sizes: Sizes) -> Value:
-    """Of the symmetric or triangular matrix at a side of an m x n one."""
+    """Order of the symmetric or triangular matrix at a side of an m x n one."""
     return sizes.swapped(sizes.is_left(), sizes["m"], sizes["n"])[0]
 
 

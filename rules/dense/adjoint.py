@@ -77,7 +77,7 @@ def _of(sizes: Sizes, size: Size) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class VectorShape:
-    """So many elements, so far apart (next to each other without a step), possibly real in a complex routine."""
+    """Length and stride of a vector (contiguous without a stride), possibly real in a complex routine."""
 
     length: Size
     step: str = ""
@@ -104,7 +104,7 @@ class VectorShape:
 
 @dataclass(frozen=True, slots=True)
 class MatrixShape:
-    """So many rows and columns, with a leading dimension."""
+    """Rows and columns of a matrix, with its leading dimension."""
 
     rows: Size
     columns: Size
@@ -130,7 +130,7 @@ IsActive: TypeAlias = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Memory to work in: dense matrices of so many rows and columns, vectors, vectors of real numbers."""
+    """Memory to work in: dense matrices by rows and columns, vectors, vectors of real numbers."""
 
     matrices: Sequence[tuple[Value, Value]] = ()
     vectors: Sequence[Value] = ()

@@ -4,7 +4,7 @@
     dgemm_                            the symbol of a library that is loaded; every argument is a pointer
     numba_xxgemm                      a letter for the element type, sizes by value
 
-What pointers lead to may change before the reverse sweep comes, so letters, sizes and factors behind pointers are read
+Memory may change before the reverse sweep comes, so letters, sizes and factors passed by pointer are read
 in the forward sweep. Integers of a library have 32 or 64 bits; the lower half is read, and what is passed on is valid
 as either.
 """
@@ -31,7 +31,7 @@ _OF_BLAS: Final = frozenset({"gemm", "gemv", "ger", "symm", "symv", "syrk", "trm
 
 @dataclass(frozen=True, slots=True)
 class FortranLibrary:
-    """What stands before and behind the names of routines; letters and sizes are behind pointers.
+    """Prefix and suffix of the names of routines; letters and sizes are passed by pointer.
 
     The letter is that of the elements; the type of a result that differs stands before it: `dz`.
     """

@@ -59,7 +59,7 @@ class Routine:
 
     @property
     def interface(self) -> Interface:
-        """Its parameters."""
+        """Parameters of the routine."""
         return Interface(self.name, self.parameters, self.shapes, self.outputs, self.extra, self.constant)
 
     # -------------------------------------------------------------------------------------------- forward sweep
@@ -220,7 +220,7 @@ def numba_rule(
         symbol: its symbol.
         operation: what Python calls it, for messages.
         pick: the routine, or which one a call is; None: the call adds nothing. It may refuse the call.
-        reads, writes: arguments that lead to memory.
+        reads, writes: arguments that point to memory.
         source, policy: as `CallRule`.
     """
     calls = _Calls(

@@ -68,7 +68,7 @@ def same(a: Value, b: Value) -> bool:
 
 
 def copied(context: CopyContext, build: Builder, pointer: Value, element: ElementType, count: Value) -> Value:
-    """A copy of so many elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
+    """A copy of ``count`` elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
     copy = workspace(context, element, count)
     size = build.mul(count, const_int(I64, element.size))
     never = const_int(types.I1, 0)
@@ -98,7 +98,7 @@ def kept_pivots(context: CopyContext, pointer: Value, size: Value) -> Value:
 
 
 def workspace(context: CopyContext, element: ElementType, count: Value) -> Value:
-    """Memory for so many elements, for a derivative to work in."""
+    """Memory for ``count`` elements, for a derivative to work in."""
     return context.allocate(context.before.mul(count, const_int(I64, element.size)))
 
 

@@ -88,7 +88,7 @@ class Tangent(Operands):
 
     @contextmanager
     def moving_operand(self, name: str) -> Iterator[Matrix | Vector]:
-        """The same for a matrix or a vector, as its shape says."""
+        """Like `moving`, for a matrix or a vector, as its shape says."""
         with self._if_given(name):
             tangent = self.operand_tangent(name)
             with self.k.when(as_matrix(tangent).counts()):

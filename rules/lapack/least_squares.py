@@ -42,7 +42,7 @@ def _room(sizes: Sizes, _: IsActive) -> Room:
 
 
 def _tangent_room(sizes: Sizes, active: IsActive) -> Room:
-    """The same, and the matrix with one more column, and its tangent."""
+    """Memory of `_room`, and the matrix with one more column and its tangent."""
     room, extended = _room(sizes, active), (sizes["m"], sizes.build.add(sizes["n"], ONE))
     return Room([*room.matrices, extended, extended], room.vectors)
 

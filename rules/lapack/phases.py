@@ -42,11 +42,11 @@ class Turn:
 
     @classmethod
     def none(cls, k: Kernel) -> Turn:
-        """Of no components."""
+        """Turn of no components."""
         return cls(k, k.real.variable(), k.real.variable())
 
     def add(self, count: Value, read: Callable[[Value], tuple[Scalar, Scalar]]) -> None:
-        """Adds so many components; ``read``: vᵢ and v̄ᵢ."""
+        """Adds ``count`` components; ``read``: vᵢ and v̄ᵢ."""
         with self.k.loop(count) as i:
             x, x_bar = read(i)
             self.by_phase.accumulate((x.conj() * x_bar).imag)
@@ -54,7 +54,7 @@ class Turn:
 
 
 def turn_of(k: Kernel, count: Value, read: Callable[[Value], tuple[Scalar, Scalar]]) -> Turn:
-    """Of a vector; ``read``: vᵢ and v̄ᵢ."""
+    """Turn of a vector; ``read``: vᵢ and v̄ᵢ."""
     turn = Turn.none(k)
     turn.add(count, read)
     return turn

@@ -87,8 +87,8 @@ def _factorise(r: Adjoint) -> None:
 def _reverse_reflector(v: Vector, scale: Scalar, column: Vector, shadow: Vector, scale_bar: Scalar) -> None:
     """From the cotangents of β, v and τ to that of the column x they were made of; the column itself is restored.
 
-    β = ±‖x‖, τ = 1 - x₀ / β, v = x / (x₀ - β) behind its first element. ``column`` and ``shadow`` begin with β and its
-    cotangent, and with those of v behind it; v is not in the column.
+    β = ±‖x‖, τ = 1 - x₀ / β, v = x / (x₀ - β) after its first element. ``column`` and ``shadow`` begin with β and its
+    cotangent, and with those of v after it; v is not in the column.
     """
     k, beta, beta_bar = v.k, column[NONE].real, shadow[NONE].real
     first, difference = 1.0 - scale, -(scale * beta)
@@ -247,7 +247,7 @@ def _reflect(
         scale: τ, not 0; its conjugate for y = Hᴴ x.
         column, shadow: y and ȳ.
         scale_shadow: gets the cotangent of the scale added.
-        v_shadow: gets the cotangent of v behind its first element added; None: it replaces ``shadow`` instead of x̄.
+        v_shadow: gets the cotangent of v after its first element added; None: it replaces ``shadow`` instead of x̄.
     """
     replaces = v_shadow is None
     name = "reflect_and_replace" if replaces else "reflect_and_add"

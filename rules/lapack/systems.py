@@ -43,7 +43,7 @@ _LU: Final = "de Hoog, Anderssen, Lukas 2011, Differentiation of matrix function
 
 
 def squares(count: int) -> Work:
-    """Working memory for so many matrices of order n, to find the cotangent of the matrix."""
+    """Working memory for ``count`` matrices of order n, to find the cotangent of the matrix."""
     return lambda sizes, active: Room([(sizes["n"], sizes["n"])] * count if active("a") else [])
 
 
@@ -152,7 +152,7 @@ def solved(r: Tangent) -> None:
 
 
 def _solved_alone(r: Tangent) -> None:
-    """The same where nothing reads the factors: they have NaN for tangents."""
+    """Tangents of a solution whose factors nothing reads: these get NaN for tangents."""
     with r.k.when(_has_sides(r.tangent("b"))):
         _solve_tangents(r)
         with r.moving("a") as tangent:

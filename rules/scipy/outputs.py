@@ -2,7 +2,7 @@
 
 ct_x += d si/dx · shadow[si] + d ci/dx · shadow[ci];  both shadows are cleared, since what they held was overwritten
 
-In forward mode shadow[si] = d si/dx · tangent of x, and likewise for the others.
+In forward mode shadow[si] = d si/dx · tangent of x, and so on for the others.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _noncentral_density(x: Expr, df: Expr, nc: Expr) -> Expr:
 
 
 def _by_noncentrality(x: Expr, df: Expr, nc: Expr) -> Expr:
-    """Of the distribution function."""
+    """Derivative of the distribution function with respect to the noncentrality."""
     return 0.5 * (apply("chndtr", x, df + 2.0, nc) - apply("chndtr", x, df, nc))
 
 
@@ -199,7 +199,7 @@ def _beta(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
 
 
 def _ive(v: Expr, x: Expr, y: Expr) -> Expr:
-    """As `iv`, scaled; SciPy has NaN for a negative order at 0, where the function is infinite."""
+    """Like `iv`, scaled; SciPy has NaN for a negative order at 0, where the function is infinite."""
     below = apply("ive", v - 1.0, x)
     infinite = where(v < 1.0, where(v > 0.0, 1.0 / apply("fabs", x), below), below)
     return 0.5 * (where(equal(x, 0.0), infinite, below) + apply("ive", v + 1.0, x)) - sign(x) * y
