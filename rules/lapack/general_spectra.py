@@ -57,7 +57,7 @@ def _adjoint_body(
     largest = w.largest()
     with core.each() as (i, j):
         gap, product = w[j] - w[i], m[i, j]
-        entry = over_gap(k, product, gap.conj(), largest, (product,))
+        entry = over_gap(k, product, gap.conj(), largest, (product,), v[i, j])
         core[i, j] = choose(k.same(i, j), w_bar[j], entry)
     m.set(core @ v.H)
     transposed.set(v)

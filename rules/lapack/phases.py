@@ -18,17 +18,29 @@ from irad.rules.dense.kernel import TRUE, Cell, Kernel
 from irad.rules.dense.matrix import Vector
 
 
-def over_gap(k: Kernel, numerator: Scalar, gap: Scalar, largest: Scalar, terms: Sequence[Scalar]) -> Scalar:
+def over_gap(
+    k: Kernel,
+    numerator: Scalar,
+    gap: Scalar,
+    largest: Scalar,
+    terms: Sequence[Scalar],
+    component: Scalar | None = None,
+) -> Scalar:
     """`numerator / gap` of two eigenvalues or singular values.
 
     A gap that is rounding error in comparison with the ``largest`` value gives NaN: the numerator of a function that
     does not mind how the vectors are turned is 0 there too, and the limit of the quotient is not known. The result is 0
     where all ``terms`` of the numerator are, since then there are no cotangents; without terms NaN.
+
+    With a ``component`` of one of the vectors, the derivative of such a 0 is NaN: how they turn is not known either.
     """
     tied = gap.magnitude() <= (8.0 * k.element.epsilon) * largest
     unknown = functools.reduce(
         Scalar.__add__, (product_or_zero(term, k.number(math.nan)) for term in terms or (k.number(1.0),))
     )
+    if component is not None and k.build.module.opaque_guards:
+        # LLVM makes a constant of a product with NaN, not of one with infinity
+        unknown = unknown + product_or_zero(0.0 * component, k.number(math.inf))
     return choose(tied, unknown, quotient_or_zero(numerator, gap))
 
 

@@ -87,7 +87,7 @@ def _decompose(r: Adjoint) -> None:
     _set_inner_products(gv, Factor(vt), vt_bar.H)
     if k.element.is_complex:
         _settle_phases((u, u_bar, gu), (vt, vt_bar, gv))
-    _fill_core(core, gu, gv, s, s_bar)
+    _fill_core(core, u, gu, gv, s, s_bar)
     _check_complement(ranked, gu, core)
     _check_complement(ranked, gv, core)
     tall, flat = build.icmp("slt", u.columns, u.rows), build.icmp("slt", vt.rows, vt.columns)
@@ -144,7 +144,7 @@ def _set_inner_products(target: Matrix, vectors: Factor, shadow: Factor) -> None
         target.set(vectors @ shadow)
 
 
-def _fill_core(core: Matrix, gu: Matrix, gv: Matrix, s: Vector, s_bar: Vector) -> None:
+def _fill_core(core: Matrix, u: Matrix, gu: Matrix, gv: Matrix, s: Vector, s_bar: Vector) -> None:
     k, largest = core.k, s[NONE]
 
     def skew(g: Matrix, i: Value, j: Value) -> Scalar:
@@ -155,7 +155,7 @@ def _fill_core(core: Matrix, gu: Matrix, gv: Matrix, s: Vector, s_bar: Vector) -
             x, y, s_i, s_j = skew(gu, i, j), skew(gv, i, j), s[i], s[j]
             diagonal = k.same(i, j)
             terms = tuple(g[place] for g in (gu, gv) for place in ((i, j), (j, i)))
-            apart = over_gap(k, 0.5 * (x + y), s_j - s_i, largest, terms)
+            apart = over_gap(k, 0.5 * (x + y), s_j - s_i, largest, terms, u[i, j])
             core[i, j] = choose(diagonal, s_bar[j], apart) + quotient_or_zero(0.5 * (x - y), s_j + s_i)
         with k.loop(core.rows, s.size) as i:
             core[i, j] = quotient_or_zero(skew(gu, i, j), s[j])
@@ -282,8 +282,19 @@ def _add_singular_values(k: Kernel, a: Matrix, s_shadow: Vector, shadow: Matrix,
     s_bar.take(s_shadow)
     copy.set(a)
     k.entry(_GESDD, "S", a.rows, a.columns, copy.data, a.rows, s.data, u.data, u.leading, vt.data, vt.leading)
+    if k.build.module.opaque_guards:
+        _add_free_turns(u, vt, s, shadow)
     u.fill(lambda i, j: u[i, j] * s_bar[j])
     shadow.add(u @ vt)
+
+
+def _add_free_turns(u: Matrix, vt: Matrix, s: Vector, shadow: Matrix) -> None:
+    """Adds 0, where equal singular values make NaN of derivatives."""
+    k, largest = u.k, s[NONE]
+    with k.loop(s.size) as j, k.loop(s.size) as i, k.unless(k.same(i, j)):
+        turn = over_gap(k, k.nothing, s[j] - s[i], largest, (k.nothing,), u[i, j])
+        with k.loop(shadow.columns) as column, k.loop(shadow.rows) as row:
+            shadow[row, column] = shadow[row, column] + u[row, i] * turn * vt[j, column]
 
 
 def set_singular_value_tangents(a: Matrix, tangent: Matrix, s_tangent: Vector, memory: Value) -> None:

@@ -14,7 +14,7 @@ from irad.ir.instructions import CallSite
 from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room, Shapes, VectorShape
 from irad.rules.dense.elements import choose
 from irad.rules.dense.kernel import NONE
-from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.routine import Routine, Work, numba_rule
 from irad.rules.dense.saved import letter
 from irad.rules.dense.tangent import Differential, Tangent
@@ -41,7 +41,7 @@ def _eigh(r: Adjoint) -> None:
     with k.loop(w.size) as j:
         with k.loop(j) as i:
             gap, products = w[j] - w[i], (m[i, j], m[j, i].conj())
-            entry = over_gap(k, 0.5 * (products[0] - products[1]), gap, largest, products)
+            entry = over_gap(k, 0.5 * (products[0] - products[1]), gap, largest, products, v[i, j])
             core[i, j], core[j, i] = entry, entry.conj()
         core[j, j] = w_bar[j]
     m.set(v @ core)
@@ -109,9 +109,21 @@ def _eigvalsh(r: Adjoint) -> None:
     w_bar.take(r.vector_bar("w"))
     v.set(r.matrix("old a"))
     r.k.entry(_EVD, "V", "L", v.rows, v.data, v.leading, w.data)
-    scaled.fill(lambda i, j: v[i, j] * w_bar[j])
+    if r.k.build.module.opaque_guards:
+        _set_core(core, v, w, w_bar)
+        scaled.set(v @ core)
+    else:
+        scaled.fill(lambda i, j: v[i, j] * w_bar[j])
     core.set(scaled @ v.H)
     _fold_lower(core, r.bar("a"))
+
+
+def _set_core(core: Matrix, v: Matrix, w: Vector, w_bar: Vector) -> None:
+    """diag(w̄), where equal eigenvalues make NaN of derivatives."""
+    k, largest = core.k, w.largest()
+    with core.each() as (i, j):
+        entry = over_gap(k, k.nothing, w[j] - w[i], largest, (k.nothing,), v[i, j])
+        core[i, j] = choose(k.same(i, j), w_bar[j], entry)
 
 
 def _fold_lower(symmetric: Matrix, target: Matrix) -> None:

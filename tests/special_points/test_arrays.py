@@ -153,6 +153,32 @@ def test_eigenvalues_without_a_full_set_of_vectors_have_no_derivative():
     np.testing.assert_allclose(gradient_of(several), 2.0 * several.T, atol=1e-14)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("values", "hessian"),
+    [
+        ("np.linalg.eigh(a)[0]", [2.0, 0.0, 4.0, 2.0]),
+        ("np.linalg.eigvalsh(a)", [2.0, 0.0, 4.0, 2.0]),
+        ("np.linalg.lstsq(a, np.ones(2))[3]", [2.0, 2.0, 2.0, 2.0]),
+    ],
+)
+def test_second_derivatives_of_equal_values_are_right_or_nan(values: str, hessian: list[float]):
+    """In reverse over reverse mode the cotangents of all vectors are 0."""
+    scope = {"np": np}
+    exec(f"def sum_of_squares(x):\n    a = x.reshape(2, 2)\n    return np.sum({values} ** 2)", scope)
+    gradient_of = irad.grad(njit(scope["sum_of_squares"]))
+
+    @njit
+    def along(x, v):
+        return np.sum(gradient_of(x) * v)
+
+    second_of = irad.grad(along)
+    for direction, wanted in zip(np.eye(4), np.diag(hessian), strict=True):
+        found = second_of(np.zeros(4), direction)
+        known = ~np.isnan(found)
+        np.testing.assert_array_equal(found[known], wanted[known])
+
+
 def test_every_differentiable_function_is_listed():
     listed = {name for cases in GROUPED.values() for case in cases for name in case.names.split()}
     listed |= {name for words in (*LINEAR.values(), *ELSEWHERE.values()) for name in words.split()}
