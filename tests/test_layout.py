@@ -89,7 +89,8 @@ def wheel_contents(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_the_source_distribution_holds_the_whole_repository(repository: Path, unpacked: Path):
     wanted = files(repository)
-    assert {"docs/contracts.md", "tests/conftest.py", "noxfile.py", ".ci/run", "irad/passes"} <= wanted
+    assert {"CONTRIBUTING.md", "docs/contracts.md", "tests/conftest.py", "noxfile.py", ".ci/run"} <= wanted
+    assert "irad/passes" in wanted
     assert wanted - files(unpacked) == set()
 
 
