@@ -63,7 +63,7 @@ def _package_of(frame: FrameType) -> str:
 
 
 def without_source(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
-    """The same function; tracebacks show ``File "<irad>", in name`` where they would show a line of irad's source."""
+    """The function itself; tracebacks show ``File "<irad>", in name`` where they would show a line of irad's source."""
     function.__code__ = function.__code__.replace(co_filename="<irad>", co_name=name)
     return function
 
@@ -130,7 +130,7 @@ class IradError(Exception):
             yield from (f"  llvm {line}" for line in self.llvm.splitlines())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pool of processes hands errors on. The instruction stays behind: it leads to the whole program."""
+        """A pool of processes hands errors on. The instruction is left out: it refers to the whole program."""
         return _restored, (type(self), self.args, {**self.__dict__, "instruction": None, "memory": None})
 
 

@@ -37,7 +37,7 @@ class LazyNames:
 
     @cached_property
     def homes(self) -> dict[str, str]:
-        """Of each name the module that defines it; the package itself, where the name is that of a module in it."""
+        """Module that defines each name; the package itself, where the name is that of a module in it."""
         stub = ast.parse(self._stub.read_text(encoding="utf-8"))
         imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
         return {alias.name: node.module or "" for node in imports for alias in node.names}

@@ -77,7 +77,7 @@ def excerpt(text: str, focus: str | None) -> Iterator[str]:
 
 
 def labelled(label: str, text: str) -> Iterator[str]:
-    """Wrapped text, its first line behind a label; line breaks in it stay."""
+    """Wrapped text, its first line after a label; line breaks in it stay."""
     head = f"  {label:<{_LABEL - 2}}"
     for line in text.splitlines() or [""]:
         yield from textwrap.wrap(

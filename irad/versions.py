@@ -62,7 +62,7 @@ def span_of(versions: Collection[Numbers]) -> str:
 
 
 def spelled(version: Numbers) -> str:
-    """Its text: ``0.65``."""
+    """Text of a version: ``0.65``."""
     return ".".join(map(str, version))
 
 

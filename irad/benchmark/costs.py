@@ -138,7 +138,7 @@ def _status(name: str) -> int:
 
 
 def _nothing(count: int) -> Any:
-    """A compiled function of so many parameters: tuples of star arguments would take longer to pass."""
+    """A compiled function of ``count`` parameters: tuples of star arguments would take longer to pass."""
     parameters = ", ".join(f"x{i}" for i in range(count))
     source = f"def nothing({parameters}):\n    return 0.0\n"
     return numba.njit(function_from("nothing", source, "irad.benchmark", {}))

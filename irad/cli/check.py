@@ -174,7 +174,7 @@ class _Session:
 
 
 class _KernelSession(_Session):
-    """The same of a kernel with the configuration of a launch; without one, only what is supported is asked for."""
+    """Checks of a kernel with the configuration of a launch; without one, only what is supported is asked for."""
 
     def _of(self, function: Any) -> Any:
         return function

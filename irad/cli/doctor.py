@@ -73,7 +73,7 @@ def _show(console: Console, found: Sequence[Fact]) -> None:
 
 
 def _remedy(fact: Fact, width: int) -> Iterator[Text]:
-    """What to do, in lines of so many columns; a command stays on one line, to be copied."""
+    """Remedy of a fact, in lines of ``width`` columns; a command stays on one line, to be copied."""
     commands_whole = _COMMAND.sub(lambda command: command[0].replace(" ", _UNBROKEN), fact.remedy)
     lines = textwrap.wrap(
         f"{fact.what}: {commands_whole}", width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False

@@ -176,7 +176,7 @@ def _holdings(value: object, name: str) -> Iterator[tuple[str, object]]:
 
 
 def _writable(array: Array) -> Array | None:
-    """The same memory as a writable array; None if it is read-only."""
+    """Writable view of an array; None if it is read-only."""
     view = array.view()
     try:
         view.flags.writeable = True

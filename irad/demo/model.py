@@ -107,5 +107,5 @@ class Mixture:
         return np.asarray(self.means[labels] + np.einsum("nij,nj->ni", factors[labels], normal))
 
     def reordered(self, order: NDArray[np.intp]) -> Mixture:
-        """The same mixture with its components in another order."""
+        """This mixture with its components in another order."""
         return Mixture(self.weights[order], self.means[order], self.covariances[order])

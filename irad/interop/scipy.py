@@ -361,7 +361,7 @@ def low_level_callable(f: _Function, arguments: int = 1) -> Any:
     """A function of numbers, or its derivative, as a `scipy.LowLevelCallable`, which SciPy calls without Python.
 
     Args:
-        f: a function of so many doubles that returns one, plain or of ``numba.njit``, or a derivative such as
+        f: a function of doubles that returns one, plain or of ``numba.njit``, or a derivative such as
             ``irad.grad(f)``.
         arguments: how many. Of one, its C signature is ``double (double)``; of more, ``double (int, double *)``, as
             ``scipy.integrate.quad`` and ``nquad`` take it, with ``args`` after the variable of integration.

@@ -58,12 +58,12 @@ class Kernel:
 
     @property
     def real(self) -> Kernel:
-        """The same for arrays of real numbers: singular values, eigenvalues of a Hermitian matrix."""
+        """This kernel for arrays of real numbers: singular values, eigenvalues of a Hermitian matrix."""
         return Kernel(self.build, self.element.real)
 
     @property
     def complex(self) -> Kernel:
-        """The same for arrays of complex numbers."""
+        """This kernel for arrays of complex numbers."""
         return Kernel(self.build, ElementType(self.element.scalar, True))
 
     @property

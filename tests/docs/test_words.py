@@ -115,20 +115,11 @@ def places() -> dict[str, list[str]]:
 
 
 LEFT: dict[str, int] = {
-    "docs": 1,
-    "irad": 6,
     "irad/api": 49,
-    "irad/benchmark": 2,
-    "irad/cli": 2,
-    "irad/data": 9,
-    "irad/debug": 1,
     "irad/decompile": 31,
-    "irad/demo": 1,
     "irad/frontend": 46,
-    "irad/interop": 1,
     "irad/report": 15,
     "irad/testing": 17,
-    "rules": 2,
 }
 
 

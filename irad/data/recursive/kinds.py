@@ -240,7 +240,7 @@ def _inner(x: Any, y: Any) -> Any:
 
 
 def identity_of_array(array: Any) -> Any:
-    """Where the elements are: views of the same ones are one thing. An array that is not a view is told by its id."""
+    """Where the elements are: views of the same ones are one thing. Other arrays are identified by their id."""
     base = array.base
     if base is None:
         return id(array)

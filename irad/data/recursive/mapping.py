@@ -1,7 +1,7 @@
 """The fold over values of Python: each vector of a structure is replaced by what a function makes of it.
 
-Outputs may be given to be overwritten. What cannot be (a number in a tuple) is made anew, and whatever holds it either
-stores it or is made anew as well. Out of place and in place are the two ends of this: nothing is given, or nothing has
+Outputs may be given to be overwritten. What cannot be (a number in a tuple) is replaced, and what holds it stores the
+new one or is replaced as well. Out of place and in place are the two ends of this: nothing is given, or nothing has
 to be made.
 """
 
@@ -117,7 +117,7 @@ def _assigned(kind: Vector, out: Any, value: Any) -> Any:
 BYTES: Final = 2**18
 """How much of an array is handled at a time: the caches of a core hold it."""
 ELEMENTS: Final = 8
-"""Fields that are arrays of so many elements are taken element by element: loops of NumPy are then over records."""
+"""Fields that are arrays of at most this many elements are taken element by element: loops of NumPy are then over records."""
 
 Column: TypeAlias = Callable[[NDArray[Any]], Any]
 
@@ -189,7 +189,7 @@ class Recursion(Form[Place, Part, Values]):
         function: of the vectors at a place of the inputs; returns that of the result, or a tuple for several results.
         count: of results.
         copies_inactive: whether what is inactive is copied rather than shared.
-        keeps_immutable: whether what cannot be overwritten in outputs stays, in place of being made anew.
+        keeps_immutable: whether what cannot be overwritten in outputs stays, in place of being replaced.
         seen: is given the results of each object that is not inactive; those that it has are used.
     """
 

@@ -122,7 +122,7 @@ def vectors_of(root: Place) -> Iterator[Place]:
 
 
 class _ByValue(tuple[Any, ...]):
-    """The identity of something that is told by all its counterparts."""
+    """The identity of something that is recognised by all its counterparts."""
 
     __slots__ = ()
 
@@ -228,7 +228,7 @@ class _Surveyor:
     def _own(self, place: Place, kind: Vector | Container) -> None:
         for output in place.outputs or ():
             if not _is_storage(kind, output):
-                continue  # it is made anew
+                continue  # it is replaced
             identity = kind.identity(output)
             owner = self._owners.get(identity)
             if owner is not None:
@@ -376,7 +376,7 @@ def _rebuild(holder: Place) -> bool:
 
 
 def _is_storage(kind: Vector | Container, output: Any) -> bool:
-    """Whether an output can be overwritten, rather than made anew."""
+    """Whether an output can be overwritten, rather than replaced."""
     return kind.may_assign(output) if isinstance(kind, Vector) else kind.is_mutable(output)
 
 
