@@ -117,7 +117,7 @@ def _assigned(kind: Vector, out: Any, value: Any) -> Any:
 BYTES: Final = 2**18
 """How much of an array is handled at a time: the caches of a core hold it."""
 ELEMENTS: Final = 8
-"""Fields that are arrays of at most this many elements are taken element by element: loops of NumPy are then over records."""
+"""Fields that are arrays of at most this length are taken element by element: loops of NumPy are then over records."""
 
 Column: TypeAlias = Callable[[NDArray[Any]], Any]
 
