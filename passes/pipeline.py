@@ -448,12 +448,14 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
     Pass("memory.points_to", PassStage.FUNCTION, _find_objects),
     Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),
+    # before activity: an integer that only moves the bits of a float has to carry its derivative
     Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
     Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=stages.is_default, changes=True),
     Pass("prepare.late_checks", PassStage.FUNCTION, _postpone, applies=stages.may_raise_late, changes=True),
     Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=stages.keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
+    # after activity: only an active extreme costs tape, which its load after the loop saves
     Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, stages.may_move_cotangents, changes=True),
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
@@ -470,6 +472,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("reverse.gather", PassStage.PAIR, _gather, applies=stages.may_gather, changes=True),
     Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=stages.is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
+    # on finished sweeps, so that no other pass has to know of what is counted and watched
     Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=stages.is_reverse, changes=True),
     Pass("instrument.watch", PassStage.PAIR, _watch, applies=stages.is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),

@@ -137,6 +137,8 @@ class Rematerialisation:
 
     def operands(self, value: Value) -> list[Value] | None:
         """What a value is recomputed from; None when it cannot be, must not be, or is not worth it."""
+        # A float computed again may be rounded differently: a decision or an index made of it would differ from the
+        # forward sweep's, and reach another element or unwind another number of iterations.
         return None if self._pinned.is_pinned(value) else self._again(value)
 
     def _again(self, value: Value) -> list[Value] | None:

@@ -4,7 +4,7 @@ Input   the functions of a module, inlined and simplified, with the calls that a
 Output  whether any was rewritten: an allocation of few bytes, of a number that is known, is a variable in the entry
         block, its reference counts and the check whether it failed are gone, and the loops that its elements are
         indexed by are marked to be unrolled. LLVM's pipeline, which has to follow, makes values of the elements.
-Method  the pointers into an array are all known, and no memory holds one (`array_homes`). One variable stands for all
+Method  the pointers into an array are all known, and no memory holds one (`local_arrays`). One variable stands for all
         arrays that the same call makes, one after the other. It is cleared there, so that an element that was not set
         is a zero and not what the iteration before left there. A phi that arrays change hands by has a variable, too,
         into which they are copied; and one that the copies wait in, since phis of a block choose at the same time.

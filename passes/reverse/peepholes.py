@@ -33,6 +33,7 @@ def simplify_guards(sweep: Sweep) -> None:
     for primal, place in sweep.places.items():
         loop = sweep.augmented.unit.loops.loop_of(primal)
         adds_a_lot = _adds_a_lot(place.block)
+        # of a loop of one block LLVM may make vectors, in which a mask that clears costs nothing
         if loop is None or len(loop.blocks) > 1 or adds_a_lot:
             for inst in place.block.instructions:
                 _simplify(inst, as_branch=not adds_a_lot)
@@ -47,6 +48,7 @@ def _adds_a_lot(block: Block) -> bool:
 def _simplify(inst: Instruction, *, as_branch: bool) -> None:
     test = guarded_by(inst)
     if isinstance(test, FCmp) and len(test.users) == 1:
+        # x86 tests one flag for a comparison that holds for NaN as well, and two for one that does not
         test.predicate = "ueq"
         inst.set_operand(1, test.operands[0])
         if not as_branch:
