@@ -89,6 +89,7 @@ class MemoryTypes:
     def is_float_at(self, pointer: Value, kind: FloatType, distance: int = 0) -> bool:
         """Whether there is a float of that type some bytes from where a pointer points, as far as it can be told."""
         shift = Position(distance, 0)
+        # declared types alone are not trusted: `x.view(np.int64)` has integers where the floats of ``x`` are
         return any(self._is_float_in(item.index, pointer, kind, shift) for item in self.points_to.of(pointer))
 
     def _is_float_in(self, index: int, pointer: Value, kind: FloatType, shift: Position) -> bool:
