@@ -378,39 +378,39 @@ def _positive(x: Any) -> Callable[..., Any] | None:
 # --- methods ----------------------------------------------------------------------------------------------------------
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Tells Numba of a method; the name of the function is an underscore and that of the method."""
-    made: Callable[..., Any] = overload_method(VectorSpaceType, function.__name__[1:], strict=False)(function)
+def _method(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Tells Numba of a method of vectors."""
+    made: Callable[..., Any] = overload_method(VectorSpaceType, name, strict=False)
     return made
 
 
-@_method
+@_method("dot")
 def _dot_of_vectors(x: Any, other: Any) -> Callable[..., Any]:
     _check_vector(other)
     return lambda x, other: dot(x.value, other.value)
 
 
-@_method
+@_method("norm")
 def _norm(x: Any) -> Callable[..., Any]:
     return lambda x: norm(x.value)
 
 
-@_method
+@_method("zero")
 def _zero(x: Any) -> Callable[..., Any]:
     return lambda x: _vector(make_zero(x.value))
 
 
-@_method
+@_method("zero_")
 def _zero_(x: Any) -> Callable[..., Any]:
     return lambda x: make_zero_(x.value)
 
 
-@_method
+@_method("copy")
 def _copy(x: Any) -> Callable[..., Any]:
     return lambda x: _vector(copy(x.value))
 
 
-@_method
+@_method("copyto")
 def _copyto(x: Any, target: Any) -> Callable[..., Any]:
     _check_vector(target)
     operation = Operation(COPY.number, COPY.array, lambda kind: "assign({out}, {0})")
@@ -418,7 +418,7 @@ def _copyto(x: Any, target: Any) -> Callable[..., Any]:
     return functions.overwrite(Call(f"{_NAME}.copyto", "x, target"), operation, values, outputs)
 
 
-@_method
+@_method("axpy")
 def _axpy(x: Any, factor: Any, other: Any) -> Callable[..., Any]:
     _check_vector(other)
     _check_number(x, factor)
@@ -427,12 +427,12 @@ def _axpy(x: Any, factor: Any, other: Any) -> Callable[..., Any]:
     return functions.overwrite(Call(f"{_NAME}.axpy", "x, factor, other"), operation, values, {"x.value": x.value})
 
 
-@_method
+@_method("map")
 def _map(x: Any, f: Any, *others: Any) -> Callable[..., Any]:
     return _mapped("vector(recursive_map(f, x.value{}))", others)
 
 
-@_method
+@_method("map_")
 def _map_(x: Any, f: Any, *others: Any) -> Callable[..., Any]:
     return _mapped("recursive_map_(f, x.value{})", others)
 

@@ -18,6 +18,7 @@ from numba.core import bytecode, caching, ir
 from numba.core.base import BaseContext
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import _FunctionCompiler
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
 from numba.core.typing import Signature
@@ -45,6 +46,15 @@ def compile_only(dispatcher: Any, arguments: tuple[Type, ...], result: Type | No
     """
     found: CompileResult = dispatcher._compiler.compile(arguments, result)
     return found
+
+
+def is_lowered_by_numba(dispatcher: Any) -> bool:
+    """Whether the code of a dispatcher comes from Numba's lowering: a subclass may have a compiler of its own.
+
+    Replace by: a public way to say how a dispatcher compiles.
+    """
+    compile_of: object = type(dispatcher._compiler).compile
+    return compile_of is _FunctionCompiler.compile
 
 
 def compiler_of(dispatcher: Any) -> Any:

@@ -68,10 +68,8 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
         except errors.ForceLiteralArg as request:
             fold = self.fold_argument_types
             raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
-        if shadow.marks.statements == statements or shadow.marks.customised == customised:
-            raise marks.unmarked(self.py_func, "the flags and statements that irad sees", "indices are checked there")
-        if not compiled.library.has_lines:
-            raise marks.unmarked(self.py_func, "a line table", "derivatives and messages tell lines by it")
+        if internals.is_lowered_by_numba(self):
+            _check_marks(shadow, self, compiled.library, statements, customised)
         compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled, reads)
         compiled.library.lowered.is_implementation = self in shadow.implementations
         compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
@@ -80,6 +78,14 @@ def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: 
         # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
         weakref.finalize(self, shadow.context.forget, compiled.entry_point).atexit = False
         return compiled.entry_point
+
+
+def _check_marks(shadow: Shadow, self: Dispatcher, library: Any, statements: int, customised: int) -> None:
+    """Refuses code that Numba lowered without calling what irad has put in its place."""
+    if shadow.marks.statements == statements or shadow.marks.customised == customised:
+        raise marks.unmarked(self.py_func, "the flags and statements that irad sees", "indices are checked there")
+    if not library.has_lines:
+        raise marks.unmarked(self.py_func, "a line table", "derivatives and messages tell lines by it")
 
 
 @contextmanager
