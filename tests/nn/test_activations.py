@@ -94,7 +94,7 @@ def test_all_activations_are_tested():
     import irad.nn.activations as module
 
     found = {name for name in vars(module) if name in nn.__all__}
-    around_one = {"bias_act", "glu"}  # tests/nn/test_activations.py
+    around_one = {"bias_act", "glu"}  # tests/nn/test_pytorch.py
     assert found == {*REFERENCES, "rrelu", *around_one}
     assert len(found - around_one) == 25
 
