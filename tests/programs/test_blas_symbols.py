@@ -121,7 +121,7 @@ def test_blas_stays_blas():
 # ------------------------------------------------------------------------------------------------ symbols
 
 
-for _name in ("dgemv", "dger", "dznrm2", "zgemv", "zgeru", "ztrsv"):
+for _name in ("dgemv", "dger", "dznrm2", "zgemv", "zgeru", "ztrmv", "ztrsv"):  # those that derivatives call, too
     llvm.add_symbol(f"{_name}_", get_cython_function_address("scipy.linalg.cython_blas", _name))
 
 dgemv_ = types.ExternalFunction("dgemv_", types.void(*[types.voidptr] * 11))
