@@ -84,14 +84,21 @@ def second(x):
 FUNCTIONS = njit(first), njit(second)
 
 
+@njit
+def partly_in_python(x):
+    """By itself, since Numba 0.65 pickles a function with such a block, and cannot pickle all that a program names."""
+    with objmode(seen="float64"):
+        seen = float(x)
+    return seen * x
+
+
 def make_program(scale: float) -> Any:
     """A function that needs what irad changes of Numba on the CPU, but for parallel loops."""
 
     @njit
     def function(a, x, choose):
-        with objmode(seen="float64"):
-            seen = float(x)
-        total = twice(x) + shifted(x) + put_in_line(x) + inlined(x) + declared(x) + again(x, 3) + x % 0.7 + seen
+        total = twice(x) + shifted(x) + put_in_line(x) + inlined(x) + declared(x) + again(x, 3) + x % 0.7
+        total += partly_in_python(x)
         for row in a:
             total += row[0]
         total += a[0, 1] * scale + np.sin(a).sum() + neighbours(a[0]).sum()
