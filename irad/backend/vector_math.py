@@ -7,7 +7,7 @@ Method  LLVM's own attribute for that, on calls: those of intrinsics are taken o
         declared, and listed as used, since LLVM looks for them in the module.
 Limit   x86-64 with glibc, which has eight of these functions since 2.22 and all since 2.35; results differ from those
         of the scalar functions by some units in the last place. What may be rounded differently in the two sweeps
-        decides nothing twice: `irad.passes.agreement`.
+        decides nothing twice: `irad.passes.plan.agreement`.
 
     call double @erf(double %x) "vector-function-abi-variant"="_ZGV_LLVM_N4v_erf(_ZGVdN4v_erf)"
 """

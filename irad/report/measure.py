@@ -98,7 +98,7 @@ def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
 # Which share of a gradient's time each line of the source takes.
 #
 # Method  The gradient runs again and again for about a second, in code that is Numba's own but for the marks of
-#         `irad.backend.line_marks`: stores of the current line's number to a word, about one for each change of line.
+#         `irad.backend.sampler`: stores of the current line's number to a word, about one for each change of line.
 #         A thread reads the word at random moments, some thousand times, and adds up the CPU time in between
 #         (`irad.backend.sampler`). So what is given is measured CPU time, of both sweeps together, waiting for memory
 #         and calls of exp or BLAS included.

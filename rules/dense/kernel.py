@@ -27,7 +27,6 @@ NONE: Final = const_int(I64, 0)
 ONE: Final = const_int(I64, 1)
 TWO: Final = const_int(I64, 2)
 TRUE: Final = const_int(I1, 1)
-FALSE: Final = const_int(I1, 0)
 CALLED: Final = ("noinline", "nounwind")
 MERGED: Final = ("alwaysinline", "nounwind")
 """Of functions that are differentiated themselves: what lies in memory is known where all that uses it is in sight."""

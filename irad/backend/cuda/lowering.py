@@ -39,7 +39,7 @@ from irad.ruleset.symbols import TABLE, emitted_symbol, integer_arguments, symbo
 # A fused operation rounds once where two round twice. Whoever differentiates has to know: what the forward sweep and
 # the
 # reverse sweep both compute may then be rounded differently in each, and decisions made from it are saved
-# (`irad.passes.agreement`). So the words are put on the primal, *before* it is differentiated (the front end does
+# (`irad.passes.plan.agreement`). So the words are put on the primal, *before* it is differentiated (the front end does
 # that);
 # its derivative has them too, and `compile_ptx` puts them on the instructions that the derivative adds.
 #

@@ -50,7 +50,6 @@ from irad.passes.request import MemoryType, ParameterKind
 
 _OWN: Final = {"__name__": __name__}  # errors name the first line that is not irad's
 _POINTER: Final = ir.IntType(8).as_pointer()
-_EXCEPTIONS: Final = 1  # the LLVM parameter of functions of the CPU that those of the GPU do not have
 _Make = Callable[[Callable[..., Any], Mapping[str, Any]], Any]
 
 WANTED: Final[dict[str, WantedInside]] = {}

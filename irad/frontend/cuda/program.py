@@ -129,13 +129,6 @@ def load_kernel(
     return known[key]
 
 
-def compile_kernel(
-    kernel: Callable[..., Any], argument_types: tuple[Any, ...], *, fastmath: bool | None = None
-) -> KernelModule:
-    """The text of a kernel (`load_kernel`)."""
-    return load_kernel(kernel, argument_types, fastmath=fastmath).module
-
-
 def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.KernelOptions) -> KernelProgram:
     function = getattr(kernel, "py_func", kernel)
     source = SourceLocation.of(function)
