@@ -1,6 +1,6 @@
 """Which tests are slow: writes `tests/slow_tests.txt` from the durations of a whole run.
 
-    python -m pytest -n auto -m "slow or not slow" --durations=0 --durations-min=0 > run.txt
+    python -m pytest -p tests.tools.cpu_durations -n auto -m "slow or not slow" --durations=0 -vv > run.txt
     python -m tests.tools.slow_tests run.txt
 
 A test that takes two seconds or more is slow, unless it is the quickest case of its function and takes less than five.
