@@ -10,7 +10,6 @@ from irad.cuda.derivatives import (
 )
 from irad.cuda.devices.current import executor as executor
 from irad.cuda.kernels import jit as jit
-from irad.cuda.recording.host import value_and_grad as value_and_grad
-from irad.cuda.recording.tape import Tape as Tape
+from irad.cuda.recording.tape import Tape as Tape, value_and_grad as value_and_grad
 
 __all__: list[str]

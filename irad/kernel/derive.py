@@ -16,10 +16,9 @@ from irad.driver import Derivative, Observer, derive, locate
 from irad.errors import InternalError, IradError, SignatureError
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
-from irad.kernel.convention import KERNEL
 from irad.kernel.half import define_rounding
 from irad.kernel.operations import give_bodies, restore_atomics
-from irad.kernel.program import ENTRY, KernelProgram, forget_promises, load, promise_apart
+from irad.kernel.program import ENTRY, KERNEL, KernelProgram, forget_promises, load, promise_apart
 from irad.kernel.refusals import check_communication, check_options, check_shadows, check_tape
 from irad.kernel.toolchain import NVPTX
 from irad.kernel.wrapper import SHADOW_ALIGNMENT, add_wrapper
@@ -27,8 +26,7 @@ from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind, Request
 from irad.rules import builtin
-from irad.rules.cuda import KERNELS
-from irad.rules.cuda.ruled import settle
+from irad.rules.cuda import RULES as OF_KERNELS, settle
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 
@@ -198,4 +196,4 @@ def _support() -> str:
 @cache
 def built_in_rules() -> Registry:
     """The rules for what kernels do, before those for all programs."""
-    return Registry.of(*KERNELS).overlaid_on(builtin.registry())
+    return Registry.of(*OF_KERNELS).overlaid_on(builtin.registry())

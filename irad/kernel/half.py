@@ -35,7 +35,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import DOUBLE, FLOAT, HALF, Type, function_type
 from irad.ir.values import ConstantFloat, Poison, Undef, Value, const_float
-from irad.rules.cuda.half import ROUND
+from irad.rules.cuda import ROUND_TO_HALF
 
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
 _NAMES: Final[Mapping[Type, str]] = {FLOAT: "f32", DOUBLE: "f64"}
@@ -61,7 +61,7 @@ def widen_halves(module: Module) -> bool:
 def define_rounding(module: Module) -> None:
     """Defines the rounding that `widen_halves` declared."""
     for type_, name in _NAMES.items():
-        function = module.functions.get(f"{ROUND}.{name}")
+        function = module.functions.get(f"{ROUND_TO_HALF}.{name}")
         if function is not None and function.is_declaration:
             function.prefix, function.attributes = ("internal",), ("alwaysinline",)
             build = Builder(function.add_block("entry"))
@@ -148,7 +148,7 @@ class _Widening:
         return self.rounded(build, build.intrinsic(name.replace("f16", _NAMES[kind]), kind, given))
 
     def rounded(self, build: Builder, value: Value) -> Value:
-        symbol = f"{ROUND}.{_NAMES[value.type]}"
+        symbol = f"{ROUND_TO_HALF}.{_NAMES[value.type]}"
         return build.call(self.module.declare(symbol, function_type(FLOAT, [value.type]), _PURE), [value])
 
     def replace(self, inst: Instruction, value: Value) -> None:

@@ -52,11 +52,10 @@ from irad.ir.trip_count import trip_count
 from irad.ir.types import I1, I32, PTR
 from irad.ir.values import ConstantInt, ConstantNull, Parameter, Value, const_int
 from irad.ir.worklist import reachable
-from irad.kernel.convention import INSIDE
 from irad.kernel.derive import built_in_rules
 from irad.kernel.half import define_rounding
 from irad.kernel.operations import call_atomics, drop_body, end_stops, give_bodies, is_part, restore_atomics
-from irad.kernel.program import forget_promises, inlined, normalised, promise_apart
+from irad.kernel.program import INSIDE, forget_promises, inlined, normalised, promise_apart
 from irad.kernel.refusals import without_shadow
 from irad.kernel.shared_memory import shared_arrays
 from irad.kernel.toolchain import NVPTX
@@ -64,14 +63,20 @@ from irad.options import Options
 from irad.passes import runtime
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind, Request
-from irad.rules.cuda.barriers import BLOCK, PREDICATED, WARP
-from irad.rules.cuda.ruled import settle
+from irad.rules.cuda import BLOCK_BARRIER, PREDICATED_BARRIERS, WARP_BARRIER, settle
 from irad.ruleset.memory_type import MemoryType
 
 PREFIX: Final = "irad.inside."
 _DERIVED: Final = "irad.derived."
 _FRAME_ALIGNMENT: Final = 64
-_TOGETHER: Final = (BLOCK, *PREDICATED, WARP, "irad.cuda.barrier.", "irad.cuda.shfl.", "irad.cuda.vote.")
+_TOGETHER: Final = (
+    BLOCK_BARRIER,
+    *PREDICATED_BARRIERS,
+    WARP_BARRIER,
+    "irad.cuda.barrier.",
+    "irad.cuda.shfl.",
+    "irad.cuda.vote.",
+)
 _MOST_LOCAL: Final = 1 << 18
 """Bytes of tape: half of what a thread can have of local memory."""
 

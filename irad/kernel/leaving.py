@@ -25,7 +25,7 @@ from irad.ir.instructions import Alloca, AtomicRMW, CallSite, CmpXchg, CondBr, I
 from irad.ir.module import Block, Function
 from irad.ir.types import I32, function_type
 from irad.ir.values import Value, const_int
-from irad.rules.cuda.barriers import ANYWHERE, BLOCK, PREDICATED
+from irad.rules.cuda import BARRIER_ANYWHERE, BLOCK_BARRIER, PREDICATED_BARRIERS
 
 _REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
 _SAME_IN_A_BLOCK: Final = (*(f"{_REGISTER}{word}." for word in ("ctaid", "ntid", "nctaid")), f"{_REGISTER}warpsize")
@@ -47,7 +47,7 @@ def leave_apart(function: Function) -> bool:
 
 def error_of_counting(inst: Instruction) -> UnsupportedError | None:
     """The error for a barrier that counts, in a kernel in which threads leave apart; None for all else."""
-    if _symbol(inst) not in PREDICATED:
+    if _symbol(inst) not in PREDICATED_BARRIERS:
         return None
     return UnsupportedError(
         "a kernel with a barrier that counts has no derivative in irad where some threads of a block may leave, or "
@@ -94,13 +94,13 @@ def wait_for_others(build: Builder) -> Builder:
 
 
 def _wait(build: Builder, has_left: int) -> Value:
-    callee = build.module.declare(ANYWHERE, function_type(I32, [I32]), ("convergent", "nounwind"))
+    callee = build.module.declare(BARRIER_ANYWHERE, function_type(I32, [I32]), ("convergent", "nounwind"))
     return build.call(callee, [const_int(I32, has_left)])
 
 
 def is_barrier(inst: Instruction) -> bool:
     """Whether the threads of a block wait there."""
-    return _symbol(inst) in (BLOCK, *PREDICATED)
+    return _symbol(inst) in (BLOCK_BARRIER, *PREDICATED_BARRIERS)
 
 
 def _symbol(inst: Instruction) -> str:
@@ -156,7 +156,7 @@ def _may_differ(inst: Instruction, differs: Collection[Value]) -> bool:
     symbol = _symbol(inst)
     if symbol.startswith(_REGISTER):
         return not symbol.startswith(_SAME_IN_A_BLOCK)
-    if symbol in PREDICATED:
+    if symbol in PREDICATED_BARRIERS:
         return False
     return symbol.startswith(_OF_A_THREAD) or any(each in differs for each in inst.operands)
 

@@ -4,7 +4,7 @@
     define double @irad.cuda.linear.1.f64(…) { ret %v }      declare double @irad.cuda.linear.1.f64(…)
 
 An atomic operation whose result is used stays as it is: the engine refuses it where it updates active memory. What
-device functions with a rule become (`irad.rules.cuda.linear`, `ruled`) has a body but in between; the functions of
+device functions with a rule become (`irad.rules.cuda`, `ruled`) has a body but in between; the functions of
 their rules are set aside.
 """
 
@@ -21,15 +21,13 @@ from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import VOID, function_type
-from irad.rules.cuda.atomics import ADD, SUBTRACT, is_subtraction
-from irad.rules.cuda.linear import LINEAR, STOP
-from irad.rules.cuda.ruled import PART, RULED
+from irad.rules.cuda import ATOMIC_ADD, ATOMIC_SUBTRACT, LINEAR, RULE_PART, RULED, STOP, is_subtraction
 from irad.ruleset.expr import define_helper
 from irad.ruleset.guards import GUARDS, guarded
 from irad.ruleset.numba_slopes import WITH_RULES
 from irad.ruleset.symbols import helper_symbol, symbols_of_function
 
-_OPERATIONS: Final = {"fadd": ADD, "fsub": SUBTRACT}
+_OPERATIONS: Final = {"fadd": ATOMIC_ADD, "fsub": ATOMIC_SUBTRACT}
 _SUFFIXES: Final[Mapping[types.Type, str]] = {types.FLOAT: "f32", types.DOUBLE: "f64"}
 _STOPPED: Final = "irad.stop.f"  # f64 or f32: what `irad.stop_gradient` calls
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")
@@ -109,7 +107,7 @@ def _is_named(call: CallSite, start: str) -> bool:
 
 def is_part(function: Function) -> bool:
     """Whether it is a function of a rule."""
-    return str(function.name).startswith(PART)
+    return str(function.name).startswith(RULE_PART)
 
 
 def drop_body(function: Function) -> None:
@@ -157,4 +155,4 @@ def restore_atomics(module: Module) -> None:
 
 
 def _is_operation(callee: object) -> bool:
-    return isinstance(callee, Function) and str(callee.name).startswith((ADD, SUBTRACT))
+    return isinstance(callee, Function) and str(callee.name).startswith((ATOMIC_ADD, ATOMIC_SUBTRACT))

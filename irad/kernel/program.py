@@ -10,8 +10,11 @@ Method  everything the kernel calls is inlined, shared arrays become arguments, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 import llvmlite.binding as llvm
@@ -32,6 +35,7 @@ from irad.kernel.leaving import leave_apart
 from irad.kernel.operations import call_atomics, drop_bodies, is_part, set_aside
 from irad.kernel.shared_memory import SPACE, SharedArray, pass_shared, shared_arrays
 from irad.kernel.toolchain import NVPTX
+from irad.passes.convention import HostConvention, LibraryCode
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.masked import expand_masked
 from irad.raw.normal_form.vectors import split_vectors
@@ -41,6 +45,31 @@ DYNAMIC_SIZE: Final = "irad.cuda.dynamic_shared_size"
 _OBSTACLES: Final = frozenset({"noinline", "optnone"})
 _APART: Final = "noalias"
 _NO_IDIOMS: Final = '"no-builtins"'  # loops stay loops: the cotangents of a copied array are added one by one
+
+
+def _folders(*packages: str) -> Iterator[str]:
+    """Where packages lie that need not be loaded."""
+    for package in packages:
+        found = find_spec(package)
+        if found is not None and found.origin is not None:
+            yield os.path.dirname(found.origin) + os.sep
+
+
+_OWN_FOLDERS: Final = tuple(str(Path(__file__).parents[1] / each) + os.sep for each in ("api", "frontend"))
+"""Where the functions lie that irad has Numba compile."""
+KERNEL: Final = HostConvention(
+    result=0,
+    returned=(0,),
+    exhausted=1,
+    no_derivative=2,
+    library=LibraryCode(
+        folders=(*_folders("numba", "numba_cuda"), *_OWN_FOLDERS), generated=("<irad.",), without_lines=("_ZN6cudapy",)
+    ),
+    is_shared=True,
+)
+"""Convention of the function that Numba puts around a kernel: only the name says that it is not the user's."""
+INSIDE: Final = replace(KERNEL, returned=(0, -2, -3), exhausted=-4, no_derivative=-5, is_inside=True)
+"""That of device functions, which are differentiated inside of a kernel; statuses are Numba's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from irad.ir.text.parser import parse_module
 from irad.ir.types import size_of
 from irad.ir.values import Parameter, TrackedValue
 from irad.ir.worklist import reachable
-from irad.kernel.convention import KERNEL
 from irad.kernel.leaving import error_of_counting
+from irad.kernel.program import KERNEL
 from irad.kernel.shared_memory import SharedArray
 from irad.options import Options
 from irad.passes.request import ParameterKind

@@ -36,7 +36,7 @@ from irad.kernel.shared_memory import SPACE, SharedArray
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
 from irad.passes.runtime import sum_function
-from irad.rules.cuda.barriers import BLOCK
+from irad.rules.cuda import BLOCK_BARRIER
 from irad.runtime_layouts import ARENA, REPORT, THREAD_TAPE, WARP, WORD
 
 CONVENTION: Final = "ptx_kernel"
@@ -301,7 +301,7 @@ class _Wrapper:
 
     def wait(self) -> None:
         """Emits a barrier of the block."""
-        barrier = self.module.declare(BLOCK, function_type(VOID, [I32]), _CONVERGENT)
+        barrier = self.module.declare(BLOCK_BARRIER, function_type(VOID, [I32]), _CONVERGENT)
         self.build.call(barrier, [const_int(I32, 0)])
 
     # -------------------------------------------------------------------------------------------- tape

@@ -25,13 +25,13 @@ from irad.passes.pipeline import COMPLETE
 from irad.raw import program
 from irad.raw.calls import AutodiffCall, find_calls
 from irad.raw.checks import check_units
-from irad.raw.convention import C
 from irad.raw.declared import Declared, define_pair, read_declared
 from irad.raw.emit import PERSONALITY, add_wrapper, operands_of, result_of, wrapper_type
 from irad.raw.link import join, share
 from irad.raw.markers import ArgumentRole, drop_markers
 from irad.raw.memory import InferredMemory
 from irad.raw.places import name_places
+from irad.raw.program import C
 from irad.rules import builtin
 from irad.ruleset.registry import Registry
 

@@ -31,10 +31,9 @@ from irad.passes.memory.record_layouts import scalars
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT
 from irad.raw.arguments import MarkedArgument
 from irad.raw.calls import AutodiffCall
-from irad.raw.convention import C
 from irad.raw.markers import ArgumentRole
 from irad.raw.normal_form.by_value import returned_structure
-from irad.raw.program import returns_numbers
+from irad.raw.program import C, returns_numbers
 from irad.runtime_layouts import UNWINDING
 
 PERSONALITY: Final = "__gxx_personality_v0"

@@ -13,8 +13,7 @@ from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
 from irad.ir.module import Function, Module
 from irad.passes.analysis.refused.memory import ARRAY_REMEDY, CONTAINER_REMEDY
-from irad.raw.convention import C
-from irad.raw.program import ENTRY
+from irad.raw.program import ENTRY, C
 
 _REPORT: Final = "report it with the function"
 _SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow behind it"

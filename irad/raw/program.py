@@ -36,6 +36,7 @@ from irad.ir.values import (
     parts_of,
 )
 from irad.ir.worklist import Worklist
+from irad.passes.convention import HostConvention
 from irad.passes.memory.record_layouts import scalars
 from irad.passes.mode import Mode
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
@@ -50,8 +51,11 @@ from irad.raw.normal_form.openmp import run_with_one_thread
 from irad.raw.normal_form.vectors import split_vectors
 from irad.raw.symbols import expanded
 from irad.ruleset.registry import Registry
+from irad.runtime_layouts import EXHAUSTED, NO_DERIVATIVE
 
 ENTRY: Final = "irad.entry"
+C: Final = HostConvention(result=0, returned=(0,), exhausted=EXHAUSTED, no_derivative=NO_DERIVATIVE)
+"""Convention of the entry, as `irad.passes` reads it; C itself has no statuses."""
 CANDIDATES: Final = "irad.candidates"
 _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})
 _OBSTACLES: Final = ("optnone", "noinline")

@@ -24,7 +24,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.types import NamedStructType, field_offsets, size_of, struct_body
 from irad.ir.values import ConstantInt
 from irad.kernel import derive
-from irad.raw.convention import C
+from irad.raw.program import C
 from irad.runtime_layouts import OUT_OF_MEMORY, PAIR_MISSING, PARTIAL, STRUCTS, TAPE_FULL, UNWINDING
 
 FILES = sorted(path.name.removesuffix(".ll") for path in support.FOLDER.glob("*.ll"))

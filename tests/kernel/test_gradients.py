@@ -15,7 +15,7 @@ from irad.errors import RaceError
 from irad.options import Options
 from irad.passes.mode import FORWARD_MODE, reverse_mode
 from irad.passes.reverse.sweep import Sweep
-from irad.rules.cuda.barriers import BLOCK
+from irad.rules.cuda import BLOCK_BARRIER
 from irad.ruleset.interface import Inactive
 from irad.ruleset.registry import Registry
 from tests.cuda.case import Case
@@ -140,7 +140,7 @@ def run_with_races(case: Case, **options: Any) -> None:
 
 
 def test_a_reverse_sweep_without_barriers_is_found():
-    silent = Registry.of(Inactive((BLOCK,), "a barrier that the reverse sweep forgets"))
+    silent = Registry.of(Inactive((BLOCK_BARRIER,), "a barrier that the reverse sweep forgets"))
     with pytest.raises(RaceError):
         run_with_races(STENCIL, rules=silent)
 

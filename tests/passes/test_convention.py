@@ -17,7 +17,7 @@ from irad.ir.module import Function
 from irad.ir.values import ConstantInt
 from irad.passes.convention import HostConvention
 from irad.passes.mode import AUGMENTED
-from irad.raw.convention import C
+from irad.raw.program import C
 from tests.passes.analysis.test_deferrable_frees import TEMPORARY
 from tests.passes.augmented.test_tape import RAGGED
 from tests.passes.parallel.loops import ARRAYS, STENCIL

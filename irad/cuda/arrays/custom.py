@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.cuda.arrays.recording import call_function
+from irad.cuda.arrays.rules import register
 from irad.cuda.arrays.ruleset import Rule
-from irad.cuda.arrays.table import register
 from irad.cuda.arrays.watching import library_of
 from irad.cuda.recording.record import current_record
 from irad.errors import SignatureError

@@ -15,7 +15,7 @@ import numpy as np
 
 from irad.api.annotations import Const
 from irad.cuda.arrays.recording import call_function, suspended
-from irad.cuda.arrays.structure import gathered
+from irad.cuda.arrays.ruleset import gathered
 from irad.cuda.devices.device import ArrayView
 from irad.cuda.devices.standins import DeviceArray, HostArray
 from irad.cuda.recording.record import current_record

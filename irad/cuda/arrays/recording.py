@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from irad.api.annotations import Const
-from irad.cuda.arrays.accumulate import accumulate, is_injective
-from irad.cuda.arrays.library import Library
-from irad.cuda.arrays.ruleset import ArrayCall, Rule, contributions
-from irad.cuda.arrays.structure import gathered, mapped
-from irad.cuda.arrays.table import IN_PLACE, find_rule
+from irad.cuda.arrays.library import Library, accumulate, is_injective
+from irad.cuda.arrays.rules import IN_PLACE, find_rule
+from irad.cuda.arrays.ruleset import ArrayCall, Rule, contributions, gathered, mapped
 from irad.cuda.devices.current import RECORDING
 from irad.cuda.devices.device import ArrayView, Device
 from irad.cuda.recording.operations import Saved

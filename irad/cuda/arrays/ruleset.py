@@ -12,8 +12,36 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from irad.cuda.arrays.structure import gathered
 from irad.errors import RuleError
+
+# Arguments of functions: arrays in tuples, lists and dictionaries.
+
+
+def mapped(value: Any, change: Callable[[Any], Any], concerns: Callable[[Any], bool]) -> Any:
+    """A value with what concerns replaced, wherever it is in tuples, lists and dictionaries."""
+    if concerns(value):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: mapped(each, change, concerns) for key, each in value.items()}
+    if isinstance(value, list):
+        return [mapped(each, change, concerns) for each in value]
+    if isinstance(value, tuple):
+        items = [mapped(each, change, concerns) for each in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
+
+
+def gathered(value: Any, concerns: Callable[[Any], bool]) -> list[Any]:
+    """What concerns, in order."""
+    found: list[Any] = []
+
+    def keep(each: Any) -> Any:
+        found.append(each)
+        return each
+
+    mapped(value, keep, concerns)
+    return found
+
 
 _MISSING: Final = object()
 _SPECIAL: Final = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}

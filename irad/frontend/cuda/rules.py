@@ -3,7 +3,7 @@
 Input   a device function, what `irad.rules` knows about it.
 Output  the dispatcher that kernels call in its place.
 Method  a function with an easy rule becomes one that computes its value and the partial derivatives, and says so by the
-        operation `linear` of the dialect, which gives the value (`irad.rules.cuda.linear`). In a kernel that is not
+        operation `linear` of the dialect, which gives the value (`irad.rules.cuda`). In a kernel that is not
         differentiated LLVM drops the partials. Other rules: see `ruled` below.
 Limit   numbers.
 """
@@ -30,8 +30,7 @@ from irad.frontend.custom.rule_arguments import AugmentedReturn, RuleConfig, is_
 from irad.frontend.custom.rules_from_partials import slopes
 from irad.frontend.generated import function_from
 from irad.options import Options
-from irad.rules.cuda.linear import LINEAR, MOST_ARGUMENTS, STOP
-from irad.rules.cuda.ruled import FROM_BODY, PART, RULED
+from irad.rules.cuda import FROM_BODY, LINEAR, MOST_ARGUMENTS, RULE_PART, RULED, STOP
 
 # Functions of a user's rule as functions of plain numbers, which any version of Numba's CUDA target compiles.
 #
@@ -250,7 +249,7 @@ class _Plain(ast.NodeTransformer):
 #
 # Input   a device function, the types of its arguments, what `irad.rules` knows about it.
 # Output  LLVM code of a call: that of the function itself, that of the augmented primal, and the operation `ruled` of
-#         the dialect (`irad.rules.cuda.ruled`), which gives the former until a derivative decides; beside it the
+#         the dialect (`irad.rules.cuda`), which gives the former until a derivative decides; beside it the
 #         reverse and the forward as functions of LLVM's own convention.
 # Limit   numbers; a tape of numbers, in tuples or not. Others are refused by name.
 
@@ -453,7 +452,7 @@ class _RuledCall:
         """A function of LLVM's own convention, and a builder in it."""
         values = [context.get_value_type(each) for each in given]
         result = ir.LiteralStructType([context.get_value_type(each) for each in wanted])
-        name = builder.module.get_unique_name(f"{PART}{kind}")
+        name = builder.module.get_unique_name(f"{RULE_PART}{kind}")
         function = ir.Function(builder.module, ir.FunctionType(result, values), name)
         function.linkage = "internal"
         return function, ir.IRBuilder(function.append_basic_block())

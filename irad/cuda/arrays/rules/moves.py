@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from irad.cuda.arrays.accumulate import add_at
-from irad.cuda.arrays.ruleset import ArrayCall, Rule
-from irad.cuda.arrays.structure import mapped
+from irad.cuda.arrays.library import add_at
+from irad.cuda.arrays.ruleset import ArrayCall, Rule, mapped
 
 _WITHOUT_MOVING: Final = {"dtype", "casting"}  # which would turn numbers of elements to floats
 _LOWEST: Final = -(2**52)  # exact as a float, too, which numbers beside unsigned integers become
