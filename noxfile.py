@@ -5,6 +5,7 @@
     nox -s "tests(python='3.12', numba='0.66')" -- tests/programs -k stencil
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
     nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
+    nox -s bridges                                  # PyTorch and others, with which the bridges are tested
     nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
     nox -s next                                     # a release of Numba to come, where the index has one
 
@@ -42,6 +43,15 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/programs/test_recursion.py",
 )
 
+BRIDGES = ("torch==2.13.*",)
+WITH_PARTNERS = (
+    "tests/interop",
+    "tests/docs/test_guides.py",
+    "tests/docs/test_docstrings.py",
+    "-k",
+    "interop or use_with",
+)
+
 nox.options.sessions = ["tests"]
 
 
@@ -70,6 +80,14 @@ def numba_cuda(session: nox.Session, package: str | None) -> None:
     oldest = [f"numba-cuda=={package}.*", f"numba=={NUMBA[0]}.*", "numpy<2.3"]
     versions = oldest if package else ["numba-cuda", f"numba=={NUMBA[-1]}.*"]
     _run(session, versions, session.posargs or ("tests/cuda/front", "tests/cuda/host"))
+
+
+@nox.session
+def bridges(session: nox.Session) -> None:
+    """The bridges to PyTorch and others, each with its partner, whose extras the other sessions do not install."""
+    session.install("--editable", ".[test]", *BRIDGES)
+    session.run("python", "-c", _SAY, silent=False)
+    session.run("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "8", *(session.posargs or WITH_PARTNERS))
 
 
 @nox.session
@@ -110,6 +128,6 @@ _SAY = """
 import importlib.metadata, platform
 INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings") if name in INSTALLED),
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch") if name in INSTALLED),
       sep=" | ", flush=True)
 """

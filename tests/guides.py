@@ -21,12 +21,13 @@ GUIDES = (
     "docs/tutorial.md",
     *sorted(
         str(path.relative_to(ROOT))
-        for folder in ("how_to", "coming_from")
+        for folder in ("how_to", "use_with", "coming_from")
         for path in (ROOT / "docs" / folder).iterdir()
     ),
     "docs/custom_rules.md",
     "docs/testing_gradients.md",
 )
+PARTNERS = {"docs/use_with/pytorch.md": "torch"}  # pages whose examples need an extra
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n+(?:prints\n+)?```text\n(?P<output>.*?)```", re.DOTALL)
 _FILE = re.compile(r"# (\w+)\.py\n")
 

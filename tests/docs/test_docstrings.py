@@ -6,9 +6,11 @@ own: modules and plain data.
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import re
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -33,13 +35,32 @@ MODULES = (
     *("cuda", "data", "implicit", "integrate", "interop", "interop.scipy", "interpolate", "nn", "ode", "rules"),
     *("sparse_linalg", "testing"),
 )
+BRIDGES = {"interop.torch": "torch"}  # what has to be installed
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
-NOT_IN_REFERENCE = ("__version__", *MODULES)
+NOT_IN_REFERENCE = ("__version__", *MODULES, *BRIDGES)
 
 
 def _public() -> dict[str, object]:
-    modules = (irad, *(attrgetter(name)(irad) for name in MODULES))
-    return {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
+    absent = {name: partner for name, partner in BRIDGES.items() if find_spec(partner) is None}
+    modules = (irad, *(attrgetter(name)(irad) for name in (*MODULES, *BRIDGES.keys() - absent.keys())))
+    names = [(module, name) for module in modules for name in module.__all__]
+    return {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module, name in names
+        if f"{module.__name__}.{name}".removeprefix("irad.") not in absent
+    }
+
+
+def _names_of_absent() -> set[str]:
+    """Public names of the bridges whose partners are not installed."""
+    names: set[str] = set()
+    for bridge, partner in BRIDGES.items():
+        if find_spec(partner) is None:
+            text = (DOCS.parent / "irad" / f"{bridge.replace('.', '/')}.py").read_text(encoding="utf-8")
+            listed = re.search(r"^__all__ = (\[.*?\])$", text, re.MULTILINE)
+            assert listed is not None
+            names |= {f"irad.{bridge}.{name}" for name in ast.literal_eval(listed[1])}
+    return names
 
 
 def _is_exempt(member: object) -> bool:
@@ -53,7 +74,11 @@ EXPLAINED = {name: inspect.getdoc(member) or "" for name, member in _public().it
 
 def test_only_data_and_modules_have_no_example():
     exempt = {name for name, member in _public().items() if not isinstance(member, type) and _is_exempt(member)}
-    assert exempt == {"irad.__version__", *(f"irad.{name}" for name in MODULES), *TUPLES}
+    assert exempt == {
+        "irad.__version__",
+        *(f"irad.{name}" for name in (*MODULES, *BRIDGES) if f"irad.{name}" in _public()),
+        *TUPLES,
+    }
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -68,7 +93,10 @@ def test_example(name: str):
 
 def test_the_reference_has_every_public_name():
     documented = set(re.findall(r"^::: (\S+)$", "".join(p.read_text() for p in REFERENCE.iterdir()), re.MULTILINE))
-    assert documented == _public().keys() - {*(f"irad.{name}" for name in NOT_IN_REFERENCE), *TUPLES}
+    assert documented == (_public().keys() | _names_of_absent()) - {
+        *(f"irad.{name}" for name in NOT_IN_REFERENCE),
+        *TUPLES,
+    }
 
 
 def test_the_index_has_every_page():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.guides import GUIDES, ROOT, Example, examples_of
+from tests.guides import GUIDES, PARTNERS, ROOT, Example, examples_of
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -29,6 +29,9 @@ def test_every_example_has_its_output(guide: str):
 
 @pytest.mark.parametrize("example", list(examples()))
 def test_example(example: Example, tmp_path: Path):
+    partner = PARTNERS.get(example.guide)
+    if partner is not None:
+        pytest.importorskip(partner, reason=f"{partner} is an extra: nox -s bridges")
     assert example.run(tmp_path) == example.output
 
 
