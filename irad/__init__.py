@@ -15,13 +15,13 @@ from irad.lazy import offer
 __version__ = "0.1.0"
 
 _IN_COMPILED_CODE = {
-    "irad.api.annotations": "irad.api.compiled.autodiff",
-    "irad.api.autodiff": "irad.api.compiled.autodiff",
-    "irad.api.linearize": "irad.api.compiled.linearize",
-    "irad.api.split": "irad.api.compiled.split",
-    "irad.api.vjp": "irad.api.compiled.vjp",
-    "irad.api.structures.functions": "irad.api.compiled.structures",
-    "irad.api.structures.space": "irad.api.compiled.structures",
+    "irad.api.annotations": "irad.api.autodiff",
+    "irad.api.autodiff": "irad.api.autodiff",
+    "irad.api.linearize": "irad.api.linearize",
+    "irad.api.split": "irad.api.split",
+    "irad.api.vjp": "irad.api.vjp",
+    "irad.api.structures.functions": "irad.api.structures.compiled",
+    "irad.api.structures.space": "irad.api.structures.compiled",
 }
 """Modules, and what tells Numba how compiled code calls what they define; other modules do so themselves."""
 

@@ -1,24 +1,67 @@
-"""`vjp`: the value of a function now, its derivative for any cotangent later."""
+"""`vjp`: the value of a function now, its derivative for any cotangent later.
+
+In compiled code that is differentiated itself the pullback runs its function again. A tape has no derivative: it lies
+in memory that outlives the call. The pullback keeps copies of the arguments instead, and runs both sweeps for each
+cotangent. As long as every run of the function does the same, so does that.
+
+    value, pullback = irad.vjp(f, x)         kept = (x.copy(),); value = f(x)
+    pullback(c)                              sweeps_of_f(c, *kept)
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from itertools import combinations
+from typing import Any, Final, Literal, overload
 
 from numba import typeof
+from numba.core import types
+from numba.extending import register_model
 
+from irad.api.autodiff import MOST_ARGUMENTS
+from irad.api.closures import (
+    ClosureModel,
+    ClosureType,
+    PullbackType,
+    Tape,
+    closure_maker,
+    pullback_maker,
+    tape_type,
+    type_of_call,
+)
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
-from irad.api.jit import A, R
-from irad.api.selection import callee_of, chosen, selected
-from irad.api.tape import Tape
+from irad.api.jit import A, R, jit
+from irad.api.linearize import direction
+from irad.api.makers import MAKERS, derivative_of
+from irad.api.nopython import CallSite, function_behind, literal
+from irad.api.selection import Selection, callee_of, chosen, selected
+from irad.api.specialised import share_memory
 from irad.debug.seal import Seal
-from irad.errors import IradError, without_source
+from irad.errors import IradError, SignatureError, UnsupportedError, without_source
+from irad.frontend.calls.dispatcher import (
+    DerivativeDispatcher,
+    derivation_to_differentiate,
+    parameter_names,
+)
 from irad.frontend.calls.raising import leaving, public
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, task_for
-from irad.frontend.calls.signature import without_aux
+from irad.frontend.calls.separate_sweeps import check_final
+from irad.frontend.calls.signature import may_have_derivative, without_aux, without_derivative
+from irad.frontend.calls.task import Role, Seed, Task
+from irad.frontend.custom.rules_from_partials import kept_value
+from irad.frontend.derivation import Derivation
+from irad.frontend.generated import function_from
+from irad.frontend.numba import private
+from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.target import typing_context
+from irad.frontend.offered import offer
+from irad.frontend.values import abi
+from irad.frontend.values.abi import arguments_of
+from irad.frontend.values.tree import LeafKind
 from irad.options import Options
 
 
@@ -203,3 +246,250 @@ def augmented_of(
         return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums, width)))
 
     return remembered(primal, ("vjp", options, argnums, width, shows_zeros), build)
+
+
+# In compiled code.
+
+# Pullbacks that run their function again.
+
+_FILE: Final = "irad.vjp"
+_PROBLEM, _REMEDY, _REASON = (
+    "two arguments of a function that writes to one of them overlap, where its pullback is differentiated",
+    "pass copies: x.copy()",
+    "the pullback runs the function again, at copies of its arguments, which do not overlap",
+)
+
+
+class _WritingPullbackType(ClosureType):
+    """The type of a pullback of a function that returns nothing: it takes the cotangents of what that writes."""
+
+    def __init__(self, apply: Any, kept: Any, arguments: tuple[abi.Argument, ...]) -> None:
+        self._arguments = arguments
+        super().__init__("pullback", apply, kept)
+
+    def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        """Numba's hook when the pullback is called."""
+        if len(args) == 1:
+            check_final(self.apply.py_func.__name__, self._arguments, args[0])
+        return super().get_call_type(context, args, kws)
+
+
+register_model(_WritingPullbackType)(ClosureModel)
+
+
+def rerunning(call: CallSite, primal: Any, wanted: Selection | None, *, has_aux: bool) -> Callable[..., Any]:
+    """What a call of `irad.vjp` does, as Python code that Numba compiles, for the types of its arguments.
+
+    Args:
+        call: with its arguments.
+        primal: the dispatcher of the function.
+        wanted: with respect to what it is differentiated; None: all arguments that have a derivative.
+        has_aux: the function returns a pair, of which the first is differentiated.
+
+    Raises:
+        SignatureError: no argument has a derivative.
+        UnsupportedError: an argument cannot be copied, or the function does something else when it runs again.
+    """
+    options = options_or_default(None)
+    found = typing_context().resolve_function_type(types.Dispatcher(primal), call.positional, call.named)
+    taken = tuple(typeof(each.value) if isinstance(each, types.Omitted) else each for each in found.args)
+    task = task_for(primal, taken, options, None if wanted is None else wanted.positions)
+    arguments = abi.arguments_of(primal.py_func, taken)
+    writes_only = task.seed is Seed.NONE
+    task = _task(task, primal, arguments) if writes_only else Task(task.roles, Seed.GIVEN, options=options)
+    if has_aux and (not isinstance(found.return_type, types.BaseTuple) or len(found.return_type) != 2):
+        raise without_aux(primal, found.return_type)
+    derivation = derivation_to_differentiate(primal, taken, task)
+    _check(primal, derivation)
+    given = (*call.positional, *call.named.values())
+    kept = types.BaseTuple.from_types(tuple(type_of_call(kept_value, each) for each in given))
+    apply = jit(_apply(call, primal, task, len(arguments), None if wanted is None else wanted.argnums, has_aux=has_aux))
+    kind = _WritingPullbackType(apply, kept, arguments) if writes_only else ClosureType("pullback", apply, kept)
+    checks = "".join(
+        f"    if share_memory({one}, {other}):\n        refuse()\n" for one, other in _pairs(derivation, call, primal)
+    )
+    body = (
+        f"    irad_all = ({call.values})\n"
+        f"{checks}"
+        "    pullback = make(kept_value(irad_all))\n"
+        f"    value = primal({call.passed})\n"
+        f"    return {'value[0], pullback, value[1]' if has_aux else 'value, pullback'}\n"
+    )
+    scope = {"kept_value": kept_value, "primal": primal, "make": closure_maker(kind)}
+    return call.function(body, {**scope, "share_memory": share_memory, "refuse": _refuse})
+
+
+@jit
+def _refuse():  # type: ignore[no-untyped-def]
+    raise SignatureError(_PROBLEM, _REMEDY, _REASON)
+
+
+def _task(task: Task, primal: Any, arguments: tuple[abi.Argument, ...]) -> Task:
+    """Of a function that returns nothing: its arrays have shadows that begin with the cotangents of what it wrote."""
+    positions = {position for position, _ in task.roles}
+    for argument in arguments:
+        if argument.position in positions and isinstance(argument.type, types.BaseTuple):
+            raise UnsupportedError(
+                f"the pullback of {primal.py_func.__qualname__} is differentiated, and {argument} is a tuple",
+                "pass its parts one by one",
+                "where a function returns nothing, each array has a shadow of its own",
+                location_of(primal.py_func),
+            )
+    roles = (
+        (a.position, Role.SHADOW if isinstance(a.type, types.Array) else Role.GRADIENT)
+        for a in arguments
+        if a.position in positions
+    )
+    return Task(tuple(roles), Seed.NONE, options=task.options)
+
+
+def _check(primal: Any, derivation: Derivation) -> None:
+    """Checks that the function may run again, at copies of its arguments."""
+    name, place = primal.py_func.__qualname__, location_of(primal.py_func)
+    for argument in derivation.arguments:
+        if any(leaf.kind in (LeafKind.OBJECT, LeafKind.RECORD) for leaf in argument.leaves):
+            raise UnsupportedError(
+                f"the pullback of {name} is differentiated, and {argument} is {described(argument.type)}, which cannot "
+                "be copied",
+                f"(a) irad.value_and_grad({name}, …) in place of irad.vjp or (b) pass its numbers as arrays",
+                "where it is differentiated, a pullback runs its function again, at copies of the arguments",
+                place,
+            )
+    if not derivation.repeats:
+        raise UnsupportedError(
+            f"the pullback of {name} is differentiated, and {name} has side effects",
+            f"(a) irad.value_and_grad({name}, …) in place of irad.vjp or (b) draw random numbers outside of {name}",
+            "where it is differentiated, a pullback runs its function again, and this one draws random numbers, or "
+            "changes memory that is not an argument",
+            place,
+        )
+
+
+def _place(call: CallSite, primal: Any, position: int) -> int | None:
+    """Where an argument is among those that the call passes; None where it is a default."""
+    if position < len(call.positional):
+        return position
+    named = list(call.named)
+    name = parameter_names(primal.py_func)[position]
+    return len(call.positional) + named.index(name) if name in named else None
+
+
+def _pairs(derivation: Derivation, call: CallSite, primal: Any) -> Iterator[tuple[str, str]]:
+    """Arrays that must not overlap: those of which one is written."""
+    arrays = [
+        (f"irad_all[{place}]{''.join(f'[{step}]' for step in leaf.path)}", leaf.data_index)
+        for a in derivation.arguments
+        for leaf in a.leaves
+        if leaf.is_array and (place := _place(call, primal, a.position)) is not None
+    ]
+    written = derivation.compiled.written
+    return ((one, other) for (one, i), (other, j) in combinations(arrays, 2) if i in written or j in written)
+
+
+def _apply(
+    call: CallSite, primal: Any, task: Task, count: int, argnums: int | tuple[int, ...] | None, *, has_aux: bool
+) -> Callable[..., Any]:
+    """The function behind a pullback: both sweeps, and an entry for each argument, or for those asked for."""
+    roles, returned = dict(task.roles), iter(range(count))
+    shadows = task.destinations
+    items = [
+        f"s{i}" if roles.get(i) is Role.SHADOW else f"found[{next(returned)}]" if i in roles else "None"
+        for i in range(count)
+    ]
+    entries = items if argnums is None else [items[i] for i in ([argnums] if isinstance(argnums, int) else argnums)]
+    result = entries[0] if isinstance(argnums, int) else f"({''.join(item + ', ' for item in entries)})"
+    made = "".join(f"    s{i} = direction(cotangent[{i}], kept[{_place(call, primal, i)}])\n" for i in shadows)
+    seed = "(cotangent, None)" if has_aux else "cotangent"
+    leading = [f"s{i}" for i in shadows] if task.seed is Seed.NONE else [seed]
+    names = [*[""] * len(call.positional), *(f"{name}=" for name in call.named)]
+    passed = [f"{name}again[{i}]" for i, name in enumerate(names)]
+    source = (
+        "def apply(kept, cotangent):\n"
+        f"{made}"
+        "    again = kept_value(kept)\n"
+        f"    found = derivative({', '.join([*leading, *passed])})\n"
+        f"    return {result}\n"
+    )
+    scope = {"derivative": sweeps(primal, task), "direction": direction, "kept_value": kept_value}
+    apply = function_from("apply", source, _FILE, scope)
+    apply.__name__ = primal.py_func.__qualname__
+    return apply
+
+
+def sweeps(primal: Any, task: Task) -> DerivativeDispatcher:
+    """Both sweeps as a function of the shadows or the cotangent, and the arguments."""
+    return derivative_of(MAKERS["vjp"], primal, task, (_no_pickle, ()), boxed_as=with_numpy_numbers)
+
+
+def _no_pickle() -> None:
+    raise TypeError("the code of a pullback cannot be pickled")
+
+
+# The call.
+
+
+def _typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
+    """What a call does, as Python code that Numba compiles, for the types of its arguments."""
+    call = CallSite("vjp", args, keywords)
+    primal = primal_of(function_behind(f))
+    argnums = chosen(primal, call.option("argnums"), call.option("argnames"), None)
+    has_aux = bool(call.option("has_aux"))
+    wanted = None if argnums is None else selected(primal, argnums)
+    if private.shadow().refuses_pullbacks:
+        return rerunning(call, primal, wanted, has_aux=has_aux)
+    sweep = augmented_of(primal, None, None if wanted is None else wanted.positions)
+    tape = tape_type(sweep, (), call.positional, call.named)
+    value = tape.alive.types[-1]
+    if has_aux and (not isinstance(value, types.BaseTuple) or len(value) != 2):
+        raise without_aux(primal, value)
+    make = pullback_maker(PullbackType(tape, None if wanted is None else wanted.argnums, has_aux=has_aux))
+    returned = "value[0], pullback, value[1]" if has_aux else "value, pullback"
+    body = (
+        f"    _number, value, state, shadows = sweep({call.passed})\n"
+        f"    pullback = make(state, shadows, ({call.values}value))\n"
+        f"    return {returned}\n"
+    )
+    return call.function(body, {"sweep": sweep, "make": make})
+
+
+def _on_device(
+    make: Callable[..., Any], f: Any, args: tuple[Any, ...], has_aux: Any, argnums: Any, argnames: Any
+) -> Callable[..., Any]:
+    """The same in device code, which has no memory for a tape: the pullback runs the function again."""
+    primal, with_aux = primal_of(function_behind(f)), bool(literal(has_aux, "has_aux"))
+    given = tuple(types.unliteral(each) for each in args if isinstance(each, types.Type))
+    where = chosen(primal, literal(argnums, "argnums"), literal(argnames, "argnames"), None)
+    arguments = arguments_of(primal.py_func, given)
+    if where is None:
+        positions = tuple(each.position for each in arguments if may_have_derivative(each))
+    else:
+        positions = selected(primal, where).positions
+    if not positions:
+        raise without_derivative(primal, arguments)
+    task = Task(
+        tuple((position, Role.GRADIENT) for position in positions), Seed.GIVEN, options=options_or_default(None)
+    )
+    found = iter(range(len(positions)))
+    items = {position: f"found[{next(found)}]" for position in positions}
+    entries = [items.get(i, "None") for i in range(len(given))] if where is None else list(items.values())
+    result = entries[0] if isinstance(where, int) else f"({''.join(each + ', ' for each in entries)})"
+    seed = "(cotangent, None)" if with_aux else "cotangent"
+    source = f"def pullback(kept, cotangent):\n    found = derivative({seed}, *kept)\n    return {result}\n"
+    apply = make(function_from("pullback", source, "irad.vjp", {"derivative": sweeps(primal, task)}), {})
+    kind = ClosureType("pullback", apply, types.BaseTuple.from_types(given))
+    names = "".join(f"a{i}, " for i in range(len(given)))
+    result = f"value[0], make(({names})), value[1]" if with_aux else f"value, make(({names}))"
+    source = f"def vjp(f, {', '.join(_NAMES)}, {_MORE}):\n    value = primal({names})\n    return {result}\n"
+    return function_from("vjp", source, "irad.vjp", {"primal": primal, "make": closure_maker(kind)})
+
+
+_NAMES: Final = tuple(f"a{i}" for i in range(MOST_ARGUMENTS))
+_MORE: Final = "has_aux, argnums, argnames"
+_DEFAULTS: Final = "has_aux=False, argnums=None, argnames=None"
+_SOURCE: Final = (
+    f"def typing(make, f, {', '.join(f'{each}=_absent' for each in _NAMES)}, {_DEFAULTS}):\n"
+    f"    return typed(make, f, ({', '.join(_NAMES)}), {_MORE})\n"
+)
+offer(
+    vjp, _typed, on_device=function_from("typing", _SOURCE, "irad.vjp", {"typed": _on_device, "_absent": "irad: none"})
+)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numba.core import types
 
-from irad.api.compiled.closures import PullbackType, TapeType, pullback_maker
+from irad.api.closures import PullbackType, TapeType, pullback_maker
 from irad.api.forward import batched_pushforward
 from irad.api.functions import remembered
 from irad.api.jacobians.source import Columns, Rows, indented
