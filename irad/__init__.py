@@ -16,10 +16,6 @@ __version__ = "0.1.0"
 
 _IN_COMPILED_CODE = {
     "irad.api.annotations": "irad.api.autodiff",
-    "irad.api.autodiff": "irad.api.autodiff",
-    "irad.api.linearize": "irad.api.linearize",
-    "irad.api.split": "irad.api.split",
-    "irad.api.vjp": "irad.api.vjp",
     "irad.api.structures.functions": "irad.api.structures.compiled",
     "irad.api.structures.space": "irad.api.structures.compiled",
 }

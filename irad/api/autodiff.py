@@ -30,7 +30,7 @@ from irad.api.annotations import (
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.makers import MAKERS, derivative_of
-from irad.api.nopython import function_behind
+from irad.api.nopython import MOST_ARGUMENTS, function_behind
 from irad.api.selection import callee_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
@@ -343,7 +343,6 @@ for _kind in _HELD:
 
 # The call.
 
-MOST_ARGUMENTS: Final = 24
 _NAMES: Final = tuple(f"a{i}" for i in range(MOST_ARGUMENTS))
 _PARAMETERS: Final = f"mode, f, {', '.join(f'{name}=_absent' for name in _NAMES)}, seed=_default, options=None"
 _ABSENT: Final = "irad: no argument"

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
 from numba.core import cgutils, types, typing
 from numba.core.datamodel import models
-from numba.extending import intrinsic, lower_builtin, register_model
+from numba.extending import (
+    NativeValue,
+    box,
+    intrinsic,
+    lower_builtin,
+    overload,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 from irad.debug.events import close_call
 from irad.debug.seal import Seal
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Specialisation
 from irad.frontend.calls.separate_state import STATE_TYPE, call_of, used_tape
+from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
 from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
+from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.target import typing_context
 from irad.frontend.offered import offer_type
 
@@ -89,6 +101,18 @@ def closure_maker(kind: ClosureType) -> Any:
         return kind(kept), lower
 
     return make
+
+
+def direction(tangent: object, value: object) -> Any:
+    """A tangent that may be overwritten: a copy, or zeros for None."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(direction)
+def _direction_typed(tangent, value):  # type: ignore[no-untyped-def]
+    if tangent == types.none:
+        return lambda tangent, value: zero_tangent(value)
+    return lambda tangent, value: kept_value(tangent)
 
 
 def type_of_call(function: Any, *given: Any) -> Any:
@@ -211,8 +235,7 @@ def _call_pullback(context: Any, builder: Any, signature: Any, values: Sequence[
     kind, given = signature.args
     tape = cgutils.create_struct_proxy(kind)(context, builder, values[0]).tape
     return reverse_tape(
-        context,
-        builder,
+        Emit(context, builder),
         kind.tape,
         tape,
         (values[1], given),
@@ -229,8 +252,7 @@ def gradients_type(tape: TapeType, cotangent: Any) -> Any:
 
 
 def reverse_tape(
-    context: Any,
-    builder: Any,
+    emit: Emit,
     kind: TapeType,
     tape: Any,
     given: tuple[Any, Any],
@@ -242,8 +264,7 @@ def reverse_tape(
     """Emits the reverse sweep of a tape, on which the caller holds a reference.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
+        emit: where code goes.
         kind: the type of the tape.
         tape: the tape.
         given: what stands for the cotangent, and its type.
@@ -251,14 +272,14 @@ def reverse_tape(
         cotangent: the expression of the cotangent.
         returned: that of what is returned, with ``found`` for the gradients of all arguments.
     """
-    held = cgutils.create_struct_proxy(kind)(context, builder, tape)
+    held = cgutils.create_struct_proxy(kind)(emit.context, emit.builder, tape)
     value, value_type = given
     source = (
         f"def call(state, shadows, given):\n    found = pullback(state, shadows, {cotangent})\n    return {returned}\n"
     )
     call = function_from("call", source, "irad.vjp", {"pullback": kind.specialisation.pullback})
     inner = typing.signature(return_type, STATE_TYPE, kind.specialisation.shadows, value_type)
-    return emit_generated(Emit(context, builder), call, inner, (held.state, held.shadows, value))
+    return emit_generated(emit, call, inner, (held.state, held.shadows, value))
 
 
 def pullback_maker(kind: PullbackType | TapeType) -> Any:
@@ -357,3 +378,48 @@ class Tape:
 
     def __repr__(self) -> str:
         return f"<tape of {self.function}>" if self._saved is not None else f"<used tape of {self.function}>"
+
+
+# Tapes that go from Python to compiled code, and back.
+
+
+@typeof_impl.register(Tape)
+def _type_of_tape(tape: Tape, _: Any) -> TapeType:
+    return TapeType(tape.sweep, tape.number, MEMINFO_TYPE)
+
+
+@unbox(TapeType)
+def _unbox_tape(kind: Any, tape: Any, c: Any) -> NativeValue:
+    """A tape that Python gives: what it refers to is kept alive by the object."""
+    if kind.alive != MEMINFO_TYPE:  # the wrapper for Python of a function that only compiled code calls
+        c.pyapi.err_set_string("PyExc_TypeError", "a tape from Python has another type")
+        return NativeValue(c.context.get_constant_null(kind), is_error=cgutils.true_bit)
+    made = cgutils.create_struct_proxy(kind)(c.context, c.builder)
+    saved = c.pyapi.object_getattr_string(tape, "saved")
+    parts = c.pyapi.call_function_objargs(saved, ())
+    failed = cgutils.alloca_once_value(c.builder, cgutils.is_null(c.builder, parts))
+    with cgutils.if_likely(c.builder, c.builder.not_(c.builder.load(failed))):
+        whole = c.unbox(types.Tuple((STATE_TYPE, kind.specialisation.shadows)), parts)
+        made.state = c.builder.extract_value(whole.value, 0)
+        made.shadows = c.builder.extract_value(whole.value, 1)
+        made.alive = c.pyapi.nrt_meminfo_new_from_pyobject(c.context.get_constant_null(types.voidptr), tape)
+        c.builder.store(whole.is_error, failed)
+        c.pyapi.decref(parts)
+    c.pyapi.decref(saved)
+    return NativeValue(made._getvalue(), is_error=c.builder.load(failed))
+
+
+@box(TapeType)
+def _box_tape(kind: Any, value: Any, c: Any) -> Any:
+    """A tape that is returned to Python."""
+    held = cgutils.create_struct_proxy(kind)(c.context, c.builder, value)
+    owners = [each for _, each in c.context.nrt.get_meminfos(c.builder, kind.alive, held.alive)]
+    objects = [c.pyapi.nrt_meminfo_as_pyobject(each) for each in owners]
+    alive = c.pyapi.tuple_pack(objects)
+    state = c.box(STATE_TYPE, held.state)
+    shadows = c.box(kind.specialisation.shadows, held.shadows)
+    maker = c.env_manager.read_const(c.env_manager.add_const(partial(Tape, kind.sweep, kind.number)))
+    made = c.pyapi.call_function_objargs(maker, (state, shadows, alive))
+    for each in (state, shadows, alive, *objects):
+        c.pyapi.decref(each)
+    return made

@@ -10,7 +10,7 @@ from numba.core import types
 from numba.extending import overload, register_model
 
 from irad.api.argument_types import types_of
-from irad.api.closures import ClosureModel, ClosureType, closure_maker, type_of_call
+from irad.api.closures import ClosureModel, ClosureType, closure_maker, direction, type_of_call
 from irad.api.forward import pushforward, with_direction, written_with_direction
 from irad.api.jit import jit
 from irad.api.nopython import CallSite, function_behind
@@ -314,21 +314,9 @@ def _apply(
     return made
 
 
-def direction(tangent: object, value: object) -> Any:
-    """A tangent that may be overwritten: a copy, or zeros for None."""
-    raise NotImplementedError("called in compiled code only")
-
-
 def are_alike(one: object, other: object) -> Any:
     """Whether values are the same but for rounding."""
     raise NotImplementedError("called in compiled code only")
-
-
-@overload(direction)
-def _direction_typed(tangent, value):  # type: ignore[no-untyped-def]
-    if tangent == types.none:
-        return lambda tangent, value: zero_tangent(value)
-    return lambda tangent, value: kept_value(tangent)
 
 
 @overload(are_alike)

@@ -1,7 +1,7 @@
 """``irad.grad(f)`` written inside compiled code, where ``f`` is a function that Numba knows at compile time.
 
 Numba types the call as the derivative's dispatcher; nothing is left of it at run time. Each function that compiled code
-may call says so where it is defined, or in `irad.api.compiled` where there is more to say.
+may call says so where it is defined.
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ def offer_maker(maker: Callable[..., Any]) -> None:
 
 # A call of a maker that takes values, such as `irad.vjp`: the function's arguments, and options between them.
 # Numba takes the parameters of a call from the function that takes its place, which is therefore written for the call.
+
+MOST_ARGUMENTS: Final = 24
+"""How many arguments a call may pass to the function where each is a parameter: device code has no star arguments."""
 
 _OPTIONS: Final = ("has_aux", "argnums", "argnames")
 

@@ -61,7 +61,7 @@ def specialised(
     return Definition(parameters, define, on_device)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def share_memory(typing: Any, left: Any, right: Any) -> Any:
     """Whether the extents of two arrays overlap."""
 

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, Final
 
 from numba import njit, typeof
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import NativeValue, box, overload, register_model, typeof_impl, unbox
+from numba.extending import overload, register_model, typeof_impl
 
 from irad.api.annotations import BATCHES, NO_NEED, ROLES, Annotation, AutodiffMode, Cache, Const, in_order
 from irad.api.autodiff import Described, ModeType, annotation_class_of, annotation_of, check_batches
@@ -34,11 +34,9 @@ from irad.errors import SignatureError
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, Specialisation, returned_type
-from irad.frontend.calls.separate_state import STATE_TYPE
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
-from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.cpu import location_of, refuse_pullback
 from irad.frontend.numba.messages import described
 from irad.frontend.offered import refuse_on_device
@@ -496,51 +494,6 @@ def _reverse_call(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Cal
                 if constant is None
                 else context.get_constant_generic(builder, seed_type, constant)
             )
-        return reverse_tape(context, builder, tape, values[0], (cotangent, seed_type), returned)
+        return reverse_tape(Emit(context, builder), tape, values[0], (cotangent, seed_type), returned)
 
     return returned(*given), lower
-
-
-# --- tapes between Python and compiled code ---------------------------------------------------------------------------
-
-
-@typeof_impl.register(Tape)
-def _type_of_tape(tape: Tape, _: Any) -> TapeType:
-    return TapeType(tape.sweep, tape.number, MEMINFO_TYPE)
-
-
-@unbox(TapeType)
-def _unbox_tape(kind: Any, tape: Any, c: Any) -> NativeValue:
-    """A tape that Python gives: what it refers to is kept alive by the object."""
-    if kind.alive != MEMINFO_TYPE:  # the wrapper for Python of a function that only compiled code calls
-        c.pyapi.err_set_string("PyExc_TypeError", "a tape from Python has another type")
-        return NativeValue(c.context.get_constant_null(kind), is_error=cgutils.true_bit)
-    made = cgutils.create_struct_proxy(kind)(c.context, c.builder)
-    saved = c.pyapi.object_getattr_string(tape, "saved")
-    parts = c.pyapi.call_function_objargs(saved, ())
-    failed = cgutils.alloca_once_value(c.builder, cgutils.is_null(c.builder, parts))
-    with cgutils.if_likely(c.builder, c.builder.not_(c.builder.load(failed))):
-        whole = c.unbox(types.Tuple((STATE_TYPE, kind.specialisation.shadows)), parts)
-        made.state = c.builder.extract_value(whole.value, 0)
-        made.shadows = c.builder.extract_value(whole.value, 1)
-        made.alive = c.pyapi.nrt_meminfo_new_from_pyobject(c.context.get_constant_null(types.voidptr), tape)
-        c.builder.store(whole.is_error, failed)
-        c.pyapi.decref(parts)
-    c.pyapi.decref(saved)
-    return NativeValue(made._getvalue(), is_error=c.builder.load(failed))
-
-
-@box(TapeType)
-def _box_tape(kind: Any, value: Any, c: Any) -> Any:
-    """A tape that is returned to Python."""
-    held = cgutils.create_struct_proxy(kind)(c.context, c.builder, value)
-    owners = [each for _, each in c.context.nrt.get_meminfos(c.builder, kind.alive, held.alive)]
-    objects = [c.pyapi.nrt_meminfo_as_pyobject(each) for each in owners]
-    alive = c.pyapi.tuple_pack(objects)
-    state = c.box(STATE_TYPE, held.state)
-    shadows = c.box(kind.specialisation.shadows, held.shadows)
-    maker = c.env_manager.read_const(c.env_manager.add_const(partial(Tape, kind.sweep, kind.number)))
-    made = c.pyapi.call_function_objargs(maker, (state, shadows, alive))
-    for each in (state, shadows, alive, *objects):
-        c.pyapi.decref(each)
-    return made

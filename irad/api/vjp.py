@@ -20,22 +20,21 @@ from numba import typeof
 from numba.core import types
 from numba.extending import register_model
 
-from irad.api.autodiff import MOST_ARGUMENTS
 from irad.api.closures import (
     ClosureModel,
     ClosureType,
     PullbackType,
     Tape,
     closure_maker,
+    direction,
     pullback_maker,
     tape_type,
     type_of_call,
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.jit import A, R, jit
-from irad.api.linearize import direction
 from irad.api.makers import MAKERS, derivative_of
-from irad.api.nopython import CallSite, function_behind, literal
+from irad.api.nopython import MOST_ARGUMENTS, CallSite, function_behind, literal
 from irad.api.selection import Selection, callee_of, chosen, selected
 from irad.api.specialised import share_memory
 from irad.debug.seal import Seal

@@ -396,7 +396,7 @@ def passed_along(args: Any) -> Any:
     return packed(args if isinstance(args, tuple) else (args,))
 
 
-@overload(passed_along, strict=False)  # type: ignore[untyped-decorator]
+@overload(passed_along, strict=False)
 def _passed_along_typed(args: Any) -> Any:
     if isinstance(args, types.BaseTuple) and structure_of(args) is None:
         return lambda args: args

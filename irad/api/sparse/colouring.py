@@ -21,7 +21,7 @@ from numba import njit
 _MANY: Final = 4  # columns with more entries than so many square roots of all have a colour of their own
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit
 def _coloured(order: Any, column_starts: Any, rows: Any, row_starts: Any, columns: Any) -> Any:
     colours = np.full(order.size, -1)
     taken_by = np.full(order.size, -1)  # the last column that could not have a colour
@@ -53,7 +53,7 @@ def colours_of(pattern: Any) -> Any:
     return _coloured(order, pattern.indptr, pattern.indices, by_rows.indptr, by_rows.indices)
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit
 def _star_coloured(order: Any, starts: Any, places: Any, many: int) -> Any:
     colours = np.full(order.size, -1)
     taken_by = np.full(order.size, -1)
