@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from numba.core import types
@@ -29,13 +30,12 @@ from irad.api.annotations import (
     width_of,
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
-from irad.api.makers import MAKERS, derivative_of
+from irad.api.makers import MAKERS, derivative_of, maker
 from irad.api.nopython import MOST_ARGUMENTS, function_behind
 from irad.api.selection import callee_of
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.lanes import no_directions
-from irad.frontend.calls.raising import public
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
@@ -65,7 +65,7 @@ _RETURNING: Final[dict[type, type]] = {
 """The annotation of a structure with numbers, whose shadow is written to by Python."""
 
 
-@public
+@maker
 def autodiff(
     mode: AutodiffMode,
     f: Callable[..., Any],
@@ -214,20 +214,34 @@ def autodiff_of(
     if mode.is_forward:
         _check_forward(primal, arguments, seed)
     width = check_width(primal, arguments, is_forward=mode.is_forward)
-    kinds = FORWARD_ROLES if mode.is_forward else ROLES
-    roles = [(position, kinds[type(argument)]) for position, argument in enumerate(arguments)]
-    task = Task(
-        roles=tuple((position, role) for position, role in roles if role is not Role.CONST),
+    kinds = tuple(map(type, arguments))
+    task = annotated_task(mode, kinds, FORWARD_ROLES if mode.is_forward else ROLES, options_or_default(options))
+    task = replace(
+        task,
         seed=Seed.NONE if mode.is_forward else seed,
-        returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
-        options=options_or_default(options),
         mode=(forward_mode if mode.is_forward else reverse_mode)(width or 1),
         is_batched=width is not None,
-        lent=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, Cache)),
-        unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, NO_NEED)),
+        lent=frozenset(i for i, kind in enumerate(kinds) if kind is Cache),
     )
     rebuild = (autodiff_of, (primal, mode, arguments, seed, options))
     return derivative_of(MAKERS["autodiff"], primal, task, rebuild)
+
+
+def annotated_task(mode: AutodiffMode, kinds: tuple[type, ...], roles: Mapping[type, Role], options: Options) -> Task:
+    """What becomes of annotated arguments.
+
+    Args:
+        mode: what is asked for.
+        kinds: the classes of the annotations.
+        roles: what each of these says.
+        options: how the derivative is made.
+    """
+    return Task(
+        roles=tuple((i, roles[kind]) for i, kind in enumerate(kinds) if roles[kind] is not Role.CONST),
+        returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
+        options=options,
+        unneeded=frozenset(i for i, kind in enumerate(kinds) if kind in NO_NEED),
+    )
 
 
 def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:

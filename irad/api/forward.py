@@ -13,11 +13,10 @@ from typing import Any
 from numba.core import types
 
 from irad.api.functions import options_or_default
-from irad.api.makers import made
-from irad.api.nopython import function_behind, literal, offer_maker
-from irad.api.selection import callee_of, chosen, selected
+from irad.api.makers import made, maker
+from irad.api.nopython import function_behind, literal
+from irad.api.selection import callee_of, selected_if_any
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
@@ -26,7 +25,7 @@ from irad.message import with_article
 from irad.options import Options
 
 
-@public
+@maker
 def pushforward(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -95,7 +94,7 @@ def batched_pushforward(
     Raises:
         SignatureError: as `pushforward`.
     """
-    return made("pushforward in lanes", f, argnums, None, has_aux, options, width, shows_zeros=shows_zeros)
+    return made("pushforward in lanes", f, argnums, None, has_aux, options, None, width, shows_zeros)
 
 
 def dependence(
@@ -114,7 +113,7 @@ def dependence(
     return made("dependence", f, argnums, None, has_aux, unwatched)
 
 
-@public
+@maker
 def jvp(
     f: Callable[..., Any],
     args: Sequence[Any],
@@ -160,15 +159,15 @@ def jvp(
         (12.0, 3.0)
     """
     _check_sequence(f, "args", args)
-    argnums = chosen(f, argnums, argnames, None)
-    if argnums is None:
+    wanted = selected_if_any(f, argnums, argnames)
+    if wanted is None:
         _check_sequence(f, "tangents", tangents)
-    if argnums is not None:
-        push = pushforward(f, argnums, has_aux, options=options)
-        return push(*with_direction(args, selected(f, argnums).own_positions, tangents))
-    argnums = directions(f, len(args), tangents)
-    push = pushforward(f, argnums, has_aux, options=options)
-    return push(*with_direction(args, argnums, tuple(tangents[i] for i in argnums)))
+        argnums = places = directions(f, len(args), tangents)
+        tangents = tuple(tangents[i] for i in places)
+    else:
+        places = wanted.own_positions
+        argnums = places[0] if wanted.single else places
+    return pushforward(f, argnums, has_aux, options=options)(*with_direction(args, places, tangents))
 
 
 def _check_sequence(f: Callable[..., Any], name: str, given: Any) -> None:
@@ -218,9 +217,9 @@ def _jvp_typed(
 ) -> Callable[..., Any]:
     """How Numba types a call of `jvp`: which tangents are None is known then."""
     function, aux = function_behind(f), literal(has_aux, "has_aux")
-    where = chosen(function, literal(argnums, "argnums"), literal(argnames, "argnames"), None)
-    if where is not None:
-        return _pushed(function, where, aux, selected(function, where).positions, "tangents")
+    wanted = selected_if_any(function, literal(argnums, "argnums"), literal(argnames, "argnames"))
+    if wanted is not None:
+        return _pushed(function, wanted.argnums, aux, wanted.positions, "tangents")
     for name, value in (("args", args), ("tangents", tangents)):
         if not isinstance(value, types.BaseTuple):
             raise SignatureError(
@@ -244,4 +243,3 @@ def _pushed(
 
 
 offer(jvp, _jvp_typed)
-offer_maker(pushforward)

@@ -7,15 +7,11 @@ from Python and from compiled code, where they are inlined. ``irad.grad(f)`` its
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
-from irad.api.functions import check_options, primal_of, remembered
 from irad.api.jit import A, CompiledFunction, P, R
-from irad.api.makers import made
-from irad.api.nopython import offer_maker
-from irad.frontend.calls.raising import public
+from irad.api.makers import made_as_usual, maker
 from irad.options import Options
 
 
@@ -52,7 +48,7 @@ def grad(
 ) -> CompiledFunction[P, Any]: ...
 
 
-@public
+@maker
 def grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -100,7 +96,7 @@ def grad(
         >>> irad.grad(area, argnames="height")(3.0, 4.0)
         3.0
     """
-    return _gradient("grad", f, argnums, argnames, has_aux, options)
+    return made_as_usual("grad", f, argnums, argnames, has_aux, options)
 
 
 @overload
@@ -136,7 +132,7 @@ def value_and_grad(
 ) -> CompiledFunction[P, Any]: ...
 
 
-@public
+@maker
 def value_and_grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -159,10 +155,10 @@ def value_and_grad(
         >>> irad.value_and_grad(area)(3.0, 4.0)
         (12.0, 4.0)
     """
-    return _gradient("value_and_grad", f, argnums, argnames, has_aux, options)
+    return made_as_usual("value_and_grad", f, argnums, argnames, has_aux, options)
 
 
-@public
+@maker
 def value_and_grad_into(
     f: Callable[P, R],
     argnums: int | Sequence[int] = 0,
@@ -195,25 +191,6 @@ def value_and_grad_into(
         >>> gradient
         array([2., 4.])
     """
-    found: Any = _gradient("value_and_grad_into", f, argnums, argnames, has_aux, options)
+    found: Any = made_as_usual("value_and_grad_into", f, argnums, argnames, has_aux, options)
     compiled: CompiledFunction[Concatenate[Any, P], R] = found
     return compiled
-
-
-def _gradient(
-    key: str,
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    argnames: str | Sequence[str] | None,
-    has_aux: bool,
-    options: Options | None,
-) -> Any:
-    if type(argnums) is not int or argnames is not None or inspect.ismethod(f):
-        return made(key, f, argnums, argnames, has_aux, options)
-    check_options(options)  # and what is usual is found without looking at the function's parameters
-    asked = (key, argnums, bool(has_aux), options)
-    return remembered(primal_of(f), asked, lambda: made(key, f, argnums, argnames, has_aux, options))
-
-
-for _maker in (grad, value_and_grad, value_and_grad_into):
-    offer_maker(_maker)

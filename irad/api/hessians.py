@@ -14,17 +14,15 @@ from typing import Any
 
 from numba.core import types
 
-from irad.api.functions import options_or_default, remembered
+from irad.api.functions import remembered
 from irad.api.jacobians.call import call_of
-from irad.api.jacobians.jacobian import derivative_matrix
-from irad.api.makers import MAKERS, directional, made, telling
-from irad.api.nopython import offer_maker
-from irad.api.selection import Selection, selected
+from irad.api.jacobians.jacobian import matrix
+from irad.api.makers import MakerCall, derivative_by_code, directional, made, maker
+from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.definition import Definition, Returned
-from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
-from irad.frontend.calls.raising import public
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, parameter_names
 from irad.frontend.calls.retry import speculating
 from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
@@ -36,7 +34,7 @@ from irad.frontend.values.tree import content_of
 from irad.options import Options
 
 
-@public
+@maker
 def hessian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -78,10 +76,10 @@ def hessian(
         array([[ 0., 10.],
                [10.,  6.]])
     """
-    return hessian_of("hessian", f, argnums, has_aux, chunk, argnames, options)
+    return made("hessian", f, argnums, argnames, has_aux, options, _matrix_of_gradient, chunk)
 
 
-@public
+@maker
 def hvp(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -126,7 +124,7 @@ def hvp(
     return made("hvp", f, argnums, argnames, has_aux, options)
 
 
-@public
+@maker
 def hvp_and_grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -162,35 +160,21 @@ def hvp_and_grad(
     return made("hvp_and_grad", f, argnums, argnames, has_aux, options)
 
 
-def hessian_of(
-    kind: str,
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool,
-    chunk: int | None,
-    argnames: str | Sequence[str] | None,
-    options: Options | None,
-) -> Any:
-    """What `hessian` and `hessian_into` return."""
-    wanted, options = selected(f, argnums, argnames), options_or_default(options)
+def _matrix_of_gradient(call: MakerCall, chunk: int | None) -> Any:
+    """The transform of Hessians: the Jacobian of the gradient."""
 
     def make(gradient: Any, options: Options, *tellers: Any) -> Any:
-        return derivative_matrix(
-            kind, gradient, wanted.argnums, has_aux, "forward", chunk, None, None, options, *tellers
-        )
+        wanted = selected(gradient, call.wanted.argnums)
+        of_gradient = replace(call, f=gradient, wanted=wanted, options=options, transform=matrix)
+        return matrix(of_gradient, "forward", chunk, None, None, False, *tellers)
 
-    found = telling(make, MAKERS[kind].gradient(wanted, has_aux=bool(has_aux)), options)
-    return wanted.bound(found, leading=MAKERS[kind].leading)
-
-
-for _maker in (hessian, hvp, hvp_and_grad):
-    offer_maker(_maker)
+    return call.of_gradient(make)
 
 
 # Second derivatives that are written to arrays of the caller.
 
 
-@public
+@maker
 def hessian_into(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -222,10 +206,10 @@ def hessian_into(
         array([[ 0., 10.],
                [10.,  6.]])
     """
-    return hessian_of("hessian_into", f, argnums, has_aux, chunk, argnames, options)
+    return made("hessian_into", f, argnums, argnames, has_aux, options, _matrix_of_gradient, chunk)
 
 
-@public
+@maker
 def hvp_into(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -256,10 +240,10 @@ def hvp_into(
         >>> out
         array([ 0., 10.])
     """
-    return _into("hvp_into", selected(f, argnums, argnames), bool(has_aux), options)
+    return made("hvp_into", f, argnums, argnames, has_aux, options, _products)
 
 
-@public
+@maker
 def hvp_and_grad_into(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -291,62 +275,48 @@ def hvp_and_grad_into(
         >>> out
         (array([ 0., 10.]), array([25., 30.]))
     """
-    return _into("hvp_and_grad_into", selected(f, argnums, argnames), bool(has_aux), options)
+    return made("hvp_and_grad_into", f, argnums, argnames, has_aux, options, _products)
 
 
-def _into(kind: str, wanted: Selection, has_aux: bool, options: Options | None) -> Any:
-    used = options_or_default(options)
+def _products(call: MakerCall) -> Any:
+    """The transform of products that are written to the first argument."""
 
-    def make(
-        gradient: Any,
-        options: Options,
-        plain: Any = None,
-        shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
-    ) -> DerivativeDispatcher:
-        push = _pushforward_of_gradient(gradient, wanted, has_aux, options)
-        return _products_into(kind, wanted, has_aux, options, push, plain, shows_zeros)
+    def make(gradient: Any, options: Options, *tellers: Any) -> DerivativeDispatcher:
+        push = _pushforward_of_gradient(gradient, call.wanted.positions, call.has_aux, options)
+        return _products_into(replace(call, options=options), push, *tellers)
 
-    def build() -> DerivativeDispatcher:
-        found: DerivativeDispatcher = telling(make, MAKERS[kind].gradient(wanted, has_aux=bool(has_aux)), used)
-        return found
-
-    found = remembered(wanted.primal, (kind, wanted.argnums, has_aux, used), build)
-    return wanted.bound(found, leading=MAKERS[kind].leading)
+    asked = call.key, call.wanted.argnums, call.has_aux, call.options
+    return remembered(call.wanted.primal, asked, lambda: call.of_gradient(make))
 
 
 def _products_into(
-    kind: str,
-    wanted: Selection,
-    has_aux: bool,
-    options: Options,
+    call: MakerCall,
     push: DerivativeDispatcher,
-    plain: Any,
-    shows_zeros: Callable[[bool], DerivativeDispatcher] | None,
+    plain: Any = None,
+    shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
 ) -> DerivativeDispatcher:
     """What writes products to its first argument.
 
     Args:
-        kind: the name of the public function.
-        wanted: the function, and with respect to what it is differentiated.
-        has_aux: it returns something besides the value.
-        options: how the derivative is made.
-        push: the pushforward of its gradient.
+        call: the call of the maker.
+        push: the pushforward of the gradient.
         plain: as `directional` takes it.
         shows_zeros: as `DerivativeDispatcher` takes it.
     """
-    primal = wanted.primal
-    function, certain = primal.py_func, None
-    names, count = parameter_names(function), None if wanted.single else len(wanted.positions)
-    parameters = [f"{INTERNAL}out", f"{INTERNAL}vector", *names]
+    key, wanted, options = call.key, call.wanted, call.options
+    primal, certain = wanted.primal, None
+    function = primal.py_func
+    count = None if wanted.single else len(wanted.positions)
+    parameters = [f"{INTERNAL}out", f"{INTERNAL}vector", *parameter_names(function)]
 
     def written(push: DerivativeDispatcher) -> Definition:
         def write(given: tuple[Any, ...]) -> Written:
-            _check_destination(kind, given[0], function)
-            code = _code(kind, given[0], count, has_aux, function)
+            _check_destination(key, given[0], function)
+            code = _code(key, given[0], count, call.has_aux, function)
             return code, {"irad_push": push, "irad_shadow_like": shadow_like}
 
         def on_device(given: tuple[Any, ...], _: Returned) -> Any:
-            if kind == "hvp_into":
+            if key == "hvp_into":
                 raise UnsupportedError(
                     f"device code calls irad.hvp_into of {function.__qualname__}",
                     "irad.hvp_and_grad_into(f)((product, gradient), x, vector)",
@@ -354,52 +324,45 @@ def _products_into(
                     location_of(function),
                 )
             body, scope = write(given)
-            return function_from(kind, f"def {kind}({', '.join(parameters)}):\n{body}", f"irad.{kind}", scope)
+            return function_from(key, f"def {key}({', '.join(parameters)}):\n{body}", f"irad.{key}", scope)
 
-        return specialised(kind, parameters, write, on_device)
+        return specialised(key, parameters, write, on_device)
 
     called = written(push)
     if plain is not None:
-        certain = partial(_products_into, kind, wanted, has_aux, options, push, None, shows_zeros)
+        certain = partial(_products_into, call, push, None, shows_zeros)
         arithmetic = replace(options, zero_times_infinity="nan")
-        pushed = _pushforward_of_gradient(plain, wanted, has_aux, arithmetic)
+        pushed = _pushforward_of_gradient(plain, wanted.positions, call.has_aux, arithmetic)
 
         def repeats(given: tuple[Any, ...]) -> bool:
             out, _, *arguments = given
-            gradient = out.types[1] if kind == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
+            gradient = out.types[1] if key == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
             found = derivation_of(plain, (gradient, *arguments), pushed.task)
             return found.may_have_zeros_that_are_not_strong
 
         called = speculating(parameters, written(pushed), called, repeats, None, into=0)
-    out, vector = (each if each not in names else f"{each}_of_product" for each in ("out", "vector"))
-    direction = vector, max(wanted.positions)
-    wrapper = make_wrapper(kind, function, [out], f"irad_call({out}, {{direction}}, {{arguments}})", called, direction)
-    rebuild = (_into, (kind, selected(primal, wanted.argnums), has_aux, options))
-    found = DerivativeDispatcher(
-        wrapper,
-        called,
+    return derivative_by_code(
+        call.row,
         primal,
-        kind,
-        rebuild,
-        lambda result: result,
+        called,
+        call.rebuild(),
+        wanted.positions,
+        options,
         certain=certain,
         shows_zeros=shows_zeros,
     )
-    found.writes_into = True
-    if options.debug and shows_zeros is not None:
-        found.tell_of_zeros(shows_zeros)
-    return found
 
 
-def _pushforward_of_gradient(gradient: Any, wanted: Selection, has_aux: bool, options: Options) -> Any:
+def _pushforward_of_gradient(
+    gradient: Any, positions: tuple[int, ...], has_aux: bool, options: Options
+) -> DerivativeDispatcher:
     """The pushforward of what writes the gradient to its first argument, whose tangent is the product.
 
     It takes tangents first, and leaves those of the arguments of the function as they are.
     """
-    places = tuple(1 + position for position in wanted.positions)
-    rebuild = (_pushforward_of_gradient, (gradient, selected(wanted.primal, wanted.argnums), has_aux, options))
-    of_gradient = selected(gradient, (0, *places))
-    return directional("pushforward of a gradient", of_gradient, options, rebuild, has_aux=has_aux, kept=places)
+    places = tuple(1 + position for position in positions)
+    call = MakerCall("pushforward of a gradient", gradient, selected(gradient, (0, *places)), has_aux, options)
+    return directional(call, (_pushforward_of_gradient, (gradient, positions, has_aux, options)), kept=places)
 
 
 def _check_destination(kind: str, out: Any, function: Callable[..., Any]) -> None:
@@ -436,7 +399,3 @@ def _like(out: Any, at: str) -> str:
     if isinstance(out, types.BaseTuple):
         return f"({''.join(_like(part, f'{at}[{i}]') + ', ' for i, part in enumerate(out.types))})"
     return f"irad_shadow_like({at})" if isinstance(out, types.Array) else at
-
-
-for _maker_into in (hessian_into, hvp_into, hvp_and_grad_into):
-    offer_maker(_maker_into)

@@ -13,21 +13,20 @@ from irad.api.argument_types import types_of
 from irad.api.closures import ClosureModel, ClosureType, closure_maker, direction, type_of_call
 from irad.api.forward import pushforward, with_direction, written_with_direction
 from irad.api.jit import jit
-from irad.api.nopython import CallSite, function_behind
-from irad.api.selection import callee_of, chosen, selected
+from irad.api.makers import maker
+from irad.api.nopython import CallSite, function_behind, offer_call
+from irad.api.selection import callee_of, selected_if_any
 from irad.api.structures.functions import make_zero
 from irad.data.floats import floats_only
 from irad.data.structure import flattened
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.problems import default_positions
-from irad.frontend.calls.raising import public
 from irad.frontend.calls.signature import without_derivative
 from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
 from irad.frontend.custom.stop_gradient import stop_gradient
 from irad.frontend.generated import function_from
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.offered import refuse_on_device
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options
@@ -110,7 +109,7 @@ class LinearMap:
         return f"<linear map of {self._name}>"
 
 
-@public
+@maker
 def linearize(
     f: Callable[..., Any],
     /,
@@ -160,17 +159,19 @@ def linearize(
         (array([2., 0.]), array([0., 6.]))
     """
     primal, leading = callee_of(f)
-    argnums = chosen(f, argnums, argnames, None)
+    wanted = selected_if_any(f, argnums, argnames)
     kinds = types_of(primal, (*leading, *args))
     for argument in abi.arguments_of(primal.py_func, kinds)[len(leading) : len(leading) + len(args)]:
         check_copyable(primal, argument)
-    found = default_positions(primal, kinds) if argnums is None else selected(f, argnums).positions
-    given = (position - len(leading) for position in found)
-    positions = tuple(position for position in given if argnums is not None or 0 <= position < len(args))
+    if wanted is None:
+        given = (position - len(leading) for position in default_positions(primal, kinds))
+        positions = tuple(position for position in given if 0 <= position < len(args))
+    else:
+        positions = wanted.own_positions
     if not positions:
         raise without_derivative(primal, abi.arguments_of(primal.py_func, kinds))
     push = pushforward(f, positions, has_aux, options=options)
-    made = LinearMap(primal, push, positions, args, are_chosen=argnums is not None)
+    made = LinearMap(primal, push, positions, args, are_chosen=wanted is not None)
     value, *aux = made.start(args)
     return (value, made, *aux)
 
@@ -241,25 +242,20 @@ class LinearMapType(ClosureType):
 register_model(LinearMapType)(ClosureModel)
 
 
-refuse_on_device(linearize, "irad.jvp(f, args, tangents), for each direction")
-
-
-@overload(linearize, prefer_literal=True, strict=False)
-def _typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
+def _typed(call: CallSite) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
-    function, call = function_behind(f), CallSite("linearize", args, keywords)
-    given = call.positional
+    function, given = function_behind(call.first), call.positional
     arguments = [abi.Argument(i, f"argument {i}", each, abi.leaves_of(each)) for i, each in enumerate(given)]
     for argument in arguments:
         check_copyable(function, argument)
-    argnums, has_aux = chosen(function, call.option("argnums"), call.option("argnames"), None), call.option("has_aux")
-    if argnums is None:
+    wanted, has_aux = call.selected(function), call.has_aux
+    if wanted is None:
         active = tuple(a.position for a in arguments if any(leaf.kind is not LeafKind.INERT for leaf in a.leaves))
     else:
-        active = selected(function, argnums).positions
+        active = wanted.positions
     if not active:
         raise without_derivative(function, tuple(arguments))
-    push = pushforward(function, active, bool(has_aux))
+    push = pushforward(function, active, has_aux)
     tangents = types.BaseTuple.from_types(tuple(type_of_call(zero_tangent, given[i]) for i in active))
     value = type_of_call(push, *with_direction(given, active, tangents)).types[0]
     if value == types.none:
@@ -270,8 +266,8 @@ def _typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
             SourceLocation.here(),
         )
     kept = types.BaseTuple.from_types(tuple(type_of_call(kept_value, each) for each in given))
-    places = active if argnums is not None else tuple(range(len(given)))
-    apply = jit(_apply(function, push, places, active, has_aux=bool(has_aux)))
+    places = tuple(range(len(given))) if wanted is None else active
+    apply = jit(_apply(function, push, places, active, has_aux=has_aux))
     make = closure_maker(LinearMapType(apply, len(places), kept, type_of_call(kept_value, value)))
     zeros = "".join(f"zero_tangent(args[{i}]), " for i in active)
     aux = ", aux" if has_aux else ""
@@ -283,6 +279,9 @@ def _typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
     )
     scope = {"kept_value": kept_value, "push": push, "zero_tangent": zero_tangent, "make": make}
     return call.function(body, scope)
+
+
+offer_call(linearize, _typed)
 
 
 def _apply(

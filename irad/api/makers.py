@@ -1,32 +1,49 @@
-"""The makers of derivatives as one table: `grad`, `pushforward`, `hvp` and the like, a row each.
+"""The makers of derivatives as one table: `grad`, `pushforward`, `hvp`, `vjp` and the like, a row each.
 
-A row says what becomes of the arguments that are differentiated, what is returned, and where memory or a direction that
-the caller passes stands among the parameters. From it follow the task, the callable that Python and compiled code call,
-its signature, and its name in reprs, messages and the inspector. How compiled code calls the maker itself follows from
-the signature of the public function (`irad.api.nopython.offer_maker`).
+A row says what a maker takes, what becomes of the arguments that are differentiated, what is returned, and where memory
+or a direction that the caller passes stands among the parameters. From it follow the task, the callable that Python and
+compiled code call, its signature, and its name in reprs, messages and the inspector.
 
-`made` is the way from a row to a callable; `derivative_of` is its last step, which `irad.autodiff` takes, too.
+`maker` decorates the public function of a row that makes a callable; the body is one call of `made`, which hands a
+`MakerCall` to a transform: what turns a function into a derivative. Those of reverse mode, of forward mode, and of
+forward mode over reverse mode stand here and follow from the row; `made` is given any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
-from irad.api.functions import options_or_default, remembered
+from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.jit import InspectableDerivative
+from irad.api.nopython import offer_maker
 from irad.api.selection import Selection, selected
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.derivation import derivation_of
+from irad.frontend.offered import refuse_in_compiled_code, refuse_on_device
 from irad.options import Options, ZeroTimesInfinity
 from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, REVERSE_MODE, Algebra, Mode, forward_mode, taylor_mode
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Takes(Enum):
+    """What the public function of a row takes, besides options."""
+
+    FUNCTION = "(f, argnums, …): makes a callable; in compiled code all that it takes is known by then"
+    TUPLES = "(f, args, tangents, …): calls the callable of another row at once"
+    ARGUMENTS = "(f, *args, …): runs the function at once, and makes what is called later"
+    ANNOTATED = "(mode, f, *annotations): each argument says what becomes of it"
 
 
 class Stands(Enum):
@@ -34,6 +51,23 @@ class Stands(Enum):
 
     FIRST = "before all arguments"
     AFTER = "after the last argument that is differentiated"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that a derivative has besides those of the function.
+
+    Attributes:
+        name: of the parameter.
+        otherwise: its name where the function has one of that name.
+    """
+
+    name: str
+    otherwise: str
+
+    def among(self, names: Collection[str]) -> str:
+        """Its name beside the parameters of a function."""
+        return self.otherwise if self.name in names else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,116 +79,262 @@ class Maker:
         role: of the arguments that are differentiated; None where each has its own, or the callable is Python code.
         returns: what the callable returns; in forward mode the tangent of the value stands for the gradient; None where
             each call says so.
-        writes: whether the first parameter is memory of the caller that the derivative is written to.
+        writes: the first parameter, where that is memory of the caller that the derivative is written to.
         direction: in forward mode the parameter for the direction.
         stands: where that stands.
         mode: in forward mode from the number of lanes to the mode; None: one lane, given by itself.
-        of: the maker of the gradient that is differentiated once more; empty for derivatives of the function itself.
+        of: the maker of the callable that this one differentiates, or calls; empty for the function itself.
+        takes: what the public function takes.
+        in_code: where compiled code cannot call the public function, what to write in its place.
+        on_device: the same where only device code cannot.
     """
 
     name: str
     role: Role | None
     returns: Returns | None
-    writes: bool = False
-    direction: str | None = None
+    writes: Parameter | None = None
+    direction: Parameter | None = None
     stands: Stands = Stands.AFTER
     mode: Callable[[int], Mode] | None = None
     of: str = ""
+    takes: Takes = Takes.FUNCTION
+    in_code: str = ""
+    on_device: str = ""
 
     @property
     def leading(self) -> int:
         """How many parameters precede those of the function."""
-        return int(self.writes) + int(self.direction is not None and self.stands is Stands.FIRST)
+        return int(self.writes is not None) + int(self.direction is not None and self.stands is Stands.FIRST)
 
-    def task(self, wanted: Selection, *, has_aux: bool, options: Options, lanes: int | None = None) -> Task:
+    def parameters(
+        self, names: Collection[str], positions: Iterable[int]
+    ) -> tuple[list[str], tuple[str, int] | None, str]:
+        """The parameters before those of a function, the direction among them, and what code calls the direction.
+
+        Args:
+            names: the parameters of the function.
+            positions: of the arguments that are differentiated.
+        """
+        leading = [] if self.writes is None else [self.writes.among(names)]
+        if self.direction is None:
+            return leading, None, ""
+        direction = self.direction.among(names)
+        if self.stands is Stands.FIRST:
+            return [*leading, direction], None, direction
+        return leading, (direction, max(positions)), "{direction}"
+
+    def task(
+        self,
+        positions: Iterable[int],
+        options: Options,
+        *,
+        single: bool = False,
+        has_aux: bool = False,
+        lanes: int | None = None,
+    ) -> Task:
         """What the callable does.
 
         Args:
-            wanted: the function, and with respect to what it is differentiated.
-            has_aux: it returns ``(value, aux)``, and only ``value`` is differentiated.
+            positions: of the arguments that are differentiated.
             options: how the derivative is made.
+            single: one is named by itself, and not in a tuple.
+            has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
             lanes: how many directions, or coefficients, are given in tuples.
         """
         assert self.role is not None
         assert self.returns is not None
-        is_forward = self.role is Role.TANGENT
+        is_forward, is_function = self.role is Role.TANGENT, self.takes is Takes.FUNCTION
         one_lane = FORWARD_MODE if is_forward else REVERSE_MODE
         return Task(
-            roles=tuple((position, self.role) for position in wanted.positions),
-            seed=Seed.NONE if is_forward else Seed.ONE,
+            roles=tuple((position, self.role) for position in positions),
+            seed=Seed.NONE if is_forward else Seed.ONE if is_function else Seed.GIVEN,
             returns=self.returns,
             has_aux=has_aux,
-            single=wanted.single,
-            lends_shadows=True,
+            single=single,
+            lends_shadows=is_function,
             options=options,
             mode=one_lane if self.mode is None else self.mode(lanes or 1),
             is_batched=self.mode is not None,
-            speculates=not is_forward and options.speculates,
+            speculates=is_function and not is_forward and options.speculates,
         )
 
-    def gradient(self, wanted: Selection, *, has_aux: bool) -> Callable[[Options], Any]:
-        """From options the gradient that is differentiated once more."""
-        assert self.of
-        return partial(made, self.of, wanted.primal, wanted.argnums, None, has_aux)
 
+_TANGENTS: Final = Parameter("tangents", f"{INTERNAL}tangents")
+_SERIES: Final = Parameter("series", f"{INTERNAL}series")
+_VECTOR: Final = Parameter("vector", f"{INTERNAL}vector")
+_GRADIENT_OUT: Final = Parameter("out", "out_gradient")
+_MATRIX_OUT: Final = Parameter("out", "out_jacobian")
+_PRODUCT_OUT: Final = Parameter("out", "out_of_product")
+_VECTOR_OF_PRODUCT: Final = Parameter("vector", "vector_of_product")
 
 MAKERS: Final = {
     # reverse mode
     "grad": Maker("grad", Role.GRADIENT, Returns.GRADIENT),
     "value_and_grad": Maker("value_and_grad", Role.GRADIENT, Returns.VALUE_AND_GRADIENT),
-    "value_and_grad_into": Maker("value_and_grad_into", Role.INTO, Returns.VALUE, writes=True),
+    "value_and_grad_into": Maker("value_and_grad_into", Role.INTO, Returns.VALUE, writes=_GRADIENT_OUT),
+    "vjp": Maker("vjp", Role.GRADIENT, Returns.GRADIENT, takes=Takes.ARGUMENTS),
     # forward mode
-    "pushforward": Maker("pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction="tangents"),
+    "pushforward": Maker("pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_TANGENTS),
     "pushforward in lanes": Maker(
         "pushforward",
         Role.TANGENT,
         Returns.VALUE_AND_GRADIENT,
-        direction="tangents",
+        direction=_TANGENTS,
         stands=Stands.FIRST,
         mode=forward_mode,
     ),
     "pushforward of a gradient": Maker(
-        "pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction="tangents", stands=Stands.FIRST
+        "pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_TANGENTS, stands=Stands.FIRST
     ),
     "dependence": Maker(
         "dependence",
         Role.TANGENT,
         Returns.VALUE_AND_GRADIENT,
-        direction="tangents",
+        direction=_TANGENTS,
         stands=Stands.FIRST,
         mode=lambda _: DEPENDENCE_MODE,
     ),
-    "taylor": Maker("taylor", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction="series", mode=taylor_mode),
+    "taylor": Maker("taylor", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_SERIES, mode=taylor_mode),
+    "jvp": Maker("jvp", None, Returns.VALUE_AND_GRADIENT, of="pushforward", takes=Takes.TUPLES),
+    "jet": Maker(
+        "jet",
+        None,
+        Returns.VALUE_AND_GRADIENT,
+        of="taylor",
+        takes=Takes.TUPLES,
+        in_code="irad.taylor(f, order)(series, …), with a coefficient for each order in each series",
+    ),
+    "linearize": Maker(
+        "linearize",
+        None,
+        Returns.VALUE_AND_GRADIENT,
+        of="pushforward",
+        takes=Takes.ARGUMENTS,
+        on_device="irad.jvp(f, args, tangents), for each direction",
+    ),
     # forward mode over reverse mode
-    "hvp": Maker("hvp", Role.TANGENT, Returns.GRADIENT, direction="vector", of="grad"),
-    "hvp_and_grad": Maker("hvp_and_grad", Role.TANGENT, Returns.GRADIENT_AND_VALUE, direction="vector", of="grad"),
-    "hvp_into": Maker("hvp_into", None, Returns.VALUE, writes=True, direction="vector", of="value_and_grad_into"),
+    "hvp": Maker("hvp", Role.TANGENT, Returns.GRADIENT, direction=_VECTOR, of="grad"),
+    "hvp_and_grad": Maker("hvp_and_grad", Role.TANGENT, Returns.GRADIENT_AND_VALUE, direction=_VECTOR, of="grad"),
+    "hvp_into": Maker(
+        "hvp_into",
+        None,
+        Returns.VALUE,
+        writes=_PRODUCT_OUT,
+        direction=_VECTOR_OF_PRODUCT,
+        of="value_and_grad_into",
+    ),
     "hvp_and_grad_into": Maker(
-        "hvp_and_grad_into", None, Returns.VALUE, writes=True, direction="vector", of="value_and_grad_into"
+        "hvp_and_grad_into",
+        None,
+        Returns.VALUE,
+        writes=_PRODUCT_OUT,
+        direction=_VECTOR_OF_PRODUCT,
+        of="value_and_grad_into",
     ),
     # matrices, by pushforwards or pullbacks
     "jacobian": Maker("jacobian", None, Returns.GRADIENT),
     "value_and_jacobian": Maker("value_and_jacobian", None, Returns.VALUE_AND_GRADIENT),
-    "value_and_jacobian_into": Maker("value_and_jacobian_into", None, Returns.VALUE, writes=True),
+    "value_and_jacobian_into": Maker("value_and_jacobian_into", None, Returns.VALUE, writes=_MATRIX_OUT),
     "hessian": Maker("hessian", None, Returns.GRADIENT, of="grad"),
-    "hessian_into": Maker("hessian_into", None, Returns.VALUE, writes=True, of="grad"),
-    # each argument is annotated, or has a cotangent of its own
-    "autodiff": Maker("autodiff", None, None),
-    "vjp": Maker("vjp", None, None),
+    "hessian_into": Maker("hessian_into", None, Returns.VALUE, writes=_MATRIX_OUT, of="grad"),
+    # each argument is annotated
+    "autodiff": Maker("autodiff", None, None, takes=Takes.ANNOTATED),
+    "split": Maker(
+        "split",
+        None,
+        None,
+        takes=Takes.ANNOTATED,
+        on_device="(a) irad.vjp(f, …), whose pullback runs the function again, or (b) irad.autodiff(irad.Reverse, …)",
+    ),
 }
 """By a name that is unique; the public functions have their own."""
 
 
+# From a row to a callable.
+
+
+@dataclass(frozen=True, slots=True)
+class MakerCall:
+    """A call of a maker from Python, as its transform is given it.
+
+    Attributes:
+        key: of the row.
+        f: what the user gave, which may be a method.
+        wanted: the function, and with respect to what it is differentiated.
+        has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
+        options: how the derivative is made.
+        transform: None where it follows from the row.
+    """
+
+    key: str
+    f: Any
+    wanted: Selection
+    has_aux: bool
+    options: Options
+    transform: Transform | None = None
+
+    @property
+    def row(self) -> Maker:
+        """The row."""
+        return MAKERS[self.key]
+
+    def rebuild(self, *more: object) -> tuple[Any, ...]:
+        """How pickle makes the callable again, with the further arguments of the transform."""
+        wanted = self.wanted
+        asked = self.key, wanted.primal, wanted.argnums, None, self.has_aux, self.options, self.transform, *more
+        return made, asked
+
+    def again(self, options: Options, *more: object) -> Any:
+        """The same callable with other options, and other further arguments of the transform."""
+        function, asked = replace(self, options=options).rebuild(*more)
+        return function(*asked)
+
+    def of_gradient(self, make: Callable[..., Any]) -> Any:
+        """A derivative of the gradient; called from Python, it tells of zeros that won over infinities in the gradient.
+
+        Args:
+            make: makes it, of a gradient, with options, and with what `directional` takes to tell of zeros.
+        """
+        wanted, options = self.wanted, self.options
+        gradient_with = partial(made, self.row.of, wanted.primal, wanted.argnums, None, self.has_aux)
+        gradient, plain = gradient_with(options), None
+        if options.speculates:
+            plain = gradient_with(replace(options, zero_times_infinity="nan"))
+
+        def shows_zeros(watched: bool) -> Any:
+            return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
+
+        return make(gradient, options, plain, shows_zeros)
+
+
+Transform: TypeAlias = Callable[..., Any]
+"""From a `MakerCall`, and what else the public function passes on, to a derivative of `Selection.primal`."""
+
+
+def maker(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorates the public function of a row, which users call, and compiled code where the row does not refuse that.
+
+    Where that takes more than a function and what is known when it is compiled, its module says how it is typed.
+    """
+    called, row = public(function), MAKERS[function.__name__]
+    if row.takes is Takes.FUNCTION:
+        offer_maker(called)
+    if row.in_code:
+        refuse_in_compiled_code(called, row.in_code)
+    if row.on_device:
+        refuse_on_device(called, row.on_device)
+    return called
+
+
 def made(
     key: str,
-    f: Callable[..., Any],
+    f: Any,
     argnums: int | Sequence[int] = 0,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
     options: Options | None = None,
-    lanes: int | None = None,
-    *,
-    shows_zeros: bool = False,
+    transform: Transform | None = None,
+    *more: object,
 ) -> Any:
     """The callable that a row of the table makes of a function.
 
@@ -165,64 +345,87 @@ def made(
         argnames: as the user gave it.
         has_aux: the function returns ``(value, aux)``, and only ``value`` is differentiated.
         options: as the user gave it.
-        lanes: how many directions are given in a tuple; of a Taylor series its order.
-        shows_zeros: that of its `Task`.
+        transform: None where it follows from the row.
+        more: further arguments of the transform.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no such arguments.
     """
     row, wanted, options = MAKERS[key], selected(f, argnums, argnames), options_or_default(options)
-    primal, has_aux = wanted.primal, bool(has_aux)
-    rebuild = (made, (key, primal, wanted.argnums, None, has_aux, options, lanes))
-    if row.of:
-        found = _of_gradient(key, wanted, has_aux, options, rebuild)
-    elif row.role is Role.TANGENT:
-        tellers: tuple[Any, ...] = ()
-        if row.mode is None and row.stands is Stands.AFTER and not shows_zeros:
-
-            def showing(watched: bool) -> Any:
-                shown = replace(options, debug=watched, cache=False)
-                return made(key, primal, wanted.argnums, None, has_aux, shown, shows_zeros=True)
-
-            tellers = (primal if options.speculates else None, showing)
-        found = directional(
-            key, wanted, options, rebuild, *tellers, has_aux=has_aux, lanes=lanes, is_showing=shows_zeros
-        )
-    else:
-        task = row.task(wanted, has_aux=has_aux, options=options)
-        found = remembered(primal, (key, task), lambda: _gradient(key, primal, task, rebuild))
-    return wanted.bound(found, leading=row.leading)
+    call = MakerCall(key, f, wanted, bool(has_aux), options, transform)
+    if transform is None:
+        transform = _pushed_gradient if row.of else in_directions if row.role is Role.TANGENT else _gradient
+    return wanted.bound(transform(call, *more), leading=row.leading)
 
 
-def _gradient(key: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
-    certain = partial(_gradient, key, primal, replace(task, speculates=False), rebuild) if task.speculates else None
+def made_as_usual(
+    key: str,
+    f: Any,
+    argnums: int | Sequence[int],
+    argnames: str | Sequence[str] | None,
+    has_aux: bool,
+    options: Options | None,
+) -> Any:
+    """As `made`, where what is usual is found without a look at the parameters of the function."""
+    if type(argnums) is not int or argnames is not None or inspect.ismethod(f):
+        return made(key, f, argnums, argnames, has_aux, options)
+    check_options(options)
+    asked = (key, argnums, bool(has_aux), options)
+    return remembered(primal_of(f), asked, lambda: made(key, f, argnums, argnames, has_aux, options))
+
+
+# Reverse mode.
+
+
+def _gradient(call: MakerCall) -> DerivativeDispatcher:
+    wanted = call.wanted
+    task = call.row.task(wanted.positions, call.options, single=wanted.single, has_aux=call.has_aux)
+    return remembered(wanted.primal, (call.key, task), lambda: _gradient_that(call, task))
+
+
+def _gradient_that(call: MakerCall, task: Task) -> DerivativeDispatcher:
+    certain = partial(_gradient_that, call, replace(task, speculates=False)) if task.speculates else None
+
+    def showing(which_wins: ZeroTimesInfinity, watched: bool) -> DerivativeDispatcher:
+        options = replace(task.options, debug=watched, cache=False, zero_times_infinity=which_wins)
+        return _gradient_that(call, replace(task, speculates=False, shows_zeros=True, options=options))
 
     # zero times infinity times zero is the right zero for a gradient: r² has it where r = sqrt(x²) is zero
-    shows_zeros = partial(_showing_zeros, key, primal, task, rebuild, "zero")
-    found = derivative_of(MAKERS[key], primal, task, rebuild, certain=certain, shows_zeros=shows_zeros)
-    found.writes_into = bool(task.destinations)
+    shows_zeros = partial(showing, "zero")
+    found = derivative_of(call.row, call.wanted.primal, task, call.rebuild(), certain=certain, shows_zeros=shows_zeros)
     # … but its slope is lost
-    found.shows_all_zeros = partial(_showing_zeros, key, primal, task, rebuild, "cotangent")
+    found.shows_all_zeros = partial(showing, "cotangent")
     return found
 
 
-def _showing_zeros(
-    key: str, primal: Any, task: Task, rebuild: tuple[Any, ...], which_wins: ZeroTimesInfinity, watched: bool
-) -> DerivativeDispatcher:
-    """A gradient with `Task.shows_zeros`."""
-    options = replace(task.options, debug=watched, cache=False, zero_times_infinity=which_wins)
-    return _gradient(key, primal, replace(task, speculates=False, shows_zeros=True, options=options), rebuild)
+# Forward mode.
+
+
+def in_directions(call: MakerCall, lanes: int | None = None, is_showing: bool = False) -> DerivativeDispatcher:
+    """The transform of forward mode: tangents are carried along.
+
+    Args:
+        call: the call.
+        lanes: how many directions are given in a tuple; of a Taylor series its order.
+        is_showing: `Task.shows_zeros`.
+    """
+    row, options = call.row, call.options
+    tellers: tuple[Any, ...] = ()
+    if row.mode is None and row.stands is Stands.AFTER and not is_showing:
+
+        def showing(watched: bool) -> Any:
+            return call.again(replace(options, debug=watched, cache=False), None, True)
+
+        tellers = (call.wanted.primal if options.speculates else None, showing)
+    return directional(call, call.rebuild(lanes), *tellers, lanes=lanes, is_showing=is_showing)
 
 
 def directional(
-    key: str,
-    wanted: Selection,
-    options: Options,
+    call: MakerCall,
     rebuild: tuple[Any, ...],
     plain: Any = None,
     shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
     *,
-    has_aux: bool = False,
     lanes: int | None = None,
     kept: Collection[int] = (),
     is_showing: bool = False,
@@ -230,59 +433,42 @@ def directional(
     """A callable that takes the arguments of a function, and a direction.
 
     Args:
-        key: of a row in forward mode.
-        wanted: the function, and with respect to what it is differentiated.
-        options: how the derivative is made.
+        call: of a row in forward mode.
         rebuild: how pickle makes it again.
         plain: the same function, of which zeros are not strong: where no result is NaN, calls from Python use that.
         shows_zeros: as `DerivativeDispatcher` takes it.
-        has_aux: as in `made`.
-        lanes: as in `made`.
+        lanes: as in `in_directions`.
         kept: positions of arguments whose tangents are not overwritten, whatever the function writes to.
         is_showing: `Task.shows_zeros`.
     """
-    row, primal = MAKERS[key], wanted.primal
-    task = row.task(wanted, has_aux=has_aux, options=options, lanes=lanes)
+    wanted = call.wanted
+    task = call.row.task(wanted.positions, call.options, single=wanted.single, has_aux=call.has_aux, lanes=lanes)
     task = replace(task, kept=frozenset(kept), shows_zeros=is_showing)
 
     def build(plain: Any) -> DerivativeDispatcher:
         certain = None if plain is None else partial(build, None)
-        return derivative_of(row, primal, task, rebuild, plain, certain=certain, shows_zeros=shows_zeros)
+        return derivative_of(call.row, wanted.primal, task, rebuild, plain, certain=certain, shows_zeros=shows_zeros)
 
-    return remembered(primal, (key, task), lambda: build(plain))
+    return remembered(wanted.primal, (call.key, task), lambda: build(plain))
 
 
-def _of_gradient(
-    key: str, wanted: Selection, has_aux: bool, options: Options, rebuild: tuple[Any, ...]
-) -> DerivativeDispatcher:
+# Forward mode over reverse mode.
+
+
+def _pushed_gradient(call: MakerCall) -> DerivativeDispatcher:
     """The pushforward of a gradient."""
-    gradient = MAKERS[key].gradient(wanted, has_aux=has_aux)
 
     def make(gradient: Any, options: Options, *tellers: Any) -> DerivativeDispatcher:
-        of_gradient = selected(gradient, wanted.argnums)
-        return directional(key, of_gradient, options, rebuild, *tellers, has_aux=has_aux, kept=of_gradient.positions)
+        of_gradient = selected(gradient, call.wanted.argnums)
+        pushed = replace(call, wanted=of_gradient, options=options)
+        return directional(pushed, call.rebuild(), *tellers, kept=of_gradient.positions)
 
-    found: DerivativeDispatcher = telling(make, gradient, options)
+    found: DerivativeDispatcher = call.of_gradient(make)
     found.names_primal = False
     return found
 
 
-def telling(make: Callable[..., Any], gradient_with: Callable[[Options], Any], options: Options) -> Any:
-    """A derivative of a gradient that tells, called from Python, of zeros that won over infinities in the gradient.
-
-    Args:
-        make: makes it, of a gradient, with options, and with what `directional` takes to tell of zeros.
-        gradient_with: the gradient with options.
-        options: those of the call.
-    """
-    gradient, plain = gradient_with(options), None
-    if options.speculates:
-        plain = gradient_with(replace(options, zero_times_infinity="nan"))
-
-    def shows_zeros(watched: bool) -> Any:
-        return make(gradient.shows_all_zeros(False), replace(options, debug=watched, cache=False))
-
-    return make(gradient, options, plain, shows_zeros)
+# The dispatcher of a derivative.
 
 
 def derivative_of(
@@ -313,28 +499,62 @@ def derivative_of(
     if plain is not None:
         call, task = _speculating(plain, task, names, call), replace(task, speculates=True)
     leading, passed, direction = _parameters(row, task, names)
-    wrapper = make_wrapper(
-        row.name, function, leading, f"irad_call({', '.join(['{arguments}', *passed])})", call, direction
-    )
+    body = f"irad_call({', '.join(['{arguments}', *passed])})"
+    wrapper = make_wrapper(row.name, function, leading, body, call, direction)
     kind = DerivativeDispatcher if task.is_forward or boxed_as is not None else InspectableDerivative
-    return kind(wrapper, call, primal, row.name, rebuild, boxed_as or python_type(task), task, **tellers)
+    boxed_as = boxed_as or python_type(task.returns, has_aux=task.has_aux)
+    found = kind(wrapper, call, primal, row.name, rebuild, boxed_as, task, **tellers)
+    found.writes_into = row.writes is not None
+    return found
+
+
+def derivative_by_code(
+    row: Maker,
+    primal: Any,
+    call: Definition,
+    rebuild: tuple[Any, ...],
+    positions: Iterable[int],
+    options: Options,
+    *,
+    kind: type[DerivativeDispatcher] = DerivativeDispatcher,
+    boxed_as: Callable[[Any], Any] = lambda result: result,
+    certain: Callable[[], DerivativeDispatcher] | None = None,
+    shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
+) -> DerivativeDispatcher:
+    """The derivative that calls Python code, of the parameters that the row adds and those of a function.
+
+    Args:
+        row: of the table.
+        primal: the dispatcher of the function.
+        call: what the wrapper calls, with the parameters of the row first.
+        rebuild: how pickle makes it again.
+        positions: of the arguments that are differentiated.
+        options: how the derivative is made.
+        kind: a class of dispatchers.
+        boxed_as: its ``python_type``.
+        certain: as `DerivativeDispatcher` takes it.
+        shows_zeros: as `DerivativeDispatcher` takes it.
+    """
+    leading, direction, given = row.parameters(parameter_names(primal.py_func), positions)
+    passed = [*leading, *([given] if given else []), "{arguments}"]
+    wrapper = make_wrapper(row.name, primal.py_func, leading, f"irad_call({', '.join(passed)})", call, direction)
+    found = kind(wrapper, call, primal, row.name, rebuild, boxed_as, certain=certain, shows_zeros=shows_zeros)
+    if options.debug and shows_zeros is not None:
+        found.tell_of_zeros(shows_zeros)
+    found.writes_into = row.writes is not None
+    return found
 
 
 def _parameters(row: Maker, task: Task, names: Sequence[str]) -> tuple[list[str], list[str], tuple[str, int] | None]:
     """The parameters before those of the function, what is passed on after them, and a parameter among them."""
-    if row.writes:
-        out = "out" if "out" not in names else "out_gradient"
-        return [out], [f"({out},)" if task.single else out], None
-    if row.direction is None:
+    if row.writes is None and row.direction is None:
         targets = [f"{INTERNAL}target{position}" for position in task.destinations]
         seeds = [f"{INTERNAL}seed"] if task.seed is Seed.GIVEN else []
         return [*targets, *seeds], [*([f"({''.join(t + ', ' for t in targets)})"] if targets else []), *seeds], None
-    name = row.direction if row.direction not in names else f"irad_{row.direction}"
-    given = "{direction}" if row.stands is Stands.AFTER else name
+    leading, direction, given = row.parameters(names, (position for position, _ in task.roles))
+    given = given or leading[0]
     passed = f"({given},)" if task.single else _by_argument(given, task) if _is_by_lane(task) else given
-    if row.stands is Stands.FIRST:
-        return [name], [passed], None
-    return [], [passed], (name, max(position for position, _ in task.roles))
+    return leading, [passed], direction
 
 
 def _is_by_lane(task: Task) -> bool:

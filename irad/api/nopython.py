@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from numba.core import types
+from numba.extending import overload
 
+from irad.api.selection import Selection, selected_if_any
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
@@ -85,28 +87,31 @@ def offer_maker(maker: Callable[..., Any]) -> None:
 MOST_ARGUMENTS: Final = 24
 """How many arguments a call may pass to the function where each is a parameter: device code has no star arguments."""
 
-_OPTIONS: Final = ("has_aux", "argnums", "argnames")
-
 
 class CallSite:
     """The call.
 
     Attributes:
+        first: the type of its first argument: the function, unless a mode precedes that.
         positional: the types of the function's arguments that are passed by position.
         named: the types of those that are passed by name.
         passed: the arguments as the function is called with them.
         values: these, each followed by a comma, in the order of ``positional`` and ``named``.
 
     Args:
-        name: of the public function.
-        args: the types of the positional arguments behind the function.
+        function: the public function.
+        first: as above.
+        args: the types of the positional arguments after that.
         keywords: those of all keyword arguments.
 
     Raises:
         SignatureError: the call passes `irad.Options`.
     """
 
-    def __init__(self, name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], first: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> None:
+        name = function.__name__
         if keywords.get("options", types.none) != types.none:
             raise SignatureError(
                 f"irad.{name} inside compiled code is given options",
@@ -114,13 +119,27 @@ class CallSite:
                 "the derivative is created when the caller is compiled",
                 SourceLocation.here(),
             )
-        self._name, self._keywords = name, keywords
+        self._name, self._keywords, self.first = name, keywords, first
         self.positional = tuple(map(types.unliteral, args))
-        ours = (*_OPTIONS, "options")
+        parameters = inspect.signature(function).parameters.values()
+        ours = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
         self.named = {each: types.unliteral(kind) for each, kind in keywords.items() if each not in ours}
         self._places = [f"irad_given{i}" for i in range(len(args))]
         self.passed = ", ".join([*self._places, *(f"{each}={each}" for each in self.named)])
         self.values = "".join(f"{each}, " for each in [*self._places, *self.named])
+
+    @property
+    def has_aux(self) -> bool:
+        """The option of that name."""
+        return bool(self.option("has_aux"))
+
+    def selected(self, function: Any) -> Selection | None:
+        """With respect to what a function is differentiated; None: to all that have a derivative.
+
+        Raises:
+            SignatureError: it has no such arguments.
+        """
+        return selected_if_any(function, self.option("argnums"), self.option("argnames"))
 
     def option(self, name: str) -> Any:
         """An option, None where the call does not give it.
@@ -134,3 +153,26 @@ class CallSite:
         """The function that takes the place of the call, with the lines of its body."""
         parameters = ", ".join(["irad_f", *self._places, *self._keywords])
         return function_from(self._name, f"def {self._name}({parameters}):\n{body}", f"irad.{self._name}", scope)
+
+
+def offer_call(
+    function: Callable[..., Any],
+    typed: Callable[[CallSite], Callable[..., Any]],
+    *,
+    on_device: Callable[..., Any] | None = None,
+) -> None:
+    """Lets compiled code call a maker that takes the arguments of a function.
+
+    Args:
+        function: the maker.
+        typed: from a call to the function of Python that Numba compiles in its place.
+        on_device: as `offer` takes it.
+    """
+
+    def typing(first: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
+        return typed(CallSite(function, first, args, keywords))
+
+    if on_device is None:
+        overload(function, prefer_literal=True, strict=False)(typing)
+    else:
+        offer(function, typing, on_device=on_device)

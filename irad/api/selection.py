@@ -242,6 +242,14 @@ class Selection:
         return BoundDerivative(derivative, self.leading[0], leading) if self.leading else derivative
 
 
+def selected_if_any(
+    f: Any, argnums: int | Sequence[int] | None, argnames: str | Sequence[str] | None
+) -> Selection | None:
+    """As `selected`; None where the user gave neither argnums nor argnames, and means all that have a derivative."""
+    wanted = chosen(f, argnums, argnames, None)
+    return None if wanted is None else selected(f, wanted)
+
+
 def selected(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None = None) -> Selection:
     """What a user wants to be differentiated.
 

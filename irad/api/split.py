@@ -12,10 +12,10 @@ from numba import njit, typeof
 from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
-from numba.extending import overload, register_model, typeof_impl
+from numba.extending import register_model, typeof_impl
 
-from irad.api.annotations import BATCHES, NO_NEED, ROLES, Annotation, AutodiffMode, Cache, Const, in_order
-from irad.api.autodiff import Described, ModeType, annotation_class_of, annotation_of, check_batches
+from irad.api.annotations import BATCHES, ROLES, Annotation, AutodiffMode, Cache, Const, in_order
+from irad.api.autodiff import Described, ModeType, annotated_task, annotation_class_of, annotation_of, check_batches
 from irad.api.closures import (
     ClosureType,
     Tape,
@@ -27,19 +27,19 @@ from irad.api.closures import (
     tape_type,
 )
 from irad.api.functions import check_options, options_or_default, remembered
-from irad.api.nopython import CallSite, function_behind
+from irad.api.makers import MAKERS, maker
+from irad.api.nopython import CallSite, function_behind, offer_call
 from irad.api.selection import callee_of
 from irad.debug.seal import Seal
 from irad.errors import SignatureError
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.raising import public
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, Specialisation, returned_type
-from irad.frontend.calls.task import Returns, Role, Seed, Task
+from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
 from irad.frontend.numba.cpu import location_of, refuse_pullback
 from irad.frontend.numba.messages import described
-from irad.frontend.offered import refuse_on_device
 from irad.frontend.values import tree
 from irad.frontend.values.tree import may_hold_floats
 from irad.options import Options
@@ -156,7 +156,7 @@ class ReverseSweep:
         return f"<reverse sweep of {self.augmented.sweep.primal.py_func.__qualname__}>"
 
 
-@public
+@maker
 def split(
     mode: AutodiffMode,
     f: Callable[..., Any],
@@ -238,15 +238,9 @@ def split(
 def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options: Options | None) -> AugmentedDispatcher:
     def make() -> AugmentedDispatcher:
         chosen = options_or_default(options)
-        roles = tuple((i, _ROLES[kind]) for i, kind in enumerate(kinds) if _ROLES[kind] is not Role.CONST)
-        task = Task(
-            roles,
-            returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
-            options=chosen,
-            unneeded=frozenset(i for i, kind in enumerate(kinds) if kind in NO_NEED),
-        )
+        task = annotated_task(mode, kinds, _ROLES, chosen)
         separate = Separate(
-            "split",
+            MAKERS["split"].name,
             partial(_task_for, task=task),
             task.destinations,
             mode.modified,
@@ -350,15 +344,10 @@ def default_seed(sweeps: Specialisation) -> Any:
 
 # In compiled code Numba sees each sweep as a compiled function, which is made when it is first used so.
 
-refuse_on_device(
-    split, "(a) irad.vjp(f, …), whose pullback runs the function again, or (b) irad.autodiff(irad.Reverse, …)"
-)
 
-
-@overload(split, prefer_literal=True, strict=False)
-def _typed(mode: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
+def _typed(call: CallSite) -> Callable[..., Any]:
     """How Numba types a call of `split`, which leaves nothing to do at run time: both sweeps are known then."""
-    call = CallSite("split", args, keywords)
+    mode = call.first
     if not call.positional:
         raise TypeError("irad.split misses the function")
     f, *annotations = call.positional
@@ -367,6 +356,9 @@ def _typed(mode: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
     augmented, reverse = split(known, function_behind(f), *map(annotation_class_of, annotations), **named)
     scope = {"make": _as_value(augmented), "reverse": reverse}
     return call.function("    return make(()), reverse\n", scope)
+
+
+offer_call(split, _typed)
 
 
 def _as_value(augmented: AugmentedSweep) -> Any:

@@ -11,17 +11,14 @@ from typing import Any
 
 from irad.api.forward import directions, with_direction
 from irad.api.linearize import zeros_of
-from irad.api.makers import made
-from irad.api.nopython import offer_maker
+from irad.api.makers import made, maker
 from irad.api.selection import callee_of, chosen, selected
 from irad.errors import SignatureError
-from irad.frontend.calls.raising import public
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.offered import refuse_in_compiled_code
 from irad.options import Options
 
 
-@public
+@maker
 def taylor(
     f: Callable[..., Any],
     order: int,
@@ -82,13 +79,10 @@ def taylor(
             "pass the highest order that you want, as in irad.taylor(f, 3)",
             "the derivative is created for one order; that of order 0 is the function itself",
         )
-    return made("taylor", f, argnums, argnames, has_aux, options, order)
+    return made("taylor", f, argnums, argnames, has_aux, options, None, order)
 
 
-offer_maker(taylor)
-
-
-@public
+@maker
 def jet(
     f: Callable[..., Any],
     args: Sequence[Any],
@@ -157,6 +151,3 @@ def jet(
         (*each, *(zeros_of(args[i]) for _ in range(wanted - len(each)))) for i, each in zip(places, series, strict=True)
     )
     return taylor(f, wanted, where, has_aux, options=options)(*with_direction(args, places, tuple(full)))
-
-
-refuse_in_compiled_code(jet, "irad.taylor(f, order)(series, …), with a coefficient for each order in each series")

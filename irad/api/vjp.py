@@ -33,9 +33,9 @@ from irad.api.closures import (
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.jit import A, R, jit
-from irad.api.makers import MAKERS, derivative_of
-from irad.api.nopython import MOST_ARGUMENTS, CallSite, function_behind, literal
-from irad.api.selection import Selection, callee_of, chosen, selected
+from irad.api.makers import MAKERS, derivative_of, maker
+from irad.api.nopython import MOST_ARGUMENTS, CallSite, function_behind, literal, offer_call
+from irad.api.selection import Selection, callee_of, selected_if_any
 from irad.api.specialised import share_memory
 from irad.debug.seal import Seal
 from irad.errors import IradError, SignatureError, UnsupportedError, without_source
@@ -44,7 +44,7 @@ from irad.frontend.calls.dispatcher import (
     derivation_to_differentiate,
     parameter_names,
 )
-from irad.frontend.calls.raising import leaving, public
+from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, task_for
 from irad.frontend.calls.separate_sweeps import check_final
 from irad.frontend.calls.signature import may_have_derivative, without_aux, without_derivative
@@ -57,7 +57,6 @@ from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
-from irad.frontend.offered import offer
 from irad.frontend.values import abi
 from irad.frontend.values.abi import arguments_of
 from irad.frontend.values.tree import LeafKind
@@ -134,7 +133,7 @@ def vjp(
 ) -> tuple[R, Pullback, A]: ...
 
 
-@public
+@maker
 def vjp(
     f: Callable[..., Any],
     /,
@@ -193,8 +192,7 @@ def vjp(
     """
     check_options(options)
     primal, leading = callee_of(f)
-    argnums = chosen(f, argnums, argnames, None)
-    wanted = None if argnums is None else selected(f, argnums)
+    wanted = selected_if_any(f, argnums, argnames)
     sweep = augmented_of(primal, options, None if wanted is None else wanted.positions)
     value, tape = _run(sweep, (*leading, *args), keywords)
     pullback = Pullback(tape, None if wanted is None else wanted.argnums, len(leading), has_aux=has_aux)
@@ -236,7 +234,7 @@ def augmented_of(
     def build() -> AugmentedDispatcher:
         chosen = options_or_default(options)
         sweeps = Separate(
-            "vjp",
+            MAKERS["vjp"].name,
             partial(task_for, options=chosen, argnums=argnums, shows_zeros=shows_zeros),
             writes_seeded=True,
             otherwise=partial(task_for, options=chosen) if argnums is not None else None,
@@ -295,7 +293,8 @@ def rerunning(call: CallSite, primal: Any, wanted: Selection | None, *, has_aux:
     task = task_for(primal, taken, options, None if wanted is None else wanted.positions)
     arguments = abi.arguments_of(primal.py_func, taken)
     writes_only = task.seed is Seed.NONE
-    task = _task(task, primal, arguments) if writes_only else Task(task.roles, Seed.GIVEN, options=options)
+    row = MAKERS["vjp"]
+    task = _task(task, primal, arguments) if writes_only else row.task((i for i, _ in task.roles), options)
     if has_aux and (not isinstance(found.return_type, types.BaseTuple) or len(found.return_type) != 2):
         raise without_aux(primal, found.return_type)
     derivation = derivation_to_differentiate(primal, taken, task)
@@ -427,13 +426,10 @@ def _no_pickle() -> None:
 # The call.
 
 
-def _typed(f: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
+def _typed(call: CallSite) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
-    call = CallSite("vjp", args, keywords)
-    primal = primal_of(function_behind(f))
-    argnums = chosen(primal, call.option("argnums"), call.option("argnames"), None)
-    has_aux = bool(call.option("has_aux"))
-    wanted = None if argnums is None else selected(primal, argnums)
+    primal = primal_of(function_behind(call.first))
+    wanted, has_aux = call.selected(primal), call.has_aux
     if private.shadow().refuses_pullbacks:
         return rerunning(call, primal, wanted, has_aux=has_aux)
     sweep = augmented_of(primal, None, None if wanted is None else wanted.positions)
@@ -457,21 +453,19 @@ def _on_device(
     """The same in device code, which has no memory for a tape: the pullback runs the function again."""
     primal, with_aux = primal_of(function_behind(f)), bool(literal(has_aux, "has_aux"))
     given = tuple(types.unliteral(each) for each in args if isinstance(each, types.Type))
-    where = chosen(primal, literal(argnums, "argnums"), literal(argnames, "argnames"), None)
+    wanted = selected_if_any(primal, literal(argnums, "argnums"), literal(argnames, "argnames"))
     arguments = arguments_of(primal.py_func, given)
-    if where is None:
+    if wanted is None:
         positions = tuple(each.position for each in arguments if may_have_derivative(each))
     else:
-        positions = selected(primal, where).positions
+        positions = wanted.positions
     if not positions:
         raise without_derivative(primal, arguments)
-    task = Task(
-        tuple((position, Role.GRADIENT) for position in positions), Seed.GIVEN, options=options_or_default(None)
-    )
+    task = MAKERS["vjp"].task(positions, options_or_default(None))
     found = iter(range(len(positions)))
     items = {position: f"found[{next(found)}]" for position in positions}
-    entries = [items.get(i, "None") for i in range(len(given))] if where is None else list(items.values())
-    result = entries[0] if isinstance(where, int) else f"({''.join(each + ', ' for each in entries)})"
+    entries = [items.get(i, "None") for i in range(len(given))] if wanted is None else list(items.values())
+    result = entries[0] if wanted is not None and wanted.single else f"({''.join(each + ', ' for each in entries)})"
     seed = "(cotangent, None)" if with_aux else "cotangent"
     source = f"def pullback(kept, cotangent):\n    found = derivative({seed}, *kept)\n    return {result}\n"
     apply = make(function_from("pullback", source, "irad.vjp", {"derivative": sweeps(primal, task)}), {})
@@ -489,6 +483,6 @@ _SOURCE: Final = (
     f"def typing(make, f, {', '.join(f'{each}=_absent' for each in _NAMES)}, {_DEFAULTS}):\n"
     f"    return typed(make, f, ({', '.join(_NAMES)}), {_MORE})\n"
 )
-offer(
+offer_call(
     vjp, _typed, on_device=function_from("typing", _SOURCE, "irad.vjp", {"typed": _on_device, "_absent": "irad: none"})
 )

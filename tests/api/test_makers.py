@@ -9,10 +9,19 @@ import pytest
 from numba import njit
 
 import irad
-from irad.api.makers import MAKERS
+from irad.api.makers import MAKERS, Takes
 from irad.frontend.offered import typing_of
 
-PUBLIC = [name for name, row in MAKERS.items() if name == row.name and name not in ("autodiff", "vjp", "dependence")]
+ROWS = {name: row for name, row in MAKERS.items() if name == row.name and name in irad.__all__}
+PUBLIC = [name for name, row in ROWS.items() if row.takes is Takes.FUNCTION]
+OF_PYTHON = {"sparse_jacobian", "sparse_hessian"}
+"""Makers without a row: what they make are objects of Python."""
+FIRST_PARAMETERS = {
+    Takes.FUNCTION: (["f", "argnums"], ["f", "order"]),
+    Takes.TUPLES: (["f", "args", "tangents"], ["f", "args", "series"]),
+    Takes.ARGUMENTS: (["f", "args"],),
+    Takes.ANNOTATED: (["mode", "f"],),
+}
 
 
 @njit
@@ -31,16 +40,50 @@ def made(name: str, f):
 
 
 def test_every_public_maker_has_a_row():
-    functions = {name: value for name in irad.__all__ if inspect.isfunction(value := getattr(irad, name))}
-    parameters = {name: list(inspect.signature(function).parameters) for name, function in functions.items()}
-    makers = {name for name, listed in parameters.items() if "argnums" in listed and listed[1] in ("argnums", "order")}
-    assert makers - {"sparse_jacobian", "sparse_hessian"} == set(PUBLIC)  # these two are objects of Python
+    functions = filter(inspect.isfunction, (getattr(irad, name) for name in irad.__all__))
+    mine = {each.__name__: each for each in functions if each.__module__.startswith("irad.api.")}
+    parameters = {name: inspect.signature(function).parameters for name, function in mine.items()}
+    makers = {name for name, listed in parameters.items() if {"argnums", "argnames", "options"} <= listed.keys()}
+    makers |= {name for name, listed in parameters.items() if list(listed)[:2] == ["mode", "f"]}
+    assert makers - OF_PYTHON == ROWS.keys()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_maker_takes_what_its_row_says(name: str):
+    parameters = list(inspect.signature(getattr(irad, name)).parameters)
+    row = ROWS[name]
+    assert any(parameters[: len(first)] == first for first in FIRST_PARAMETERS[row.takes])
+    assert row.of == "" or row.of in ROWS
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_cannot_be_called_is_refused_with_what_the_row_says(name: str):
+    row, offered = ROWS[name], typing_of(getattr(irad, name))
+    assert (offered is None) == bool(row.in_code)
+    assert row.in_code or offered.is_refused == bool(row.on_device)
+    if row.on_device:
+        with pytest.raises(irad.UnsupportedError) as caught:
+            offered.typed(None)
+        assert caught.value.remedy == row.on_device
+
+
+def test_what_calls_the_callable_of_another_row_at_once():
+    rows = {name: row for name, row in ROWS.items() if row.takes is Takes.TUPLES}
+    given = {"jvp": (2.0,), "jet": ((2.0, 3.0),)}
+    assert rows.keys() == given.keys()
+    for name, row in rows.items():
+        make = partial(irad.taylor, order=2) if row.of == "taylor" else getattr(irad, row.of)
+        assert getattr(irad, name)(area, (3.0, 4.0), (*given[name], None)) == make(area)(3.0, *given[name], 4.0)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_signature_follows_from_the_row(name: str):
     row = MAKERS[name]
-    expected = [*["out"] * row.writes, "width", *([row.direction] if row.direction else []), "height"]
+    expected = ["width", "height"]
+    if row.direction is not None:
+        expected.insert(1, row.direction.name)
+    if row.writes is not None:
+        expected.insert(0, row.writes.name)
     assert list(inspect.signature(made(name, area)).parameters) == expected
 
 
@@ -48,8 +91,10 @@ def test_the_signature_follows_from_the_row(name: str):
 def test_parameters_of_the_row_have_other_names_where_the_function_has_these(name: str):
     parameters = list(inspect.signature(made(name, clashing)).parameters)
     own = list(inspect.signature(clashing).parameters)
+    row = MAKERS[name]
     assert [each for each in parameters if each in own] == own
-    assert len(parameters) == len(own) + MAKERS[name].writes + (MAKERS[name].direction is not None)
+    added = {each.otherwise for each in (row.writes, row.direction) if each is not None}
+    assert set(parameters) - set(own) == added
 
 
 @pytest.mark.parametrize("name", PUBLIC)

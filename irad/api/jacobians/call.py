@@ -18,6 +18,7 @@ from irad.api.forward import batched_pushforward
 from irad.api.functions import remembered
 from irad.api.jacobians.source import Columns, Rows, indented
 from irad.api.jacobians.structure import OUT, Part, Place, Structure, places_in
+from irad.api.makers import MAKERS
 from irad.api.selection import check_positions
 from irad.api.specialised import Written, share_memory
 from irad.api.vjp import augmented_of
@@ -31,7 +32,6 @@ from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba import private
-from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import shadow
@@ -96,12 +96,12 @@ def _written(primal: Any, task: Any, structure: Structure) -> Callable[..., Any]
     aux = ", irad_aux" * task.has_aux
     value = "irad_value, " if task.returns is Returns.VALUE_AND_GRADIENT else ""
     source = (
-        f"def {task.kind}({names}):\n"
+        f"def {task.key}({names}):\n"
         f"    irad_value, irad_columns{aux} = irad_push(({lanes}), {names})\n"
         f"    return {value}{result}{aux}\n"
     )
     push = batched_pushforward(primal, task.argnums, width, task.has_aux, options=task.options)
-    return function_from(task.kind, source, f"irad.{task.kind}", {"irad_push": push, **structure.scope})
+    return function_from(task.key, source, f"irad.{task.key}", {"irad_push": push, **structure.scope})
 
 
 def _of_arrays(function: Callable[..., Any], what: str) -> UnsupportedError:
@@ -152,8 +152,7 @@ def returning(primal: Any, outputs: int | Sequence[int], has_aux: bool = False) 
 class JacobianTask:
     """What a Jacobian is taken of, and how it is returned, free of types and modes."""
 
-    kind: str
-    returns: Returns
+    key: str
     argnums: tuple[int, ...]
     single: bool
     chunk: int | None
@@ -164,21 +163,16 @@ class JacobianTask:
     shows_zeros: bool = False
 
     @property
+    def returns(self) -> Returns:
+        """What is returned."""
+        returns = MAKERS[self.key].returns
+        assert returns is not None
+        return returns
+
+    @property
     def leading(self) -> list[str]:
         """What the code takes before the arguments of the function: where the Jacobian is written to."""
-        return [OUT] if self.returns is Returns.VALUE else []
-
-    def python_type(self, result: Any) -> Any:
-        """As what Python is given a result: derivatives in single precision stay NumPy scalars."""
-        match self.returns:
-            case Returns.VALUE:
-                return result
-            case Returns.GRADIENT if self.has_aux:
-                return types.Tuple((with_numpy_numbers(result.types[0]), result.types[1]))
-            case Returns.GRADIENT:
-                return with_numpy_numbers(result)
-            case _:
-                return types.Tuple((result.types[0], with_numpy_numbers(result.types[1])))
+        return [OUT] * MAKERS[self.key].leading
 
 
 def _at_once(wanted: int, parts: Sequence[Part], directions: Callable[[Part], int]) -> int:

@@ -13,22 +13,21 @@ from typing import Any, get_args
 
 from numba.core import types
 
-from irad.api.functions import options_or_default, remembered
+from irad.api.functions import remembered
 from irad.api.jacobians.call import Call, JacobianTask, Mode, device_code, returning
-from irad.api.makers import MAKERS
-from irad.api.nopython import offer_maker
-from irad.api.selection import chosen, selected
+from irad.api.makers import MAKERS, MakerCall, derivative_by_code, made, maker
+from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
-from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
-from irad.frontend.calls.raising import public
+from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
+from irad.frontend.calls.result_types import python_type
 from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.calls.task import Returns
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 
 
-@public
+@maker
 def jacobian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -96,11 +95,11 @@ def jacobian(
         array([[-1.,  1.,  0.],
                [ 0., -1.,  1.]])
     """
-    where = chosen(f, argnums, argnames)
-    return derivative_matrix("jacobian", f, where, has_aux, mode, chunk, outputs, holomorphic, options)
+    given = mode, chunk, outputs, holomorphic
+    return made("jacobian", f, argnums, argnames, has_aux, options, matrix, *given)
 
 
-@public
+@maker
 def value_and_jacobian(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -129,11 +128,11 @@ def value_and_jacobian(
         (array([1., 9.]), array([[2., 0.],
                [0., 6.]]))
     """
-    where = chosen(f, argnums, argnames)
-    return derivative_matrix("value_and_jacobian", f, where, has_aux, mode, chunk, outputs, holomorphic, options)
+    given = mode, chunk, outputs, holomorphic
+    return made("value_and_jacobian", f, argnums, argnames, has_aux, options, matrix, *given)
 
 
-@public
+@maker
 def value_and_jacobian_into(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -169,54 +168,46 @@ def value_and_jacobian_into(
         array([[2., 0.],
                [0., 6.]])
     """
-    where = chosen(f, argnums, argnames)
-    return derivative_matrix("value_and_jacobian_into", f, where, has_aux, mode, chunk, outputs, holomorphic, options)
+    given = mode, chunk, outputs, holomorphic
+    return made("value_and_jacobian_into", f, argnums, argnames, has_aux, options, matrix, *given)
 
 
-def derivative_matrix(
-    kind: str,
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool,
+def matrix(
+    call: MakerCall,
     mode: Mode | None,
     chunk: int | None,
-    outputs: int | Sequence[int] | None,
-    holomorphic: bool | None,
-    options: Options | None,
+    outputs: int | Sequence[int] | None = None,
+    holomorphic: bool | None = None,
+    is_showing: bool = False,
     plain: Any = None,
     shows_zeros: Callable[[bool], JacobianDispatcher] | None = None,
-    *,
-    is_showing: bool = False,
 ) -> Any:
-    """What `jacobian` makes, or another public function: its name is ``kind``, a Hessian is the Jacobian of ``f``.
+    """The transform of Jacobians, and of Hessians, which are the Jacobians of gradients.
 
     ``plain``, ``shows_zeros`` and ``is_showing`` are as `irad.api.makers.directional` takes them.
     """
-    wanted, options = selected(f, argnums), options_or_default(options)
-    primal, row = wanted.primal, MAKERS[kind]
+    row, wanted, options = call.row, call.wanted, call.options
+    primal = wanted.primal
     _check_mode(primal, mode, chunk)
-    results = None if outputs is None else selected(f, outputs)
+    results = None if outputs is None else selected(call.f, outputs)
     arrays = () if results is None else results.positions
-    has_aux = bool(has_aux)
-    assert row.returns is not None  # its row says so
     task = JacobianTask(
-        kind, row.returns, wanted.positions, wanted.single, chunk, holomorphic, has_aux, options, arrays, is_showing
+        call.key, wanted.positions, wanted.single, chunk, holomorphic, call.has_aux, options, arrays, is_showing
     )
     written = None if results is None else results.argnums
-    target = primal if written is None else returning(primal, written, has_aux)
-    rebuild = (derivative_matrix, (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, options))
+    target = primal if written is None else returning(primal, written, call.has_aux)
     if not row.of and not is_showing:
         plain = target if options.speculates else None
 
         def showing(watched: bool) -> Any:
             shown = replace(options, debug=watched, cache=False)
-            given = (kind, primal, wanted.argnums, has_aux, mode, chunk, written, holomorphic, shown)
-            return derivative_matrix(*given, is_showing=True)
+            return call.again(shown, mode, chunk, written, holomorphic, True)
 
         shows_zeros = showing
-    made = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild, plain, shows_zeros))
-    made.names_primal = not row.of
-    return wanted.bound(made, leading=row.leading)
+    rebuild = call.rebuild(mode, chunk, written, holomorphic)
+    found = remembered(target, (task, mode), lambda: _build(target, task, mode, rebuild, plain, shows_zeros))
+    found.names_primal = not row.of
+    return found
 
 
 def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:
@@ -271,10 +262,10 @@ def _build(
             return whole if part is None or whole.lazy is None else whole.lazy[part]
 
         on_device = partial(device_code, primal, task)
-        call = specialised(task.kind, parameters, lambda given: write(Call(primal, task, given)), on_device)
+        call = specialised(task.key, parameters, lambda given: write(Call(primal, task, given)), on_device)
         certain = None
         if plain is not None:
-            quick = specialised(task.kind, parameters, lambda given: write(Call(plain, arithmetic, given)))
+            quick = specialised(task.key, parameters, lambda given: write(Call(plain, arithmetic, given)))
             where = part_at(*([0] if part == 0 else []), *in_it, *([0] if task.has_aux and not in_it else []))
             into = 0 if task.returns is Returns.VALUE else None
             call = speculating(
@@ -289,17 +280,23 @@ def _build(
                 part_at(1) if part == 0 else None,
             )
             certain = lambda: of(_build(primal, task, mode, rebuild, None, shows_zeros))  # noqa: E731
-        out = ["out" if "out" not in names else "out_jacobian" for _ in task.leading]
-        wrapper = make_wrapper(task.kind, primal.py_func, out, f"irad_call({', '.join([*out, '{arguments}'])})", call)
-        python_type = task.python_type if part != 0 else lambda result: _first_of(result, task)
-        shows = None if shows_zeros is None else lambda watched: of(shows_zeros(watched))
-        made = JacobianDispatcher(
-            wrapper, call, primal, task.kind, rebuild, python_type, certain=certain, shows_zeros=shows
+        boxed_as = python_type(task.returns, has_aux=task.has_aux)
+
+        def flagged(result: Any) -> Any:
+            return types.Tuple((boxed_as(result.types[0]), result.types[1]))
+
+        return derivative_by_code(
+            MAKERS[task.key],
+            primal,
+            call,
+            rebuild,
+            task.argnums,
+            task.options,
+            kind=JacobianDispatcher,
+            boxed_as=boxed_as if part != 0 else flagged,
+            certain=certain,
+            shows_zeros=None if shows_zeros is None else lambda watched: of(shows_zeros(watched)),
         )
-        if task.options.debug and shows is not None:
-            made.tell_of_zeros(shows)
-        made.writes_into = task.returns is Returns.VALUE
-        return made
 
     if mode == "forward":
         return make(lambda call: call.columns())
@@ -309,11 +306,3 @@ def _build(
     whole = make(lambda call: call.either(first, rows))
     whole.lazy = first, rows
     return whole
-
-
-def _first_of(result: Any, task: JacobianTask) -> Any:
-    return types.Tuple((task.python_type(result.types[0]), result.types[1]))
-
-
-for _maker in (jacobian, value_and_jacobian, value_and_jacobian_into):
-    offer_maker(_maker)

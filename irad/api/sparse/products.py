@@ -20,7 +20,6 @@ from irad.api.jacobians.structure import Part
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
-from irad.frontend.calls.task import Returns
 from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
@@ -46,7 +45,7 @@ def products_of(
     Returns:
         A callable. ``rows`` is how many numbers the value has; there are no products of vectors that do not fit it.
     """
-    task = JacobianTask(kind, Returns.GRADIENT, (position,), True, _WIDTH, None, has_aux, options)
+    task = JacobianTask("jacobian", (position,), True, _WIDTH, None, has_aux, options)
     function = primal.py_func
     vectors = f"{INTERNAL}directions"
 
@@ -59,7 +58,7 @@ def products_of(
         rebuild = (products_of, (kind, product, primal, position, has_aux, options))
         return DerivativeDispatcher(wrapper, called, primal, kind, rebuild, lambda result: result)
 
-    return remembered(primal, (product, task), build)
+    return remembered(primal, (kind, product, task), build)
 
 
 class _Forward(Call):

@@ -76,18 +76,18 @@ def gradient_type_of(numba_type: Any, target: Any) -> Any:
     return target if kind is LeafKind.ARRAY or kind.is_reference else gradients.gradient_type(numba_type)
 
 
-def python_type(task: Task) -> Callable[[Any], Any]:
-    """As what Python is given the results of a task: gradients in single precision stay NumPy scalars."""
+def python_type(returns: Returns, *, has_aux: bool) -> Callable[[Any], Any]:
+    """As what Python is given the results of a derivative: gradients in single precision stay NumPy scalars."""
 
     def gradient_and(result: Any, position: int) -> Any:
         items = list(result.types)
         items[position] = with_numpy_numbers(items[position])
         return types.Tuple(tuple(items))
 
-    match task.returns:
+    match returns:
         case Returns.VALUE:
             return lambda result: result
-        case Returns.GRADIENT if not task.has_aux:
+        case Returns.GRADIENT if not has_aux:
             return with_numpy_numbers
         case Returns.VALUE_AND_GRADIENT:
             return lambda result: gradient_and(result, 1)
