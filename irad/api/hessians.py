@@ -337,11 +337,13 @@ def _products_into(
         def repeats(given: tuple[Any, ...]) -> bool:
             out, _, *arguments = given
             gradient = out.types[1] if key == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
+            assert pushed.task is not None
             found = derivation_of(plain, (gradient, *arguments), pushed.task)
             return found.may_have_zeros_that_are_not_strong
 
         called = speculating(parameters, written(pushed), called, repeats, None, into=0)
     return derivative_by_code(
+        DerivativeDispatcher,
         call.row,
         primal,
         called,

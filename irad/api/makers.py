@@ -35,6 +35,7 @@ from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, REVERSE_MODE, Algebr
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_D = TypeVar("_D", bound=DerivativeDispatcher)
 
 
 class Takes(Enum):
@@ -351,11 +352,27 @@ def made(
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no such arguments.
     """
-    row, wanted, options = MAKERS[key], selected(f, argnums, argnames), options_or_default(options)
-    call = MakerCall(key, f, wanted, bool(has_aux), options, transform)
-    if transform is None:
-        transform = _pushed_gradient if row.of else in_directions if row.role is Role.TANGENT else _gradient
-    return wanted.bound(transform(call, *more), leading=row.leading)
+    options = options_or_default(options)
+
+    def make() -> Any:
+        row, wanted = MAKERS[key], selected(f, argnums, argnames)
+        call = MakerCall(key, f, wanted, bool(has_aux), options, transform)
+        by_row = _pushed_gradient if row.of else in_directions if row.role is Role.TANGENT else _gradient
+        return wanted.bound((transform or by_row)(call, *more), leading=row.leading)
+
+    if not _is_usual(f, argnums, argnames) or any(type(each) not in _PLAIN for each in more):
+        return make()
+    asked = (key, argnums, bool(has_aux), options, transform, *more, *map(type, more))  # True equals 1
+    return remembered(primal_of(f), asked, make)
+
+
+_PLAIN: Final = (type(None), int, bool, str)
+
+
+def _is_usual(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> bool:
+    """Whether a derivative is found again by what the user gave, without a look at the function's parameters."""
+    is_plain = type(argnums) is int or (type(argnums) is tuple and all(type(each) is int for each in argnums))
+    return is_plain and argnames is None and not inspect.ismethod(f)
 
 
 def made_as_usual(
@@ -366,8 +383,8 @@ def made_as_usual(
     has_aux: bool,
     options: Options | None,
 ) -> Any:
-    """As `made`, where what is usual is found without a look at the parameters of the function."""
-    if type(argnums) is not int or argnames is not None or inspect.ismethod(f):
+    """As `made`; a derivative that was made without options is found again without a look at the environment."""
+    if not _is_usual(f, argnums, argnames):
         return made(key, f, argnums, argnames, has_aux, options)
     check_options(options)
     asked = (key, argnums, bool(has_aux), options)
@@ -509,6 +526,7 @@ def derivative_of(
 
 
 def derivative_by_code(
+    kind: type[_D],
     row: Maker,
     primal: Any,
     call: Definition,
@@ -516,21 +534,20 @@ def derivative_by_code(
     positions: Iterable[int],
     options: Options,
     *,
-    kind: type[DerivativeDispatcher] = DerivativeDispatcher,
     boxed_as: Callable[[Any], Any] = lambda result: result,
     certain: Callable[[], DerivativeDispatcher] | None = None,
     shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
-) -> DerivativeDispatcher:
+) -> _D:
     """The derivative that calls Python code, of the parameters that the row adds and those of a function.
 
     Args:
+        kind: its class.
         row: of the table.
         primal: the dispatcher of the function.
         call: what the wrapper calls, with the parameters of the row first.
         rebuild: how pickle makes it again.
         positions: of the arguments that are differentiated.
         options: how the derivative is made.
-        kind: a class of dispatchers.
         boxed_as: its ``python_type``.
         certain: as `DerivativeDispatcher` takes it.
         shows_zeros: as `DerivativeDispatcher` takes it.

@@ -286,13 +286,13 @@ def _build(
             return types.Tuple((boxed_as(result.types[0]), result.types[1]))
 
         return derivative_by_code(
+            JacobianDispatcher,
             MAKERS[task.key],
             primal,
             call,
             rebuild,
             task.argnums,
             task.options,
-            kind=JacobianDispatcher,
             boxed_as=boxed_as if part != 0 else flagged,
             certain=certain,
             shows_zeros=None if shows_zeros is None else lambda watched: of(shows_zeros(watched)),
