@@ -4,7 +4,7 @@ A row says what a maker takes, what becomes of the arguments that are differenti
 or a direction that the caller passes stands among the parameters. From it follow the task, the callable that Python and
 compiled code call, its signature, and its name in reprs, messages and the inspector.
 
-`maker` decorates the public function of a row that makes a callable; the body is one call of `made`, which hands a
+`maker` decorates the public function of a row. Where that makes a callable, its body is a call of `made`, which hands a
 `MakerCall` to a transform: what turns a function into a derivative. Those of reverse mode, of forward mode, and of
 forward mode over reverse mode stand here and follow from the row; `made` is given any other.
 """
@@ -208,7 +208,7 @@ MAKERS: Final = {
     "linearize": Maker(
         "linearize",
         None,
-        Returns.VALUE_AND_GRADIENT,
+        Returns.GRADIENT,
         of="pushforward",
         takes=Takes.ARGUMENTS,
         on_device="irad.jvp(f, args, tangents), for each direction",

@@ -9,7 +9,8 @@ import pytest
 from numba import njit
 
 import irad
-from irad.api.makers import MAKERS, Takes
+from irad.api.makers import MAKERS, Maker, Parameter, Takes, made, maker
+from irad.frontend.calls.task import Returns, Role
 from irad.frontend.offered import typing_of
 
 ROWS = {name: row for name, row in MAKERS.items() if name == row.name and name in irad.__all__}
@@ -34,7 +35,7 @@ def clashing(out, tangents, vector, series):
     return out * tangents * vector * series
 
 
-def made(name: str, f):
+def derivative(name: str, f):
     make = partial(irad.taylor, order=2) if name == "taylor" else getattr(irad, name)
     return make(f)
 
@@ -84,12 +85,12 @@ def test_the_signature_follows_from_the_row(name: str):
         expected.insert(1, row.direction.name)
     if row.writes is not None:
         expected.insert(0, row.writes.name)
-    assert list(inspect.signature(made(name, area)).parameters) == expected
+    assert list(inspect.signature(derivative(name, area)).parameters) == expected
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_parameters_of_the_row_have_other_names_where_the_function_has_these(name: str):
-    parameters = list(inspect.signature(made(name, clashing)).parameters)
+    parameters = list(inspect.signature(derivative(name, clashing)).parameters)
     own = list(inspect.signature(clashing).parameters)
     row = MAKERS[name]
     assert [each for each in parameters if each in own] == own
@@ -99,7 +100,7 @@ def test_parameters_of_the_row_have_other_names_where_the_function_has_these(nam
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_callable_bears_the_name_of_its_row(name: str):
-    assert repr(made(name, area)) == f"<irad.{name} of area>"
+    assert repr(derivative(name, area)) == f"<irad.{name} of area>"
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -108,3 +109,23 @@ def test_compiled_code_calls_a_maker_with_the_same_parameters(name: str):
     typing = inspect.signature(typing_of(maker).typed).parameters.values()
     expected = [each for each in inspect.signature(maker).parameters.values() if each.name != "options"]
     assert [(each.name, each.default) for each in typing] == [(each.name, each.default) for each in expected]
+
+
+def test_a_new_maker_is_a_row_and_a_function(monkeypatch: pytest.MonkeyPatch):
+    row = Maker("slope", Role.TANGENT, Returns.GRADIENT, direction=Parameter("along", "irad_along"))
+    monkeypatch.setitem(MAKERS, "slope", row)
+
+    @maker
+    def slope(f, argnums=0, has_aux=False, *, argnames=None, options=None):
+        return made("slope", f, argnums, argnames, has_aux, options)
+
+    @njit
+    def inside(x, y):
+        return slope(area, argnames="height")(x, y, 2.0)
+
+    assert str(inspect.signature(slope(area))) == "(width, along, height)"
+    assert slope(area)(3.0, 2.0, 5.0) == 10.0
+    assert inside(3.0, 5.0) == 6.0
+    assert slope(area) is slope(area, 0)
+    with pytest.raises(irad.SignatureError, match="argnums names argument 2"):
+        slope(area, 2)
