@@ -301,7 +301,8 @@ class TieWarning(UserWarning):
 class NonFiniteWarning(UserWarning):
     """A zero cotangent won over an infinite slope, and is zero only because the slope of something else is zero there.
 
-    If the function is smooth at that point, its derivative may be another number: of ``sqrt(s)**2`` at zero it is one.
+    If the function is smooth at that point, its derivative may be another number: that of ``(s**(1/3))**3`` at zero is
+    one.
     """
 
 

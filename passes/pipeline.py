@@ -52,6 +52,7 @@ from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_addresses, retype_copies
 from irad.passes.prepare.running_extremes import load_extremes
 from irad.passes.prepare.split_aggregates import split_aggregates
+from irad.passes.prepare.squared_roots import smooth_squares
 from irad.passes.program import Program
 from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
@@ -134,6 +135,11 @@ def _retype_addresses(module: Module) -> None:
 def _normalise(module: Module) -> None:
     """Drops promises (attributes, metadata) that hold for the primal but not for its derivative."""
     prepare(module)
+
+
+def _smooth_squares(module: Module) -> None:
+    """Gives squares of roots the derivatives of what is under the root."""
+    smooth_squares(module)
 
 
 def _take_dimensions(program: Program) -> None:
@@ -441,6 +447,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.loop_invariants.choices", PassStage.PREPARE, _settle, changes=True),
     Pass("prepare.retype.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
+    Pass("prepare.squared_roots", PassStage.PREPARE, _smooth_squares, changes=True),
     Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),

@@ -164,6 +164,11 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("sinc_1", lambda v, x, y: (None, apply("sinc_2", x)), on=_ANY),
     *(_next_sinc(order) for order in range(2, SINC_ORDERS)),
     elementwise("as_remainder", lambda v, a, b, y: (None, 1.0, (y - a) / b), on=(_ANY, _ANY, _BASE), policy=_TEETH),
+    elementwise("as_cbrt", lambda v, x, y: (None, 1.0 / (3.0 * y * y)), on=_BASE, policy="infinite at 0"),
+    # powers of roots (`irad.passes.prepare.squared_roots`)
+    elementwise("as_squared_length", lambda v, a, b, y: (None, 2.0 * a, 2.0 * b), on=_ANY),
+    elementwise("as_squared_root", lambda v, x, y: (None, where(x >= 0.0, 1.0, math.nan)), on=_BASE, also=(0.0,)),
+    elementwise("as_identity", lambda v, x, y: (None, 1.0), on=_ANY),
     *(_of_value(name, part, partials) for name in _SLOPES for part, partials in _PARTS),
     *(_part(name, part, partials) for name in _NEXT for part, partials in _PARTS),
     *(_power(f"cpow_{part}", partials) for part, partials in _PARTS),

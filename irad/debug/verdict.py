@@ -252,7 +252,7 @@ def warn_of_zero(function: str, found: NonFiniteError) -> None:
         f"in a derivative of {function}, {words_of_zero(found)}",
         *([f"  at  {location}"] if location is not None else []),
         *(f"  in  {line}" for line in (found.detail or "").splitlines()),
-        "  why the zero is the slope of what is computed from it; the product may have a limit, as 1 in sqrt(s)**2",
+        "  why the zero is the slope of what is computed from it; the product may have a limit, as 1 in (s**(1/3))**3",
         "  do  avoid that point (sqrt(s + eps)), write it without the root, or ask for NaN in such places with",
         '      irad.Options(zero_times_infinity="nan")',
     ]

@@ -30,13 +30,15 @@ from irad.ir.values import Parameter, Value
 from irad.ir.verifier import describe
 from irad.ir.worklist import Worklist
 from irad.passes.runtime import CHECKS
-from irad.ruleset.symbols import stem_of_symbol
+from irad.ruleset.numba_slopes import VALUES
+from irad.ruleset.symbols import stem_of_symbol, symbols_of_function
 
 # Functions that IEEE 754 defines to the last bit, by the stem of their symbol. Not `fmuladd`, which may be fused or
-# not, and not `maxnum` and `fmax`, which may return either zero.
+# not, and not `maxnum` and `fmax`, which may return either zero. What values are passed through returns an argument.
 _EXACT: Final = frozenset(
     {"fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "fma"}
     | {"maximum", "minimum", "maximumnum", "minimumnum"}
+    | {stem_of_symbol(symbol) for name in VALUES for symbol, _ in symbols_of_function(name)}
 )
 _JUMPING: Final = frozenset({"floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign"})
 

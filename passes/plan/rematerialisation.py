@@ -25,6 +25,7 @@ from irad.passes.plan.stored_values import StoredPlace, StoredValues
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.ruleset.interface import Elementwise
+from irad.ruleset.numba_slopes import VALUES
 
 # Loads that find the same in each iteration of an outer loop: one slot serves for all of them.
 #
@@ -93,6 +94,7 @@ class Repeated:
 _CHEAP_FUNCTIONS = frozenset(
     {"fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "fma", "fmuladd"}
     | {"maxnum", "minnum", "maximum", "minimum", "fmax", "fmin"}
+    | set(VALUES)  # they return an argument
 )
 _EFFORT = 0.25  # bytes saved and loaded in the time of one operation
 _SLOW = 8  # operations that take as long as a division or a square root

@@ -42,6 +42,14 @@ FUNCTIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "np.float_power(x, 3)": lambda x, y: x**3,
     "np.cbrt(x + 5.0)": lambda x, y: mp.cbrt(x + 5),
     "math.ldexp(x, 3) + np.degrees(y)": lambda x, y: 8 * x + 180 / mp.pi * y,
+    # powers of roots
+    "np.cbrt(x - y) ** 3": lambda x, y: x - y,
+    "abs(complex(x, y)) ** 2": lambda x, y: x * x + y * y,
+    "(np.hypot(x, y) / 3.0) ** 4": lambda x, y: ((x * x + y * y) / 9) ** 2,
+    "y * math.hypot(x, y) * math.hypot(x, y)": lambda x, y: y * (x * x + y * y),
+    "-np.sqrt(x * x + y * y) ** 2": lambda x, y: -(x * x + y * y),
+    "((y - 2.0) * ((x - y) * (x - y)) ** 0.5) ** 2": lambda x, y: ((y - 2) * (x - y)) ** 2,
+    "x * np.abs(x - 1j * y) * abs(x - 1j * y)": lambda x, y: x * (x * x + y * y),
 }
 # At a jump what holds is the side where the remainder is zero: that of larger x for a positive divisor.
 REMAINDERS: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -292,3 +300,46 @@ def test_values_are_those_of_numba_to_the_bit(dtype: Any):
         differentiated(*given, kept)
         bits = f"u{plain.itemsize}"
         assert ((plain.view(bits) == kept.view(bits)) | (np.isnan(plain) & np.isnan(kept))).all(), (x, y, plain, kept)
+
+
+# ------------------------------------------------------------------------------------------------ squares of roots
+
+
+@njit
+def _of_complex_arrays(x):
+    z = x[::2] + 1j * x[1::2]
+    return 0.5 * np.sum(np.abs(z) ** 2) + np.square(np.abs(z)).sum()
+
+
+@njit(parallel=True)
+def _in_parallel(x):
+    s = 0.0
+    for i in prange(x.size // 2):
+        s += 1.5 * np.hypot(x[2 * i], x[2 * i + 1]) ** 2
+    return s
+
+
+@pytest.mark.parametrize("function", [_of_complex_arrays, _in_parallel], ids=lambda f: f.__name__)
+def test_squares_of_lengths_in_arrays(function: Any):
+    """The length has no second derivative at zero, its square has: in forward over reverse and reverse over reverse."""
+    x, v = np.array([0.0, 0.0, 3.0, 4.0, -0.0, 1e-200]), np.arange(1.0, 7.0)
+    np.testing.assert_allclose(irad.hessian(function)(x), 3.0 * np.eye(6), atol=1e-15)
+    gradient = irad.grad(function)
+
+    @njit
+    def along(x, v):
+        return (gradient(x) * v).sum()
+
+    np.testing.assert_allclose(irad.grad(along)(x, v), 3.0 * v, atol=1e-15)
+
+
+def test_squares_of_lengths_in_single_precision():
+    function = njit(lambda z: abs(z) ** 2 + math.sqrt(z.real) ** 2)
+    (by_z,) = (irad.grad(function)(np.complex64(0)),)
+    assert by_z == 1.0
+
+
+def test_the_square_of_a_root_is_not_defined_below_zero():
+    gradient = irad.grad(njit(lambda s: math.sqrt(s) ** 2))
+    assert [gradient(s) for s in (0.0, 5e-324, 2.0, math.inf)] == [1.0] * 4
+    assert np.isnan([gradient(s) for s in (-1.0, math.nan)]).all()

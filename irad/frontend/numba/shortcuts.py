@@ -33,7 +33,12 @@ from irad.ruleset.expr import define_helper
 
 Lowering = Callable[..., Value]
 
-REAL: Final[Mapping[object, str]] = {np.logaddexp: "logaddexp", np.logaddexp2: "logaddexp2", np.sinc: "sinc"}
+REAL: Final[Mapping[object, str]] = {
+    np.logaddexp: "logaddexp",
+    np.logaddexp2: "logaddexp2",
+    np.sinc: "sinc",
+    np.cbrt: "cbrt",  # a power, compiled as if no number were infinite: the derivative at 0 would be any
+}
 COMPLEX: Final[Mapping[object, str]] = {
     np.sinc: "csinc",
     **dict.fromkeys((cmath.sqrt, np.sqrt), "csqrt"),

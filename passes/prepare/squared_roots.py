@@ -1,0 +1,150 @@
+"""Squares of lengths and of square roots, cubes of cube roots, which are smooth where the root is not.
+
+Input   a module in normal form.
+Output  the same values, to the bit; each power is passed through a function that says what it is the value of
+        (`irad.rules.shortcuts`): of √s² that is s, of cbrt(x)³ it is x, and of hypot(a, b)² it is a² + b².
+Why     at zero a root has an infinite slope, or none, and its square the slope zero. No rule for single operations
+        can know their product: the second derivative of `abs(z)**2` of a complex z would be 0.
+Method  the square of a root that was multiplied or divided by other numbers, as in `(r / sigma)**2`, is that of the
+        lengths a and b multiplied in the same way, or of s, twice. In `c * r * r` the two roots are taken together.
+        Higher even powers are products of squares already.
+Limit   all factors have to be the same root in the same function: not one that was stored to memory in between, or
+        chosen by a branch. `np.linalg.norm(x)**2` stays as it is.
+
+    %h = call double @hypot(double %a, double %b)
+    %p = fmul double %h, %h
+    %r = call double @irad_as_squared_length_f64(double %p, double %a, double %b)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Binary, Call, FCmp, Select, Unary, replace_uses
+from irad.ir.module import Function, Module
+from irad.ir.values import ConstantFloat, Value
+from irad.ruleset.expr import call_function
+from irad.ruleset.symbols import symbols_of_function
+
+_MOST_STEPS: Final = 4  # of a chain of factors: each may be looked for on both sides of a product
+
+
+def smooth_squares(module: Module) -> None:
+    """Gives the squares of roots in all functions the derivatives of what is under the root."""
+    for function in module.defined_functions():
+        for inst in list(function.instructions()):
+            if isinstance(inst, Binary) and inst.opcode == "fmul" and inst.type in (types.DOUBLE, types.FLOAT):
+                _smooth(inst)
+
+
+def _smooth(product: Binary) -> None:
+    build = Builder.after(product)
+    build.metadata = {"dbg": product.metadata["dbg"]} if "dbg" in product.metadata else {}
+    first, second = product.operands
+    if first is second:
+        root = _scaled_root(first)
+        if root is not None:
+            _pass_through(product, root.squared(build, product))
+        return
+    for rest, last in ((first, second), (second, first)):
+        factor = _other_factor(rest, last)
+        if factor is last and isinstance(last, Call) and _root_name(last) == "as_cbrt":
+            _, under = last.arguments
+            _pass_through(product, call_function("as_identity", build, [product, under], product.type))
+            return
+        root = None if factor is None else _scaled_root(last)
+        if factor is not None and root is not None:
+            square = root.squared(build, build.fmul(last, last))
+            whole = build.fmul(factor, square)
+            _pass_through(product, call_function("as_identity", build, [product, whole], product.type))
+            return
+
+
+def _other_factor(product: Value, factor: Value) -> Value | None:
+    """What a product has besides one of its factors."""
+    if not isinstance(product, Binary) or product.opcode != "fmul" or factor not in product.operands:
+        return None
+    first, second = product.operands
+    return second if first is factor else first
+
+
+def _pass_through(product: Binary, passed: Value) -> None:
+    assert isinstance(passed, Call)
+    replace_uses(product, passed)
+    passed.set_operand(0, product)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A product or a quotient, and which of its operands leads to the root."""
+
+    operation: Binary
+    index: int
+
+    def of(self, value: Value, build: Builder) -> Value:
+        """The same operation on another number."""
+        operands = [value if i == self.index else each for i, each in enumerate(self.operation.operands)]
+        return build.binary(self.operation.opcode, operands[0], operands[1], self.operation.flags)
+
+
+@dataclass(frozen=True, slots=True)
+class _ScaledRoot:
+    """A root, and what it is multiplied and divided by, in this order."""
+
+    root: Call
+    steps: tuple[_Step, ...] = ()
+
+    def squared(self, build: Builder, value: Value) -> Value:
+        """The value of its square, as that of what is under the root."""
+        under = self.root.arguments
+        if _root_name(self.root) == "hypot":  # factors are not squared by themselves, which might overflow
+            return call_function(
+                "as_squared_length", build, [value, *(self._scaled(u, build) for u in under)], value.type
+            )
+        plain = value if not self.steps else build.fmul(self.root, self.root)
+        square = call_function("as_squared_root", build, [plain, *under], value.type)
+        if not self.steps:
+            return square
+        scaled = self._scaled(self._scaled(square, build), build)
+        return call_function("as_identity", build, [value, scaled], value.type)
+
+    def _scaled(self, value: Value, build: Builder) -> Value:
+        for step in self.steps:
+            value = step.of(value, build)
+        return value
+
+
+def _scaled_root(value: Value, most: int = _MOST_STEPS) -> _ScaledRoot | None:
+    """The root that a number is, but for its sign and for factors."""
+    match value:
+        case Call() if _root_name(value) in ("hypot", "sqrt"):
+            return _ScaledRoot(value)
+        case Unary(opcode="fneg", operands=[inside]):
+            return _scaled_root(inside, most)
+        # LLVM's form of x**0.5, whose value at -∞ is ∞; and the sum that stands for the absolute value of a root
+        case Select(operands=[FCmp(operands=[_, ConstantFloat(value=bound)]), _, inside]) if bound == -math.inf:
+            return _scaled_root(inside, most)
+        case Binary(opcode="fadd", operands=[inside, ConstantFloat(value=0.0)]):
+            return _scaled_root(inside, most)
+        case Binary(opcode="fmul" | "fdiv" as opcode, operands=operands) if most:
+            for index in range(2 if opcode == "fmul" else 1):
+                found = _scaled_root(operands[index], most - 1)
+                if found is not None:
+                    return _ScaledRoot(found.root, (*found.steps, _Step(value, index)))
+    return None
+
+
+def _root_name(call: Call) -> str | None:
+    name = call.callee.name if isinstance(call.callee, Function) else None
+    return None if name is None else _roots().get(name)
+
+
+@cache
+def _roots() -> dict[str, str]:
+    """What roots are called, by symbol."""
+    return {symbol: name for name in ("hypot", "sqrt", "as_cbrt") for symbol, _ in symbols_of_function(name)}
