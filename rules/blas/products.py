@@ -20,7 +20,7 @@ array (`A @ A`): each contributes to the one shadow.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from irad.ir.builder import Builder
@@ -37,6 +37,7 @@ from irad.rules.dense.matrix import NOWHERE, Matrix, Vector, extent
 from irad.rules.dense.saved import kept_operand
 from irad.rules.dense.tangent import Differential, Interface, Tangent, emit_tangent
 from irad.rules.lapack.pseudo_inverse import (
+    PRODUCT_EXTRA,
     PRODUCT_PARAMETERS,
     PRODUCT_SHAPES,
     PRODUCT_TANGENT,
@@ -76,8 +77,15 @@ def _norm(r: Tangent) -> None:
     r.vector_tangent("result")[NONE] = total.value
 
 
-def _part(name: str, parameters: str, shapes: Shapes, output: str, tangent: Differential) -> TangentPart:
-    interface = Interface(name, parameters, shapes, output)
+def _part(
+    name: str,
+    parameters: str,
+    shapes: Shapes,
+    output: str,
+    tangent: Differential,
+    extra: Mapping[str, Callable[[CallSite], Value]] | None = None,
+) -> TangentPart:
+    interface = Interface(name, parameters, shapes, output, extra or {})
 
     def emit(context: TangentContext, call: CallSite) -> None:
         emit_tangent(interface, tangent, NumbaLibrary(element_of(call.arguments[0], "np.dot")), context, call)
@@ -96,7 +104,7 @@ _gemm_tangent: Final = _part(
     "numba_xxgemm", "kind transa transb m n k alpha a lda b ldb beta c ldc", GEMM_SHAPES, "c", GEMM
 )
 
-_pseudo_inverse_tangent: Final = _part("pinv", PRODUCT_PARAMETERS, PRODUCT_SHAPES, "a", PRODUCT_TANGENT)
+_pseudo_inverse_tangent: Final = _part("pinv", PRODUCT_PARAMETERS, PRODUCT_SHAPES, "a", PRODUCT_TANGENT, PRODUCT_EXTRA)
 gemv_tangent: Final = _part("numba_xxgemv", "kind trans m n alpha a lda x beta y", gemv_shapes("", ""), "y", GEMV)
 dot_tangent: Final = _part(
     "numba_xxdot",

@@ -4,15 +4,17 @@
 
 On return the first n rows of b hold x = A⁺ b, s the singular values of A. If m > n = rank, the sum of squares of the
 rows below is that of the residual r = b - A x; Numba uses nothing but that sum, and neither does the rule. `a`
-is destroyed. The rank counts as constant: where it is not full, the derivative is that along matrices of the same rank.
+is destroyed. The rank counts as constant: where it is not full, the derivative is that along matrices of the same rank,
+and NaN where `rcond` leaves singular values out that are not 0, as the solution then depends on their vectors, too.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from irad.ir.values import Value
-from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes, VectorShape
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Operands, Room, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
 from irad.rules.dense.kernel import NONE, ONE, TWO, Kernel
 from irad.rules.dense.matrix import Matrix, Vector
@@ -30,6 +32,8 @@ _GOLUB_PEREYRA: Final = (
     "Golub, Pereyra 1973, The differentiation of pseudo-inverses and nonlinear least squares problems"
 )
 
+_NOISE: Final = 1024.0  # how many times the rounding error of the largest singular value one may have that counts as 0
+
 
 def _room(sizes: Sizes, _: IsActive) -> Room:
     """The matrix, two right-hand sides, one, r, D; singular values, the rank, room for their adjoint, a column."""
@@ -45,6 +49,10 @@ def _tangent_room(sizes: Sizes, active: IsActive) -> Room:
     """Memory of `_room`, and the matrix with one more column and its tangent."""
     room, extended = _room(sizes, active), (sizes["m"], sizes.build.add(sizes["n"], ONE))
     return Room([*room.matrices, extended, extended], room.vectors)
+
+
+def _shorter(sizes: Sizes) -> Value:
+    return sizes.smaller("m", "n")
 
 
 def _longer(sizes: Sizes) -> Value:
@@ -90,8 +98,18 @@ def _gelsd(r: Adjoint) -> None:
                 a_bar.add(res @ delta.H)
             with k.when(build.icmp("slt", rank, n)):  # else D is 0
                 a_bar.add(gamma.sized(m, sides) @ d.H)
+            with k.when(build.and_(_leaves_out(r, values, rank), bar.counts())):
+                a_bar.fill(lambda i, j: k.number(math.nan))
         with r.active_vector("s") as s_bar:
             add_singular_values(a, s_bar, a_bar, other.data)
+
+
+def _leaves_out(r: Operands, values: Vector, rank: Value) -> Value:
+    """Whether singular values are left out that are not 0: towards their vectors those of the others turn."""
+    k, build, least = r.k, r.k.build, _shorter(r.sizes)
+    s, is_short = Vector(k.real, values.data, least), build.icmp("slt", rank, least)
+    first = s[build.select(is_short, rank, NONE)]
+    return build.and_(is_short, first > (_NOISE * k.element.epsilon) * s[NONE])
 
 
 def _set_residual_share(
@@ -158,6 +176,8 @@ def _tangent(r: Tangent) -> None:
         solution.set(one.sized(n, sides))
         with r.moving("a"), k.when(free):
             solution.fill(lambda i, j: solution[i, j] + h[i, j])
+        with r.moving("a"), k.when(_leaves_out(r, values, rank)):
+            solution.fill(lambda i, j: k.number(math.nan))
     r.clear("s")
     with r.active_vector("s") as s_dot, r.moving("a") as a_dot:
         set_singular_value_tangents(a, a_dot, s_dot, other.data)
@@ -197,7 +217,7 @@ _GELSD: Final = Routine(
     {
         "a": MatrixShape("m", "n", "lda"),
         "b": MatrixShape(_longer, "nrhs", "ldb"),
-        "s": VectorShape(lambda sizes: sizes.smaller("m", "n"), is_real=True),
+        "s": VectorShape(_shorter, is_real=True),
     },
     {"old a": "a b s", "old b": "a b s", "new b": "a b s", "int rank": "a b s"},
     _gelsd,
@@ -219,6 +239,7 @@ RULES: Final[tuple[Rule, ...]] = (
         reads=(4, 6),
         writes=(4, 6, 8, 10),
         source=_GOLUB_PEREYRA,
-        policy="the rank counts as constant: where it is deficient, the derivative along matrices of the same rank",
+        policy="the rank counts as constant: where it is deficient, the derivative along matrices of the same rank; "
+        "NaN where singular values are left out that are not 0",
     ),
 )

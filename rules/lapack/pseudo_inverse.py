@@ -15,6 +15,7 @@ differentiated, it calls the decomposition with a small letter, which means the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -22,10 +23,12 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, TrackedValue, Value, const_int
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Shapes, Sizes
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
-from irad.rules.dense.kernel import I8
+from irad.rules.dense.kernel import I8, Kernel
 from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.saved import same
 from irad.rules.dense.tangent import Differential, Tangent
+from irad.ruleset.expr import call_function
+from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CopyContext
 
 _OPENS_DERIVATIVE: Final = "irad.arena_new"
@@ -80,38 +83,39 @@ def part_the_pair(context: CopyContext, decomposition: CallSite) -> None:
 
 
 def room_for_pseudo_inverse(sizes: Sizes, _: IsActive) -> Room:
-    """G U, Gᵀ V, scaled U; two small matrices."""
+    """G U, Gᴴ V, scaled U; P, C."""
     m, n, ranked = sizes["m"], sizes["n"], sizes.smaller("m", "n")
     return Room([(n, ranked), (m, ranked), (m, ranked), (ranked, ranked), (ranked, ranked)])
 
 
 def pseudo_inverse_adjoint(r: Adjoint) -> None:
-    """Ā = -Xᴴ G Xᴴ + (I - A X) Gᴴ X Xᴴ + Xᴴ X Gᴴ (I - X A) with X = A⁺ and G = X̄, by Golub and Pereyra 1973.
+    """Ā = U C Vᴴ, and what leaves the spaces of thin U and V.
 
-    In the r singular vectors, P = Vᴴ G U: Ā = U K Vᴴ + Gᴴ V S⁻² Vᴴ + U S⁻² Uᴴ Gᴴ, K = -S⁻¹ P S⁻¹ - Pᴴ S⁻² - S⁻² Pᴴ.
-    Where r is m the parts with I - A X are 0, where r is n those with I - X A.
+    Of the first r singular values the inverses count, of the others none: A⁺ = V F Uᴴ, F = diag(1/s₁ … 1/sᵣ, 0 … 0).
+    With G the cotangent of A⁺ and P = Vᴴ G U, Cᵢⱼ = -Pᵢⱼ / sᵢ sⱼ for i, j ≤ r; where one of them is a, and the other
+    one b > r, it is (Pᵢⱼ s_b / s_a + conj(Pⱼᵢ)) / (s_a² - s_b²); else 0. Towards what is outside the thin U it is
+    Gᴴ V F² Vᴴ, outside V U F² Uᴴ Gᴴ. Where all others are 0 that is the formula of Golub and Pereyra 1973.
     """
     k, build, m, n, rank = r.k, r.k.build, r.sizes["m"], r.sizes["n"], r.sizes["rank"]
-    u, vt, s = r.matrix("new u").sized(m, rank), r.matrix("new vt").sized(rank, n), r.vector("new s")
-    full_gu, full_gv, scaled, p, core = r.work.matrices
-    gu, gv, scaled = full_gu.sized(n, rank), full_gv.sized(m, rank), scaled.sized(m, rank)
-    p, core = p.sized(rank, rank), core.sized(rank, rank)
+    u, vt, s = r.matrix("new u"), r.matrix("new vt"), r.vector("new s")
+    gu, gv, scaled, p, core = r.work.matrices
     bar, g = Matrix.dense(k, r.shadows["a"], m, n), Matrix.dense(k, r.shadows["a"], n, m)
-    outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
+    outside_u, outside_v = build.icmp("slt", s.size, m), build.icmp("slt", s.size, n)
 
     with k.when(g.counts()):
         gu.set(g @ u)
         gv.set(g.H @ vt.H)
         p.set(vt @ gu)
-        with k.loop(rank) as j:
-            with k.loop(rank) as i:
-                inverted, turned = quotient_or_zero(p[i, j], s[i] * s[j]), p[j, i].conj()
-                by_u = choose(outside_u, quotient_or_zero(turned, s[j] * s[j]), 0.0)
-                by_v = choose(outside_v, quotient_or_zero(turned, s[i] * s[i]), 0.0)
-                core[i, j] = -(inverted + by_u + by_v)
+        with k.loop(s.size) as j:
+            counts_j = build.icmp("slt", j, rank)
+            with k.loop(s.size) as i:
+                counts_i, turned = build.icmp("slt", i, rank), p[j, i].conj()
+                by_u = choose(build.and_(outside_u, counts_j), quotient_or_zero(turned, s[j] * s[j]), 0.0)
+                by_v = choose(build.and_(outside_v, counts_i), quotient_or_zero(turned, s[i] * s[i]), 0.0)
+                core[i, j] = _between(k, counts_i, counts_j, s[i], s[j], p[i, j], turned) - (by_u + by_v)
             with k.loop(m) as i:
-                gv[i, j] = quotient_or_zero(gv[i, j], s[j] * s[j])
-                scaled[i, j] = u[i, j] / (s[j] * s[j])
+                gv[i, j] = choose(counts_j, quotient_or_zero(gv[i, j], s[j] * s[j]), 0.0)
+                scaled[i, j] = choose(counts_j, u[i, j] / (s[j] * s[j]), 0.0)
         with k.unless(outside_u):
             gv.clear()
         gv.add(u @ core)
@@ -120,49 +124,71 @@ def pseudo_inverse_adjoint(r: Adjoint) -> None:
             bar.add(scaled @ gu.H)
 
 
+def _between(
+    k: Kernel, counts_i: Value, counts_j: Value, s_i: Scalar, s_j: Scalar, p: Scalar, turned: Scalar
+) -> Scalar:
+    """An element of C, or of the tangent's K: of two singular values of which both, one or none count.
+
+    Where the one that does not count is rounding error, the rank is deficient. How its vectors turn is not known then,
+    nor the next derivative, which is NaN.
+    """
+    build = k.build
+    larger, smaller = choose(counts_i, s_i, s_j), choose(counts_i, s_j, s_i)
+    one = quotient_or_zero(p * (smaller / larger) + turned, (larger - smaller) * (larger + smaller))
+    if build.module.opaque_guards:
+        is_noise, steep = smaller <= math.sqrt(k.element.epsilon) * larger, (math.inf * smaller).parts[0]
+        nothing = call_function("as_identity", build, [zero_of(steep.type), steep], k.element.scalar)
+        one = one + choose(is_noise, Scalar(build, (nothing,)), 0.0)
+    either = choose(build.or_(counts_i, counts_j), one, 0.0)
+    return choose(build.and_(counts_i, counts_j), -quotient_or_zero(p, s_i * s_j), either)
+
+
 # ------------------------------------------------------------------------------------------------ tangent
 
 
 def _tangent_room(sizes: Sizes, _: IsActive) -> Room:
-    """U, Vᴴ, Ȧ V, Uᴴ Ȧ, V K; P, K; the inverse singular values."""
-    m, n, rank = sizes["m"], sizes["n"], sizes["k"]
-    tall, flat, small = (m, rank), (rank, n), (rank, rank)
-    return Room([tall, flat, tall, flat, (n, rank), small, small], reals=[rank])
+    """U, Vᴴ, Ȧ V, Uᴴ Ȧ, V K; P, K; the singular values."""
+    m, n, ranked = sizes["m"], sizes["n"], sizes.smaller("m", "n")
+    tall, flat, small = (m, ranked), (ranked, n), (ranked, ranked)
+    return Room([tall, flat, tall, flat, (n, ranked), small, small], reals=[ranked])
 
 
 def _tangent(r: Tangent) -> None:
-    """Ẋ = -X Ȧ X + X Xᴴ Ȧᴴ (I - A X) + (I - X A) Ȧᴴ Xᴴ X with X = A⁺, by Golub and Pereyra 1973.
+    """Ẋ = V K Uᴴ, and what leaves the spaces of thin U and V, with X = A⁺.
 
-    With P = Uᴴ Ȧ V and T = S⁻¹: Ẋ = V K Uᴴ + V T² (Ȧ V)ᴴ + Ȧᴴ U T² Uᴴ, K = -T P T - T² Pᴴ - Pᴴ T². Where r is m the
-    parts with I - A X are 0, where r is n those with I - X A. The columns of u, or the rows of vt, have been scaled:
-    T is the product of their lengths.
+    With P = Uᴴ Ȧ V, K is made of it as C of P in the adjoint. Towards what is outside the thin U it is V F² (Ȧ V)ᴴ,
+    outside V Ȧᴴ U F² Uᴴ. The first r columns of u, or rows of vt, have been scaled: F is the product of their lengths.
     """
     k, build, m, n, rank = r.k, r.k.build, r.sizes["m"], r.sizes["n"], r.sizes["k"]
     u, vt, by_v, by_u, product, p, core = r.work.matrices
-    inverse, x_dot = r.work.reals[0], r.tangent("a")
+    s, x_dot, ranked = r.work.reals[0], r.tangent("a"), r.work.reals[0].size
     a_dot = Matrix.dense(k, x_dot.data, m, n)
-    outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
+    outside_u, outside_v = build.icmp("slt", ranked, m), build.icmp("slt", ranked, n)
+
+    def counts(i: Value) -> Value:
+        return build.icmp("slt", i, rank)
 
     with k.when(a_dot.counts()):
-        _normalise(r.matrix("u"), r.matrix("vt"), u, vt, inverse)
+        _normalise(r.matrix("u").sized(m, ranked), r.matrix("vt").sized(ranked, n), u, vt, s)
+        s.fill(lambda j: choose(counts(j), k.real.number(1.0) / s[j], Vector(k.real, r.sizes["s"], ranked)[j]))
         by_v.set(a_dot @ vt.H)
         by_u.set(u.H @ a_dot)
         p.set(u.H @ by_v)
         with core.each() as (i, j):
-            t_i, t_j, turned = inverse[i], inverse[j], p[j, i].conj()
-            total = p[i, j] * t_i * t_j
-            total = total + choose(outside_u, turned * t_i * t_i, 0.0)
-            core[i, j] = -(total + choose(outside_v, turned * t_j * t_j, 0.0))
+            turned = p[j, i].conj()
+            total = _between(k, counts(i), counts(j), s[i], s[j], p[i, j], turned)
+            total = total - choose(build.and_(outside_u, counts(i)), quotient_or_zero(turned, s[i] * s[i]), 0.0)
+            core[i, j] = total - choose(build.and_(outside_v, counts(j)), quotient_or_zero(turned, s[j] * s[j]), 0.0)
         product.set(vt.H @ core)
         with k.when(outside_v), product.each() as (i, j):
-            product[i, j] = product[i, j] + by_u[j, i].conj() * inverse[j] * inverse[j]
+            product[i, j] = product[i, j] + choose(counts(j), by_u[j, i].conj() / (s[j] * s[j]), 0.0)
         x_dot.set(product @ u.H)
         with k.when(outside_u):
-            vt.fill(lambda i, j: vt[i, j] * inverse[i] * inverse[i])
+            vt.fill(lambda i, j: choose(counts(i), vt[i, j] / (s[i] * s[i]), 0.0))
             x_dot.add(vt.H @ by_v.H)
 
 
-def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, inverse: Vector) -> None:
+def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, lengths: Vector) -> None:
     """Sets vectors of length 1, and the products of the lengths that they had."""
     k = u.k
 
@@ -174,14 +200,20 @@ def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, inverse: Vect
             squares.accumulate((element(i) / largest.value).square())
         return largest.value * squares.value.root()
 
-    with k.loop(inverse.size) as j:
+    with k.loop(lengths.size) as j:
         of_u = length(u.rows, lambda i: u[i, j])
         of_v = length(vt.columns, lambda i: vt[j, i])
-        inverse[j] = of_u * of_v
+        lengths[j] = of_u * of_v
         with k.loop(u.rows) as i:
             left[i, j] = u[i, j] / of_u
         with k.loop(vt.columns) as i:
             right[j, i] = vt[j, i] / of_v
+
+
+def _singular_values(product: CallSite) -> Value:
+    """Where they are, of which the product has inverted those that count."""
+    (decomposition,) = (c for c in _calls(product.arguments[7], _DECOMPOSITION) if product_behind(c) is product)
+    return decomposition.arguments[6]
 
 
 PRODUCT_SHAPES: Final[Shapes] = {
@@ -191,3 +223,4 @@ PRODUCT_SHAPES: Final[Shapes] = {
 }
 PRODUCT_PARAMETERS: Final = "kind _transa _transb n m k _alpha vt ldvt u ldu _beta a lda"
 PRODUCT_TANGENT: Final = Differential(_tangent, work=_tangent_room)
+PRODUCT_EXTRA: Final = {"s": _singular_values}

@@ -179,6 +179,91 @@ def test_second_derivatives_of_equal_values_are_right_or_nan(values: str, hessia
         np.testing.assert_array_equal(found[known], wanted[known])
 
 
+@njit
+def of_pseudo_inverse(a, weights):
+    return np.sum(np.sin(np.linalg.pinv(a, 0.2)) * weights)
+
+
+def _cut_off(random: Any) -> Iterator[tuple[Any, ...]]:
+    """Matrices of which singular values are left out, with a direction and weights; whether all of them are 0."""
+    for (m, n), values in (
+        ((4, 3), (2.0, 1.0, 0.1)),
+        ((3, 4), (2.0, 0.3, 0.2)),
+        ((3, 2), (2.0, 0.0)),
+        ((2, 3), (1, 0)),
+    ):
+        a, v, weights = random.normal(size=(m, n)), random.normal(size=(m, n)), random.normal(size=(n, m))
+        u, _, vt = np.linalg.svd(a, full_matrices=False)
+        yield (u * values) @ vt, v, weights, 0.0 in values
+
+
+def test_pseudo_inverses_that_leave_singular_values_out():
+    """The vectors of those that count turn towards the others."""
+    gradient_of, step = irad.grad(of_pseudo_inverse), 1e-5
+    for a, v, weights, _ in _cut_off(np.random.default_rng(7)):
+        difference = of_pseudo_inverse(a + step * v, weights) - of_pseudo_inverse(a - step * v, weights)
+        found = np.sum(gradient_of(a, weights) * v)
+        assert found == pytest.approx(0.5 * difference / step, rel=1e-7)
+        assert irad.jvp(of_pseudo_inverse, (a, weights), (v, 0.0 * weights))[1] == pytest.approx(found, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_pseudo_inverses_that_leave_singular_values_out():
+    """Where those are 0, none is known: other matrices nearby have another rank."""
+    gradient_of, step = irad.grad(of_pseudo_inverse), 1e-5
+
+    @njit
+    def along(a, weights, v):
+        return np.sum(gradient_of(a, weights) * v)
+
+    forward, reverse = irad.hvp(of_pseudo_inverse), irad.grad(along)
+    for a, v, weights, is_deficient in _cut_off(np.random.default_rng(7)):
+        wanted = 0.5 * (gradient_of(a + step * v, weights) - gradient_of(a - step * v, weights)) / step
+        for found in (forward(a, v, weights), reverse(a, weights, v)):
+            if is_deficient:
+                assert not np.isfinite(found).any()
+            else:
+                np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
+
+
+@njit
+def of_least_squares(a, b):
+    return np.sum(np.linalg.lstsq(a, b, 0.2)[0])
+
+
+def test_least_squares_that_leave_singular_values_out():
+    """With respect to the matrix: NaN where they are not 0."""
+    gradients_of = irad.grad(of_least_squares, argnums=(0, 1))
+    for a, v, _, is_deficient in _cut_off(np.random.default_rng(7)):
+        b, tangent = v[:, 0].copy(), irad.jvp(of_least_squares, (a, v[:, 0].copy()), (v, 0.0 * v[:, 0]))[1]
+        by_a, by_b = gradients_of(a, b)
+        np.testing.assert_allclose(by_b, np.linalg.pinv(a, 0.2).sum(axis=0), rtol=1e-12)
+        if is_deficient:
+            assert tangent == pytest.approx(np.sum(by_a * v), rel=1e-12)
+        else:
+            assert np.isnan(by_a).all()
+            assert np.isnan(tangent)
+
+
+@njit
+def _norms(a):
+    return np.array([np.linalg.norm(a, 2), np.linalg.svd(a)[1].sum()])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.complex128, marks=pytest.mark.slow)])
+def test_norms_of_matrices_with_equal_singular_values(dtype: Any):
+    """A subgradient: its product with the matrix is the norm, and its dual norm is not above 1."""
+    u = np.linalg.qr(
+        np.random.default_rng(3).normal(size=(3, 3)).astype(dtype) + (1j if dtype is np.complex128 else 0)
+    )[0]
+    jacobian_of = irad.jacobian(_norms)
+    for values in ((1.0, 1.0, 1.0), (2.0, 2.0, 1.0), (2.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)):
+        a = (u * values) @ u.conj().T
+        for found, value, dual in zip(jacobian_of(a), _norms(a), ("nuc", 2), strict=True):
+            assert np.vdot(found, a).real == pytest.approx(value, abs=1e-13)
+            assert np.linalg.norm(found, dual) <= 1.0 + 1e-13
+
+
 def test_every_differentiable_function_is_listed():
     listed = {name for cases in GROUPED.values() for case in cases for name in case.names.split()}
     listed |= {name for words in (*LINEAR.values(), *ELSEWHERE.values()) for name in words.split()}
