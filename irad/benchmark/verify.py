@@ -6,13 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-import irad
-from irad.api.forward import with_direction
-from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, holds_single, in_types_of, read_floats, with_floats
+from irad.data.floats import Vector, holds_single, read_floats
 from irad.errors import IradError
 from irad.testing import gradcheck
 from irad.testing.gradients.input import CheckedFunction
+from irad.testing.gradients.trial import Trial, dot_products, tangent_of
 
 TOLERANCE: Final = 1e-8  # sums in another order differ by less
 TOLERANCE_SINGLE: Final = 1e-3
@@ -51,14 +49,13 @@ def check_forward(
         IradError: it is above the tolerance.
     """
     rng = np.random.default_rng(_SEED)
-    directions = [rng.standard_normal(each.size) for each in gradients]
-    values = subject.values
-    tangents = tuple(_tangent(values[i], each) for i, each in zip(positions, directions, strict=True))
-    push = irad.pushforward(subject.primal, positions)
-    _, slope = push(*with_direction(copied(values), positions, tangents))
-    products = np.concatenate([g * d for g, d in zip(gradients, directions, strict=True)])
-    scale = max(float(np.linalg.norm(products)), np.finfo(float).tiny)
-    error = abs(float(slope) - float(np.sum(products))) / scale
+    directions = {i: rng.standard_normal(each.size) for i, each in zip(positions, gradients, strict=True)}
+    trial = Trial(subject.primal, subject.values, tuple(i in positions for i in range(len(subject.values))))
+    pushed = trial.push({i: tangent_of(trial.values[i], each) for i, each in directions.items()})
+    pairs = zip(gradients, directions.values(), strict=True)
+    forward, backward = dot_products([(np.ones(1), pushed.tangent)], pairs)
+    scale = max(float(np.linalg.norm(backward)), np.finfo(float).tiny)
+    error = abs(float(forward.sum()) - float(backward.sum())) / scale
     _refuse(error, tolerance, subject, "the derivative in a random direction that forward mode finds")
     return error
 
@@ -94,10 +91,6 @@ def check_hand(
     error = max(_difference(mine, other) for mine, other in pairs)
     _refuse(error, tolerance, subject, "what the gradient by hand returns")
     return error
-
-
-def _tangent(value: Any, leaves: Vector) -> Any:
-    return floats_only(in_types_of(with_floats(value, leaves), value))
 
 
 def _difference(found: Vector, expected: Vector) -> float:

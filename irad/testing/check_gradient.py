@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-from numba.core import config
 
 import irad
-from irad.api.forward import with_direction
-from irad.data.copies import copied, same_bits
-from irad.data.floats import Vector, floats_only, has_floats, holds_single, in_types_of, read_floats, with_floats
+from irad.data.copies import same_bits
+from irad.data.floats import Vector, has_floats, holds_single, read_floats
 from irad.data.structure import is_structure, members
 from irad.frontend.packing.packed import packed
 from irad.options import Options, PlanName
-from irad.testing.gradients.objective import Objective
+from irad.testing.gradients.trial import (
+    RTOL,
+    RTOL_SINGLE,
+    ForwardRun,
+    Run,
+    Trial,
+    dot_products,
+    optimisation_limited,
+    random_like,
+)
 
-# How much Numba optimises, for code whose speed does not matter.
-
-_LIMIT: Final = 1  # at 0 LLVM leaves so much code that machine code takes as long as is saved
-
-
-@contextmanager
-def optimisation_limited() -> Iterator[None]:
-    """LLVM does little more than inline and simplify what Numba compiles meanwhile, and no vectors; in all threads."""
-    before = config.OPT, config.LOOP_VECTORIZE
-    config.OPT, config.LOOP_VECTORIZE = type(config.OPT)(min(config.OPT, _LIMIT)), 0
-    try:
-        yield
-    finally:
-        config.OPT, config.LOOP_VECTORIZE = before
-
-
-# ``check_gradient``: compares the derivatives of a function, and everything that comes with them, with a reference.
-
-_RTOL: Final = 1e-6
-_RTOL_SINGLE: Final = 2e-4
 _RTOL_ROUNDED: Final = 2e-3  # of differences of values that are rounded to single precision
 _PLANS_RTOL: Final = 1e-11
 _PLANS_RTOL_SINGLE: Final = 1e-4
@@ -123,8 +110,9 @@ def check_gradient(
         rtol = _RTOL_ROUNDED if single else None
     less = optimisation_limited if quick else nullcontext
     with less():
-        expected = reference(function, args, argnums, _RTOL if rtol is None else rtol, single=single)
-    check = _GradientCheck(function, args, expected, rtol, atol, exact, single)
+        trial = _trial(function, args, argnums)
+        derivatives = _differences(trial, RTOL if rtol is None else rtol, single=single)
+    check = _GradientCheck(trial, derivatives, rtol, atol, exact, single)
     gradients = check.plan(plans[0])
     if not quick:
         check.grad_agrees(plans[0], gradients)
@@ -151,11 +139,28 @@ def _is_fast(dispatcher: Any) -> bool:
     return bool(dispatcher.targetoptions.get("fastmath"))
 
 
+def _trial(f: Callable[..., Any], args: tuple[Any, ...], argnums: Sequence[int] | None) -> Trial:
+    """The function at the point; plainly it is called with packed structures, which functions of numba.njit take."""
+
+    def program(*arguments: Any) -> Any:
+        return f(*map(packed, arguments))
+
+    wanted = None if argnums is None else {range(len(args))[position] for position in argnums}
+    active = tuple(has_floats(each) if wanted is None else i in wanted for i, each in enumerate(args))
+    return Trial(f, args, active, unit=True, reference=program)
+
+
+def _differences(trial: Trial, rtol: float, *, single: bool) -> tuple[Vector, ...]:
+    """By argument that takes part one number per leaf, from finite differences, which have to be good to ``rtol``."""
+    objective = trial.objective_of_value(native=single)
+    return tuple(objective.differences(position, rtol, single=single) for position in trial.positions)
+
+
 def reference(
     f: Callable[..., Any],
     args: tuple[Any, ...],
     argnums: Sequence[int] | None = None,
-    rtol: float = _RTOL,
+    rtol: float = RTOL,
     *,
     single: bool = False,
 ) -> PlainDerivatives:
@@ -164,134 +169,97 @@ def reference(
     Raises:
         AssertionError: the differences do not converge: ``f`` has a kink or a jump at ``args``.
     """
-
-    def program(*arguments: Any) -> Any:
-        return f(*map(packed, arguments))  # functions of numba.njit take no structures
-
-    after = copied(args)
-    value = program(*after)
-    wanted = tuple(i for i, a in enumerate(args) if has_floats(a)) if argnums is None else tuple(argnums)
-    seed = None if isinstance(value, (float, np.floating)) else random_like(value)
-    weights = np.ones(1) if seed is None else read_floats(seed)
-    objective = Objective(program, args, weights, {}, native=single)
-    derivatives = tuple(objective.differences(i, rtol, single=single) for i in wanted)
-    return PlainDerivatives(value, after, wanted, seed, derivatives)
-
-
-def random_like(value: Any, draw: int = 0) -> Any:
-    """A cotangent for ``value``: in its structure and precision, None in place of what holds no floats."""
-    count = read_floats(value).size
-    leaves = np.random.default_rng((count, draw) if draw else count).uniform(0.5, 1.5, count)
-    return floats_only(in_types_of(with_floats(value, leaves), value))
+    trial = _trial(f, args, argnums)
+    seed = None if trial.returns_number else trial.seed
+    return PlainDerivatives(*trial.plain, trial.positions, seed, _differences(trial, rtol, single=single))
 
 
 class _GradientCheck:
-    """The comparison of one function at one point."""
+    """The comparison of one function at one point.
+
+    Args:
+        trial: the function there.
+        derivatives: by argument that takes part, from finite differences.
+        rtol, atol, exact, single: as for `check_gradient`.
+    """
 
     def __init__(
         self,
-        f: Callable[..., Any],
-        args: tuple[Any, ...],
-        expected: PlainDerivatives,
+        trial: Trial,
+        derivatives: tuple[Vector, ...],
         rtol: float | None,
         atol: float | None,
         exact: bool,
         single: bool,
     ) -> None:
-        self._f, self._args, self._expected = f, args, expected
-        self._single = single or any(map(holds_single, (*args, expected.value)))
+        self._trial, self._derivatives = trial, derivatives
+        self._single = single or trial.is_single
         self._exact, self._rounded = exact, partial(_same_to_rounding, single=self._single)
-        self._rtol = rtol if rtol is not None else _RTOL_SINGLE if self._single else _RTOL
-        largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
+        self._rtol = rtol if rtol is not None else RTOL_SINGLE if self._single else RTOL
+        largest = max((float(np.max(np.abs(d), initial=0.0)) for d in derivatives), default=0.0)
         self._atol = atol if atol is not None else self._rtol * max(largest, 1e-3)
 
-    def plan(self, plan: PlanName, *, with_value: bool = True) -> tuple[Any, ...]:
-        """Check the derivatives made under ``plan``, and the value unless a function without it is asked for.
-
-        Returns:
-            The gradients.
-        """
+    def plan(self, plan: PlanName, *, with_value: bool = True) -> Run:
+        """Check the derivatives made under ``plan``, and the value unless a function without it is asked for."""
         options = Options(plan=plan, verify=True)
-        if self._expected.seed is not None:
-            return self._check_pullback(options)
-        if with_value:
-            return self._check_scalar(options)
-        gradients, arguments = self._alone(options)
-        self._compare_memory(plan, arguments, has_vectors=options.has_vector_math)
-        self._compare_gradients(plan, gradients)
-        return gradients
+        trial = replace(self._trial, options=options)
+        is_pulled = not self._trial.returns_number
+        if is_pulled:
+            run, again = trial.pulled_back(times=2)
+            assert same_bits(run.gradients, again.gradients), "the second pullback differs"
+        else:
+            run = trial.gradient(with_value=with_value)
+        if is_pulled or with_value:
+            self._compare_value(plan, run.value, has_vectors=options.has_vector_math)
+        self._compare_memory(plan, run, has_vectors=options.has_vector_math)
+        self._compare_gradients(plan, run)
+        return run
 
-    def grad_agrees(self, plan: PlanName, gradients: tuple[Any, ...]) -> None:
+    def grad_agrees(self, plan: PlanName, run: Run) -> None:
         """Assert that `irad.grad`, which runs the same derivative without the value, gives the same gradients.
 
         Without the value fastmath may form other sums, so those may differ by rounding.
         """
-        if self._expected.seed is None:
+        if self._trial.returns_number:
             options = Options(plan=plan, verify=True)
-            alone, arguments = self._alone(options)
-            if _is_fast(self._f):
-                self.plans_agree(f"{plan} (with the value)", gradients, f"{plan} (without)", alone)
+            alone = replace(self._trial, options=options).gradient(with_value=False)
+            if _is_fast(self._trial.program):
+                self.plans_agree(f"{plan} (with the value)", run, f"{plan} (without)", alone)
             else:
-                assert same_bits(alone, gradients), f"grad and value_and_grad differ (plan {plan})"
-            self._compare_memory(plan, arguments, has_vectors=options.has_vector_math)
+                assert same_bits(alone.gradients, run.gradients), f"grad and value_and_grad differ (plan {plan})"
+            self._compare_memory(plan, alone, has_vectors=options.has_vector_math)
 
-    def plans_agree(self, plan: str, gradients: tuple[Any, ...], other: str, others: tuple[Any, ...]) -> None:
+    def plans_agree(self, plan: str, run: Run, other: str, again: Run) -> None:
         """Assert that two plans gave the same gradients, up to the order of sums."""
         rtol = _PLANS_RTOL_SINGLE if self._single else _PLANS_RTOL
-        for position, a, b in zip(self._expected.argnums, gradients, others, strict=True):
-            x, y = read_floats(a), read_floats(b)
-            scale = max(float(np.max(np.abs(y), initial=0.0)), 1e-300)
-            message = f"plans {plan} and {other} differ by argument {position}"
-            np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * scale, err_msg=message)
+        for position, (x, y) in enumerate(zip(run.cotangents, again.cotangents, strict=True)):
+            if x is not None and y is not None:
+                scale = max(float(np.max(np.abs(y), initial=0.0)), 1e-300)
+                message = f"plans {plan} and {other} differ by argument {position}"
+                np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * scale, err_msg=message)
 
-    def forward_agrees(self, gradients: tuple[Any, ...]) -> None:
+    def forward_agrees(self, run: Run) -> None:
         """Assert that forward mode has the same derivative in a direction as the gradients have."""
-        argnums = self._expected.argnums
-        arguments = copied(self._args)
-        tangents = tuple(random_like(arguments[i], draw=i + 1) for i in argnums)
-        direction = [read_floats(tangent) for tangent in tangents]
-        value, tangent = irad.pushforward(self._f, argnums)(*with_direction(arguments, argnums, tangents))
-        self._compare_results("forward mode", value, arguments, has_vectors=True)
-        weights = np.ones(1) if self._expected.seed is None else read_floats(self._expected.seed)
-        parts = [(read_floats(g), d) for g, d in zip(gradients, direction, strict=True)]
-        scale = sum(float(np.abs(g) @ np.abs(d)) for g, d in parts)
+        trial = self._trial
+        tangents = {i: random_like(trial.values[i], draw=i + 1) for i in trial.positions}
+        directions = {i: read_floats(tangent) for i, tangent in tangents.items()}
+        pushed = trial.push(tangents)
+        self._compare_value("forward mode", pushed.value, has_vectors=True)
+        self._compare_memory("forward mode", pushed, has_vectors=True)
+        pairs = [(run.cotangents[i], direction) for i, direction in directions.items()]
+        forward, backward = dot_products([(trial.weights, pushed.tangent)], pairs)
         rtol = _PLANS_RTOL_SINGLE if self._single else _MODES_RTOL
         np.testing.assert_allclose(
-            weights @ read_floats(tangent),
-            sum(float(g @ d) for g, d in parts),
+            forward.sum(),
+            backward.sum(),
             rtol=0.0,
-            atol=rtol * max(scale, 1e-300),
+            atol=rtol * max(float(np.abs(backward).sum()), 1e-300),
             err_msg="forward and reverse mode differ",
         )
 
-    def _check_scalar(self, options: Options) -> tuple[Any, ...]:
-        argnums = self._expected.argnums
-        arguments = copied(self._args)
-        value, gradients = irad.value_and_grad(self._f, argnums, options=options)(*arguments)
-        self._compare_results(options.plan, value, arguments, has_vectors=options.has_vector_math)
-        self._compare_gradients(options.plan, gradients)
-        return tuple(gradients)
-
-    def _alone(self, options: Options) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The gradients without the value, and the arguments after the call."""
-        arguments = copied(self._args)
-        gradients = irad.grad(self._f, self._expected.argnums, options=options)(*arguments)
-        return tuple(gradients), arguments
-
-    def _check_pullback(self, options: Options) -> tuple[Any, ...]:
-        arguments = copied(self._args)
-        value, pullback = irad.vjp(self._f, *arguments, options=options)
-        first, second = pullback(self._expected.seed), pullback(self._expected.seed)
-        gradients = tuple(first[i] for i in self._expected.argnums)
-        assert same_bits(gradients, tuple(second[i] for i in self._expected.argnums)), "the second pullback differs"
-        self._compare_results(options.plan, value, arguments, has_vectors=options.has_vector_math)
-        self._compare_gradients(options.plan, gradients)
-        return gradients
-
-    def _compare_results(self, plan: str, value: Any, arguments: tuple[Any, ...], *, has_vectors: bool) -> None:
-        wanted = self._expected.value
+    def _compare_value(self, plan: str, value: Any, *, has_vectors: bool) -> None:
+        wanted, _ = self._trial.plain
         assert self._same(value, wanted, has_vectors), f"value {value!r}, plain {wanted!r} (plan {plan})"
-        self._compare_memory(plan, arguments, has_vectors=has_vectors)
 
     def _same(self, found: Any, wanted: Any, has_vectors: bool) -> bool:
         if not self._exact:
@@ -300,24 +268,18 @@ class _GradientCheck:
 
     @cached_property
     def _is_exact_by_numbers(self) -> bool:
-        """Whether value and memory are the plain call's to the bit where no loop calls functions for vectors."""
-        arguments, options = copied(self._args), Options(vector_math=False)
-        if self._expected.seed is None:
-            value = irad.value_and_grad(self._f, self._expected.argnums, options=options)(*arguments)[0]
-        else:
-            value = irad.vjp(self._f, *arguments, options=options)[0]
-        return same_bits(value, self._expected.value) and all(map(same_bits, arguments, self._expected.after))
+        return self._trial.is_exact_by_numbers(Trial.reverse)
 
-    def _compare_gradients(self, plan: str, gradients: Sequence[Any]) -> None:
-        for position, found, wanted in zip(self._expected.argnums, gradients, self._expected.derivatives, strict=True):
+    def _compare_gradients(self, plan: str, run: Run) -> None:
+        for position, wanted in zip(self._trial.positions, self._derivatives, strict=True):
             place = f"argument {position} (plan {plan})"
-            assert_same_structure(found, self._args[position], place)
+            assert_same_structure(run.gradients[position], self._trial.values[position], place)
             message = f"gradient with respect to {place}"
-            leaves = read_floats(found)
+            leaves = run.cotangents[position]
             np.testing.assert_allclose(leaves, wanted, rtol=self._rtol, atol=self._atol, err_msg=message)
 
-    def _compare_memory(self, plan: str, arguments: tuple[Any, ...], *, has_vectors: bool) -> None:
-        for position, (found, wanted) in enumerate(zip(arguments, self._expected.after, strict=True)):
+    def _compare_memory(self, plan: str, run: Run | ForwardRun, *, has_vectors: bool) -> None:
+        for position, (found, wanted) in enumerate(zip(run.after, self._trial.plain[1], strict=True)):
             message = f"argument {position} after the derivative is not what the plain call leaves (plan {plan})"
             assert self._same(found, wanted, has_vectors), message
 

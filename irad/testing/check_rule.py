@@ -23,9 +23,8 @@ from irad.ruleset import reference
 from irad.ruleset.expr import evaluate
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.symbols import TABLE
-from irad.testing.check_gradient import optimisation_limited
 from irad.testing.gradients.slope import Shape, slope_at
-from irad.testing.gradients.trial import Trial
+from irad.testing.gradients.trial import Trial, optimisation_limited
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.forward_rule import ForwardChecker, check_some_constant
 from irad.testing.rules.lanes import check_lanes_forward, check_lanes_reverse

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+import irad
 from irad.api.functions import is_kernel, launched_of, no_configuration
 from irad.api.selection import chosen
-from irad.data.floats import in_types_of, read_floats, with_floats
+from irad.data.copies import copied
+from irad.data.floats import Vector, in_types_of, read_floats, with_floats
+from irad.debug.verdict import words_of_zero
+from irad.frontend.calls.retry import zero_that_won
 from irad.options import Options
 from irad.testing.gradients.comparison import Comparison, Tolerances
 from irad.testing.gradients.input import CheckedFunction, Range, check_modes, check_settings
-from irad.testing.gradients.modes import Answer, gradients_match, hidden_zero
 from irad.testing.gradients.reference import reference_for, sizes_of
 from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict, merged
 from irad.testing.gradients.slope import GradientNearby
-from irad.testing.gradients.trial import Trial
+from irad.testing.gradients.trial import Answer, Trial
 
 _REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order
 _SPREAD: Final = 0.1  # of random points around the given one, as a part of each number
@@ -177,7 +181,7 @@ class _Run:
         if found.verdict is not Verdict.WRONG or found.primal or subject.is_kernel:
             return found
         trial = subject.trial(subject.values, self._settings.options)
-        return replace(found, hidden_zero=hidden_zero(trial))
+        return replace(found, hidden_zero=_hidden_zero(trial))
 
     def _all_points(self) -> Iterator[tuple[Any, ...]]:
         yield self._subject.values
@@ -269,9 +273,43 @@ class _Run:
         for position, (got, wanted) in enumerate(zip(answer.run.after, after, strict=True)):
             if not trial.same(got, wanted):
                 return f"it leaves {self._subject.names[position]} different from a plain call"
-        return gradients_match(answer.run.cotangents, trial.values) or ""
+        return _gradients_match(answer.run.cotangents, trial.values) or ""
 
 
 def _alike(a: Any, b: Any) -> bool:
     x, y = read_floats(a), read_floats(b)
     return x.shape == y.shape and bool(np.allclose(x, y, rtol=_REPEATED, atol=0.0, equal_nan=True))
+
+
+def _gradients_match(cotangents: tuple[Vector | None, ...], values: tuple[Any, ...]) -> str | None:
+    """What is wrong with the number of floats in cotangents; None if nothing is."""
+    for position, (cotangent, value) in enumerate(zip(cotangents, values, strict=True)):
+        count = read_floats(value).size
+        if cotangent is not None and cotangent.size != count:
+            return (
+                f"the gradient with respect to argument {position} holds {cotangent.size} floats, the argument {count}"
+            )
+    return None
+
+
+def _hidden_zero(trial: Trial) -> str:
+    """What zero that won over an infinity may be the reason for a wrong number, and where; empty if none is known.
+
+    Of a function that returns a float; and of a gradient, whose zeros are lost to its own derivative.
+    """
+    of_gradient = getattr(trial.program, "shows_all_zeros", None)
+    if of_gradient is not None:
+        found = zero_that_won(of_gradient, trial.program(*copied(trial.values)), copied(trial.values), {}, into=False)
+    elif isinstance(trial.plain[0], float) and not any(trial.modified):
+        options = replace(trial.options or irad.Options(), debug=True)
+        derivative = irad.grad(trial.program, trial.positions, options=options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = derivative.hidden_zero(*copied(trial.values))
+            except irad.NonFiniteError:
+                return ""  # then the number is not a zero
+    else:
+        return ""
+    where = "" if found is None or found.location is None else f" at {found.location}"
+    return "" if found is None else words_of_zero(found) + where

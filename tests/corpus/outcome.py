@@ -24,7 +24,8 @@ from irad.data.copies import copied, same_bits
 from irad.data.floats import read_floats
 from irad.errors import ActivityError, IradError, SignatureError, UnsupportedError
 from irad.options import Options
-from irad.testing.check_gradient import check_gradient, compiled, random_like
+from irad.testing.check_gradient import check_gradient, compiled
+from irad.testing.gradients.trial import random_like
 from tests.corpus.sample import Package, Sample
 
 _RTOL: Final = 1e-10

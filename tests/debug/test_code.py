@@ -13,7 +13,7 @@ from irad.data.copies import copied
 from irad.data.floats import read_floats
 from irad.frontend.calls.task import Role, Task
 from irad.frontend.derivation import derivation_of
-from irad.testing.check_gradient import random_like
+from irad.testing.gradients.trial import random_like
 from tests.programs import test_arrays, test_complex, test_containers, test_control_flow, test_guards, test_recursion
 from tests.tools.catalogue import Case, Catalogue
 

@@ -13,7 +13,7 @@ import pytest
 from numba import cfunc, njit, objmode, prange, stencil, vectorize
 
 import irad
-from irad.testing.check_gradient import optimisation_limited
+from irad.testing.gradients.trial import optimisation_limited
 
 
 def program(source: str, **names: Any) -> Any:

@@ -29,7 +29,7 @@ from numba.extending import overload, register_jitable
 from numba.stencils.stencil import stencil
 
 from irad.errors import BackendError
-from irad.testing.check_gradient import optimisation_limited
+from irad.testing.gradients.trial import optimisation_limited
 from tests.tools.identity import identity
 
 RELATIVE_TOLERANCE = (

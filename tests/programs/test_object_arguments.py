@@ -17,7 +17,8 @@ import irad
 from irad import data
 from irad.data.copies import same_bits
 from irad.options import Options
-from irad.testing.check_gradient import optimisation_limited, reference
+from irad.testing.check_gradient import reference
+from irad.testing.gradients.trial import optimisation_limited
 from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()

@@ -22,7 +22,8 @@ from numba.typed import Dict, List
 import irad
 from irad import data
 from irad.options import Options
-from irad.testing.check_gradient import optimisation_limited, reference
+from irad.testing.check_gradient import reference
+from irad.testing.gradients.trial import optimisation_limited
 
 COUNT = int(os.environ.get("IRAD_RANDOM_OBJECTS", "3"))
 

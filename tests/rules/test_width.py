@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irad.data.floats import has_floats, read_floats
-from irad.testing.check_gradient import optimisation_limited
-from irad.testing.gradients.trial import Trial, directions_of, draw_tangents, run_forward
+from irad.testing.gradients.trial import Trial, directions_of, draw_tangents, optimisation_limited, run_forward
 from irad.testing.rules.lanes import check_lanes_forward, check_lanes_reverse
 from tests.rules.programs import PROGRAMS, RuleProgram
 

@@ -17,7 +17,7 @@ from irad.ir.types import DOUBLE, FLOAT, I32, I64
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 from irad.ruleset.symbols import TABLE, emitted_symbol, helper_symbol, integer_arguments, symbols_of_function
-from irad.testing.check_gradient import optimisation_limited
+from irad.testing.gradients.trial import optimisation_limited
 
 REGISTRY = Registry.of(*ALL)
 

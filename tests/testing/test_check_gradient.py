@@ -83,7 +83,7 @@ def test_what_is_compiled_how(monkeypatch: pytest.MonkeyPatch, quick: bool, orac
 
 
 def test_forward_mode_has_to_agree_unless_it_is_not_asked(monkeypatch: pytest.MonkeyPatch):
-    def pushforward(f: Any, argnums: Any) -> Callable[..., Any]:
+    def pushforward(f: Any, argnums: Any, *, options: Options | None) -> Callable[..., Any]:
         def pushed(x: Any, a: Any, tangents: Any) -> Any:
             value, (dx, da) = by_hand(x, a)
             return value, dx @ tangents[0] + da * tangents[1] + 1e-6

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from numba.core import config
 
-from irad.testing.check_gradient import optimisation_limited
+from irad.testing.gradients.trial import optimisation_limited
 
 
 def double(x):

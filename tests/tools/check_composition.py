@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 import irad
-from irad.testing.check_gradient import optimisation_limited
+from irad.testing.gradients.trial import optimisation_limited
 from tests.tools.nested_duals import IRAD, NUMPY, number
 from tests.tools.random_compositions import SIZE, Composition
 

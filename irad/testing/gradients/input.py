@@ -20,9 +20,8 @@ from irad.frontend.calls.problems import default_positions
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.packing.packed import packed
 from irad.options import Options
-from irad.testing.gradients.modes import MODES, Answer
 from irad.testing.gradients.reference import Bounds
-from irad.testing.gradients.trial import Trial
+from irad.testing.gradients.trial import MODES, Answer, Trial
 
 _LEAST: Final = {"points": 1, "cotangents": 1, "directions": 1, "max_partials": 0, "seed": 0}
 

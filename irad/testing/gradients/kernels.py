@@ -14,16 +14,15 @@ from irad.api.functions import Launched
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.kernels import launch_of, run_kernel
 from irad.data.copies import copied
-from irad.data.floats import Vector, floats_only, in_types_of, read_floats, with_floats
+from irad.data.floats import Vector, in_types_of, read_floats, with_floats
 from irad.data.structure import mapped
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 from irad.report.kernels.subject import kernel_subject
 from irad.report.kernels.tape import on_host
 from irad.testing.gradients.input import CheckedFunction, Range, can_be_varied
-from irad.testing.gradients.modes import Answer, by_autodiff
 from irad.testing.gradients.objective import Objective
-from irad.testing.gradients.trial import Run, Trial, annotate
+from irad.testing.gradients.trial import Answer, Run, Trial, by_autodiff, tangent_of
 
 
 @dataclass(frozen=True)
@@ -65,16 +64,8 @@ class KernelTrial(Trial):
     def run(self, shadows: tuple[Any, ...]) -> Run:
         """Runs the derivative in reverse mode, adding to shadows."""
         arguments = copied(self.values)
-        annotated = [
-            annotate(*each) if active else irad.Const(each[0])
-            for *each, active in zip(arguments, shadows, self.active, strict=True)
-        ]
-        found = self.kernel.derivative(self.options, annotated)
-        cotangents = tuple(
-            None if not active else read_floats(shadow if gradient is None else gradient)
-            for gradient, shadow, active in zip(found, shadows, self.active, strict=True)
-        )
-        return Run(None, arguments, cotangents)
+        found = self.kernel.derivative(self.options, self.annotated(arguments, shadows))
+        return Run(None, arguments, self.gradients_of(found, shadows))
 
     def run_forward(self, objective: Objective) -> Run:
         """Runs the derivative in forward mode, in the direction of each number: what it does to written arrays."""
@@ -107,7 +98,7 @@ def _tangent(value: Any, leaves: Vector) -> Any:
         made = copied(value)
         made[...] = in_types_of(with_floats(value, leaves), value)
         return made
-    return floats_only(in_types_of(with_floats(value, leaves), value))
+    return tangent_of(value, leaves)
 
 
 def _with_tangent(value: Any, tangent: Any) -> Any:

@@ -1,4 +1,7 @@
-"""One program at one point: what finite differences of the plain program say, and what its derivative with rules gives.
+"""The runner of all checks: one program at one point, its plain run, its derivatives in each mode, and comparisons.
+
+`check_gradient`, `gradcheck`, `check_rule`, `irad bench` and the tests of random programs say what is compared, how
+closely, and what they tell of a difference. How the program and its derivatives are run is said here.
 
 All cotangents are random: that of the value, and those that shadows hold beforehand. What a shadow holds afterwards is
 then the derivative of ⟨cotangent, value⟩ + ⟨shadow, final content⟩ with respect to the initial content; where nothing
@@ -7,15 +10,18 @@ is written that is the gradient added to what was there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
+from numba.core import config
 
 import irad
+from irad.api.forward import with_direction
 from irad.data.copies import copied, same_bits
 from irad.data.floats import (
     Vector,
@@ -29,28 +35,57 @@ from irad.data.floats import (
 )
 from irad.data.structure import flattened, is_structure, paired, rebuilt
 from irad.options import Options
-from irad.testing.check_gradient import random_like
 from irad.testing.gradients.objective import Objective
 
 RTOL: Final = 1e-6
 RTOL_SINGLE: Final = 2e-4
 _NUDGE: Final = 1e-4  # towards zero: that leaves few domains
 _MEMORY: Final = (np.ndarray, np.void)
+_LIMIT: Final = 1  # how much Numba optimises: at 0 LLVM leaves so much code that machine code takes as long as is saved
+
+
+@contextmanager
+def optimisation_limited() -> Iterator[None]:
+    """LLVM does little more than inline and simplify what Numba compiles meanwhile, and no vectors; in all threads."""
+    before = config.OPT, config.LOOP_VECTORIZE
+    config.OPT, config.LOOP_VECTORIZE = type(config.OPT)(min(config.OPT, _LIMIT)), 0
+    try:
+        yield
+    finally:
+        config.OPT, config.LOOP_VECTORIZE = before
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of a derivative gave.
+    """What one run of a derivative in reverse mode gave.
 
     Attributes:
-        value: of the primal.
-        after: the arguments afterwards.
-        cotangents: for each argument, as a vector; None for a constant one.
+        value: of the primal; None where the derivative was asked for without it.
+        after: what the run left in memory, as `Trial.fresh` hands it out.
+        gradients: for each argument, in its structure; None for a constant one.
     """
 
     value: Any
     after: tuple[Any, ...]
-    cotangents: tuple[Vector | None, ...]
+    gradients: tuple[Any, ...]
+
+    @cached_property
+    def cotangents(self) -> tuple[Vector | None, ...]:
+        """The gradients as vectors."""
+        return tuple(None if each is None else read_floats(each) for each in self.gradients)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What irad says, and what of.
+
+    Attributes:
+        run: value, arguments afterwards, cotangents.
+        objective: the number whose derivatives the cotangents are.
+    """
+
+    run: Run
+    objective: Objective
 
 
 @dataclass(frozen=True)
@@ -95,6 +130,11 @@ class Trial:
         return tuple(has_floats(value) and not fixed for value, fixed in zip(self.values, held, strict=True))
 
     @property
+    def positions(self) -> tuple[int, ...]:
+        """Those of the arguments that take part."""
+        return tuple(position for position, active in enumerate(self.active) if active)
+
+    @property
     def all_take_part(self) -> bool:
         """Whether all arguments do that may."""
         return all(active or not free for active, free in zip(self.active, self.free, strict=True))
@@ -104,11 +144,21 @@ class Trial:
         """The plain program."""
         return self.program if self.reference is None else self.reference
 
+    def fresh(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Arguments for one run, and the memory that is compared afterwards: these arguments."""
+        arguments = copied(self.values)
+        return arguments, arguments
+
     @cached_property
     def plain(self) -> tuple[Any, tuple[Any, ...]]:
         """The value of the plain program, and its arguments afterwards."""
-        after = copied(self.values)
-        return self.plainly(*after), after
+        arguments, after = self.fresh()
+        return self.plainly(*arguments), after
+
+    @property
+    def returns_number(self) -> bool:
+        """Whether the value is a float, so that it has a gradient."""
+        return isinstance(self.plain[0], float | np.floating)
 
     @cached_property
     def modified(self) -> tuple[bool, ...]:
@@ -131,7 +181,7 @@ class Trial:
     def seed(self) -> Any:
         """A cotangent for the value; None where it has none."""
         value = self.plain[0]
-        if self.unit and not self.constant_return and isinstance(value, float):
+        if self.unit and not self.constant_return and self.returns_number:
             return 1.0
         return None if self.constant_return or not has_floats(value) else random_like(value, self.draw)
 
@@ -181,12 +231,20 @@ class Trial:
             self.slopes[key] = objective.differences(position, self.rtol or RTOL)
         return self.slopes[key]
 
+    @cached_property
+    def weights(self) -> Vector:
+        """The cotangent of the value as a vector."""
+        return np.zeros(0) if self.seed is None else read_floats(self.seed)
+
     def objective(self, shadows: tuple[Any, ...]) -> Objective:
         """What the cotangents are the derivative of: shadows of written memory count as cotangents."""
-        weights = np.zeros(0) if self.seed is None else read_floats(self.seed)
         written = [i for i, modified in enumerate(self.modified) if modified and self.active[i] and self._has_shadow(i)]
         outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
-        return Objective(self.plainly, self.values, weights, outside)
+        return Objective(self.plainly, self.values, self.weights, outside)
+
+    def objective_of_value(self, *, native: bool = False) -> Objective:
+        """The same where what is left in memory has no cotangent; with ``native`` arguments keep their precision."""
+        return Objective(self.plainly, self.values, self.weights, {}, native)
 
     def _has_shadow(self, position: int) -> bool:
         """Whether what an argument holds afterwards has a cotangent; that of objects has none."""
@@ -195,32 +253,75 @@ class Trial:
     def run(self, shadows: tuple[Any, ...]) -> Run:
         """Runs both sweeps, adding to shadows."""
         arguments = copied(self.values)
-        annotated = [
-            annotate(*each) if active else irad.Const(each[0])
-            for *each, active in zip(arguments, shadows, self.active, strict=True)
-        ]
         found, value = irad.autodiff(
-            irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed, options=self.options
+            irad.ReverseWithPrimal,
+            self.program,
+            *self.annotated(arguments, shadows),
+            seed=self.seed,
+            options=self.options,
         )
-        cotangents = tuple(
-            None if not active else read_floats(shadow if gradient is None else gradient)
-            for gradient, shadow, active in zip(found, shadows, self.active, strict=True)
-        )
-        return Run(value, arguments, cotangents)
+        return Run(value, arguments, self.gradients_of(found, shadows))
+
+    def annotated(self, arguments: tuple[Any, ...], shadows: tuple[Any, ...]) -> list[Any]:
+        """Arguments with their shadows as `irad.autodiff` takes them in reverse mode."""
+        triples = zip(arguments, shadows, self.active, strict=True)
+        return [annotate(value, shadow) if active else irad.Const(value) for value, shadow, active in triples]
+
+    def gradients_of(self, found: tuple[Any, ...], shadows: tuple[Any, ...]) -> tuple[Any, ...]:
+        """For each argument its gradient, which is returned or in its shadow."""
+        triples = zip(found, shadows, self.active, strict=True)
+        return tuple((shadow if got is None else got) if active else None for got, shadow, active in triples)
+
+    def gradient(self, *, with_value: bool = True) -> Run:
+        """Runs `irad.value_and_grad`, or `irad.grad`, of a program that returns a float."""
+        arguments, after = self.fresh()
+        if with_value:
+            value, found = irad.value_and_grad(self.program, self.positions, options=self.options)(*arguments)
+        else:
+            value, found = None, irad.grad(self.program, self.positions, options=self.options)(*arguments)
+        gradients = dict(zip(self.positions, found, strict=True))
+        return Run(value, after, tuple(map(gradients.get, range(len(self.values)))))
+
+    def pulled_back(self, times: int = 1) -> list[Run]:
+        """Runs `irad.vjp`, and its pullback some times: the sweeps apart."""
+        arguments, after = self.fresh()
+        value, pulled = self.vjp(arguments)
+        pairs = (zip(pulled(), self.active, strict=True) for _ in range(times))
+        return [Run(value, after, tuple(each if active else None for each, active in found)) for found in pairs]
+
+    def reverse(self) -> Run:
+        """Runs reverse mode as users do: the gradient of a float, a pullback for anything else."""
+        return self.gradient() if self.returns_number else self.pulled_back()[0]
 
     def vjp(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[], tuple[Any, ...]]]:
         """The value, and what gives the cotangents of the arguments, None for those that are held."""
         if not any(self.held):
-            value, pullback = irad.vjp(self.program, *arguments)
+            value, pullback = irad.vjp(self.program, *arguments, options=self.options)
             return value, lambda: pullback(self.seed)
         free = tuple(i for i, free in enumerate(self.free) if free)
-        value, pullback = irad.vjp(self.program, *arguments, argnums=free)
+        value, pullback = irad.vjp(self.program, *arguments, argnums=free, options=self.options)
 
         def pulled() -> tuple[Any, ...]:
             found = dict(zip(free, pullback(self.seed), strict=True))
             return tuple(found.get(i) for i in range(len(self.values)))
 
         return value, pulled
+
+    @cached_property
+    def _push(self) -> Callable[..., Any]:
+        return irad.pushforward(self.program, self.positions, options=self.options)
+
+    def push(self, tangents: Mapping[int, Any]) -> ForwardRun:
+        """Runs `irad.pushforward`, overwriting tangents of memory, which are given by position."""
+        arguments, after = self.fresh()
+        direction = tuple(tangents[position] for position in self.positions)
+        value, tangent = self._push(*with_direction(arguments, self.positions, direction))
+        return ForwardRun(value, after, read_floats(tangent))
+
+    def is_exact_by_numbers(self, run: Callable[[Trial], Run | ForwardRun]) -> bool:
+        """Whether value and memory are the plain call's to the bit where no loop calls functions for vectors."""
+        found = run(replace(self, options=replace(self.options or Options(), vector_math=False)))
+        return same_bits((found.value, found.after), self.plain)
 
     def agree(self, got: Any, wanted: Any) -> bool:
         """Whether two values are equal as far as derivatives can be."""
@@ -244,6 +345,18 @@ def _close(got: Vector, wanted: Vector, rtol: float, atol: float | None) -> bool
     scale = max(float(np.max(np.abs(finite), initial=0.0)), 1e-3)
     slack = rtol * scale if atol is None else atol
     return got.shape == wanted.shape and bool(np.allclose(got, wanted, rtol, slack, equal_nan=True))
+
+
+def tangent_of(value: Any, leaves: Vector) -> Any:
+    """A tangent or cotangent: in the structure and precision of a value, None in place of what holds no floats."""
+    return floats_only(in_types_of(with_floats(value, leaves), value))
+
+
+def random_like(value: Any, draw: int = 0) -> Any:
+    """A random cotangent for ``value``."""
+    count = read_floats(value).size
+    leaves = np.random.default_rng((count, draw) if draw else count).uniform(0.5, 1.5, count)
+    return tangent_of(value, leaves)
 
 
 def annotate(value: Any, shadow: Any) -> Any:
@@ -312,13 +425,20 @@ class ForwardRun:
 
     Attributes:
         value: of the primal.
-        after: the arguments afterwards.
-        tangents: of the value and of the memory of each argument afterwards; None for a constant one.
+        after: what the run left in memory, as `Trial.fresh` hands it out.
+        tangent: of the value.
+        in_memory: the tangent of the memory of each argument afterwards, None for a constant one; empty if not asked.
     """
 
     value: Any
     after: tuple[Any, ...]
-    tangents: tuple[Vector | None, ...]
+    tangent: Vector
+    in_memory: tuple[Vector | None, ...] = ()
+
+    @property
+    def tangents(self) -> tuple[Vector | None, ...]:
+        """Those of the value and of memory."""
+        return self.tangent, *self.in_memory
 
 
 def draw_tangents(trial: Trial, sign: float, only: int | None = None) -> tuple[Any, ...]:
@@ -342,7 +462,7 @@ def _tangent(value: Any, draw: Callable[[Any], Any]) -> Any:
         fill(value, draw)
         return value
     count = read_floats(value).size
-    return floats_only(in_types_of(with_floats(value, np.asarray(draw(count))), value)) if count else value
+    return tangent_of(value, np.asarray(draw(count))) if count else value
 
 
 def directions_of(trial: Trial, tangents: tuple[Any, ...]) -> dict[int, Vector]:
@@ -356,5 +476,59 @@ def run_forward(trial: Trial, tangents: tuple[Any, ...]) -> ForwardRun:
     triples = list(zip(arguments, tangents, trial.active, strict=True))
     annotated = [irad.Duplicated(value, tangent) if active else irad.Const(value) for value, tangent, active in triples]
     found, value = irad.autodiff(irad.ForwardWithPrimal, trial.program, *annotated, options=trial.options)
-    after = (only_memory(value, tangent) if active else None for value, tangent, active in triples)
-    return ForwardRun(value, arguments, (read_floats(found), *after))
+    in_memory = tuple(only_memory(value, tangent) if active else None for value, tangent, active in triples)
+    return ForwardRun(value, arguments, read_floats(found), in_memory)
+
+
+def dot_products(
+    results: Iterable[tuple[Vector, Vector]], arguments: Iterable[tuple[Vector, Vector]]
+) -> tuple[Vector, Vector]:
+    """The terms of ⟨cotangent, J·direction⟩ and of ⟨Jᵀ·cotangent, direction⟩, whose sums are one number.
+
+    Args:
+        results: for each its cotangent, and its tangent by forward mode.
+        arguments: for each its cotangent by reverse mode, and its direction.
+    """
+    return _terms(results), _terms(arguments)
+
+
+def _terms(pairs: Iterable[tuple[Vector, Vector]]) -> Vector:
+    found = [np.zeros(0)]
+    for one, other in pairs:
+        assert one.size == other.size, f"{one.size} numbers for {other.size}"
+        found.append(one * other)
+    return np.concatenate(found)
+
+
+# The modes in which `gradcheck` checks, each made to answer for one trial. Another one is another function here.
+
+
+def by_autodiff(trial: Trial) -> Answer:
+    """`irad.autodiff`: both sweeps in one, cotangents of what is left in written arrays included."""
+    shadows = trial.shadows(trial.modified)
+    objective = trial.objective(shadows)
+    return Answer(trial.run(shadows), objective)
+
+
+def by_vjp(trial: Trial) -> Answer:
+    """`irad.vjp`: the sweeps apart; what is left in written arrays has no cotangent."""
+    return Answer(trial.pulled_back()[0], trial.objective_of_value())
+
+
+def by_jvp(trial: Trial) -> Answer:
+    """`irad.pushforward`: a run in the direction of each number; what is left in written arrays does not count."""
+    still = {position: np.zeros(read_floats(trial.values[position]).size) for position in trial.positions}
+
+    def run(moving: dict[int, Vector]) -> ForwardRun:
+        return trial.push({p: tangent_of(trial.values[p], each) for p, each in (still | moving).items()})
+
+    def slope(position: int, direction: Vector) -> float:
+        return float(trial.weights @ run({position: direction}).tangent) if trial.weights.size else 0.0
+
+    at_rest = run({})
+    found = {p: np.array([slope(p, one) for one in np.eye(vector.size)]) for p, vector in still.items()}
+    gradients = tuple(map(found.get, range(len(trial.values))))
+    return Answer(Run(at_rest.value, at_rest.after, gradients), trial.objective_of_value())
+
+
+MODES: Final[dict[str, Callable[[Trial], Answer]]] = {"autodiff": by_autodiff, "vjp": by_vjp, "jvp": by_jvp}

@@ -18,8 +18,7 @@ import numpy as np
 
 from irad.data.copies import copied
 from irad.data.floats import Vector, holds_single, in_types_of, name_of_float, read_floats, with_floats
-from irad.testing.gradients.modes import by_autodiff
-from irad.testing.gradients.trial import Trial
+from irad.testing.gradients.trial import Trial, by_autodiff
 
 _NEAR: Final = 0.5  # how far from 1 factors are looked at closely
 _SAMPLES: Final = 48  # on each side

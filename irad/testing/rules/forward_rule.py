@@ -17,7 +17,6 @@ import numpy as np
 from irad.data.floats import Vector, has_floats, read_floats
 from irad.errors import ActivityError, RuleError, SignatureError
 from irad.testing.allocations import allocations
-from irad.testing.check_gradient import optimisation_limited
 from irad.testing.gradients.objective import Objective
 from irad.testing.gradients.slope import derivative
 from irad.testing.gradients.trial import (
@@ -26,8 +25,10 @@ from irad.testing.gradients.trial import (
     ForwardRun,
     Trial,
     directions_of,
+    dot_products,
     draw_tangents,
     only_memory,
+    optimisation_limited,
     run_forward,
 )
 from irad.testing.rules.fault import Property, RuleFault
@@ -181,23 +182,21 @@ class ForwardChecker:
         if trial.seed is None and not any(m and a for m, a in zip(trial.modified, trial.active, strict=True)):
             return
         cotangents = trial.run(shadows).cotangents
-        seeds = [np.zeros(0) if trial.seed is None else read_floats(trial.seed)]
-        seeds += [only_memory(value, shadow) for value, shadow in zip(trial.values, before, strict=True)]
+        seeds = [
+            trial.weights,
+            *(only_memory(value, shadow) for value, shadow in zip(trial.values, before, strict=True)),
+        ]
         rtol = trial.rtol or (RTOL_SINGLE if trial.is_single else _MODES_RTOL)
         for position, cotangent in enumerate(cotangents):
             if cotangent is None:
                 continue
             tangents = draw_tangents(trial, 1.0, only=position)
             direction = directions_of(trial, tangents)[position]
-            pairs = [
-                (s, t)
-                for s, t in zip(seeds, run_forward(trial, tangents).tangents, strict=True)
-                if t is not None and s.size
-            ]
-            forward, backward = float(sum(s @ t for s, t in pairs)), float(cotangent @ direction)
-            size = max(
-                float(np.abs(cotangent) @ np.abs(direction)), sum(float(np.abs(s) @ np.abs(t)) for s, t in pairs)
-            )
+            pairs = zip(seeds, run_forward(trial, tangents).tangents, strict=True)
+            results = ((s, t) for s, t in pairs if t is not None and s.size)
+            terms = dot_products(results, [(cotangent, direction)])
+            forward, backward = (float(each.sum()) for each in terms)
+            size = max(float(np.abs(each).sum()) for each in terms)
             if not abs(forward - backward) <= max(rtol * size, trial.atol or 0.0):
                 what = f"the derivative of a weighed sum of all results in a direction of argument {position}"
                 self._fail(Property.MODES, f"{what} by forward mode", backward, forward)

@@ -11,7 +11,7 @@ from numba.typed import List
 
 import irad
 from irad.testing.allocations import allocations
-from irad.testing.check_gradient import optimisation_limited
+from irad.testing.gradients.trial import optimisation_limited
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
 STRICT = irad.Options(strict=True)
