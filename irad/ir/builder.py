@@ -293,16 +293,16 @@ class Builder:
         known = _inserted(aggregate, path)
         if known is not None:
             return known
-        return self._stamp(
-            ir.ExtractValue(_element_type(aggregate.type, path), name, operands=[aggregate], indices=path)
-        )
+        element = types.element_at(aggregate.type, path)
+        assert element is not None, f"no element at {path} of {aggregate.type}"
+        return self._stamp(ir.ExtractValue(element, name, operands=[aggregate], indices=path))
 
     def insert_value(
         self, aggregate: Value, value: Value, indices: Sequence[int] | int, name: str | None = None
     ) -> Value:
         """The struct or array value with one element replaced."""
         path = (indices,) if isinstance(indices, int) else tuple(indices)
-        assert value.type is _element_type(aggregate.type, path), f"no {value.type} at {path} of {aggregate.type}"
+        assert value.type is types.element_at(aggregate.type, path), f"no {value.type} at {path} of {aggregate.type}"
         return self._stamp(ir.InsertValue(aggregate.type, name, operands=[aggregate, value], indices=path))
 
     # -------------------------------------------------------------------------------------------- phis, calls
@@ -380,12 +380,6 @@ class Builder:
     def unreachable(self) -> ir.Unreachable:
         """Ends a block that is never left."""
         return self._stamp(ir.Unreachable(types.VOID))
-
-
-def _element_type(type_: Type, path: Sequence[int]) -> Type:
-    for index in path:
-        type_ = type_.element if isinstance(type_, types.ArrayType) else types.struct_body(type_).elements[index]
-    return type_
 
 
 def _inserted(aggregate: Value, path: tuple[int, ...]) -> Value | None:

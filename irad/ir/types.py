@@ -245,6 +245,21 @@ def element_types(value: Type) -> tuple[Type, ...]:
     return struct_body(value).elements
 
 
+def element_at(value: Type, indices: Sequence[int]) -> Type | None:
+    """The type of a part of an aggregate, found by one index for each level; None if it has no such part."""
+    for index in indices:
+        match value:
+            case ArrayType(count=count, element=element) if index < count:
+                value = element
+            case StructType(elements=elements) | NamedStructType(body=StructType(elements=elements)) if index < len(
+                elements
+            ):
+                value = elements[index]
+            case _:
+                return None
+    return value
+
+
 def holds_floats(value: Type) -> bool:
     """Whether a part of a type is floating-point."""
     match cast("AnyType", value):

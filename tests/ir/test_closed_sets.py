@@ -10,7 +10,9 @@ import pytest
 
 import irad.api.grad  # the whole engine, with whatever classes of its own it has
 from irad.frontend.values.tree import AnyContent, Content
-from irad.ir.instructions import AnyInstruction, Instruction
+from irad.ir.instruction_table import TABLE
+from irad.ir.instructions import AnyInstruction, Binary, Cast, Instruction
+from irad.ir.text.keywords import BINARY_OPCODES, CAST_OPCODES
 from irad.ir.types import AnyType, Type
 from irad.ir.values import AnyConstant, Constant
 
@@ -32,3 +34,11 @@ def test_a_closed_set_has_every_class(union, base):
     gc.collect()  # a dataclass with slots takes the place of the class as it was written
     assert irad.api.grad
     assert set(get_args(union)) == set(leaves(base))
+
+
+def test_every_instruction_has_a_row_and_the_table_no_opcode_twice():
+    assert {row.shape for row in TABLE} == set(get_args(AnyInstruction))
+    opcodes = [(row.shape, opcode) for row in TABLE for opcode in row.opcodes]
+    assert len(opcodes) == len(set(opcodes))
+    assert {opcode for shape, opcode in opcodes if shape is Binary} == BINARY_OPCODES
+    assert {opcode for shape, opcode in opcodes if shape is Cast} == CAST_OPCODES

@@ -259,6 +259,8 @@ def test_debug_records_stay_with_the_next_instruction():
         ("call void @f(i64 sticky %a)", 18, "expected a value of type i64"),
         ("br label %nowhere\nz:", 10, "%nowhere is not defined"),
         ("br i1 %c, label %x, label %x", 17, "%x is not a block"),
+        ("%y = fneg i64 %a", 15, "expected a type of class FloatType, got i64"),
+        ("%y = select i1 %c, i64 %a, double %x", 35, "they must be (i1, i64, i64)"),
         ("br i64 %a, label %x, label %x", 8, "a condition must be i1"),
         ("store %T zeroinitializer, ptr %p", 7, "%T is not defined"),
         ("?", 1, "expected an instruction or label"),

@@ -3,7 +3,7 @@ import pytest
 from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Binary, Br, Call, Instruction, Load, Phi, Ret, Store
+from irad.ir.instructions import Binary, Br, Call, Cast, Instruction, Load, Phi, Ret, Store
 from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.types import DOUBLE, I1, I32, I64, PTR
@@ -294,8 +294,8 @@ FAULTS = [
     ("%r = add i64 %n, %n", 1, "m", "(i64, i32)"),
     ("%r = fadd double %x, %x", 0, "n", "(i64, double)"),
     ("%r = fneg double %x", 0, "y", "(float)"),
-    ("%r = icmp eq i64 %n, %n", 1, "m", "compares i64 with i32"),
-    ("%r = fcmp olt double %x, %x", 0, "y", "compares float with double"),
+    ("%r = icmp eq i64 %n, %n", 1, "m", "(i64, i32), they must be (i64, i64)"),
+    ("%r = fcmp olt double %x, %x", 0, "y", "(float, double), they must be (float, float)"),
     ("%r = select i1 %c, i64 %n, i64 %n", 0, "m", "(i32, i64, i64)"),
     ("%r = select i1 %c, i64 %n, i64 %n", 2, "x", "(i1, i64, double)"),
     ("%r = trunc i64 %n to i32", 0, "m", "trunc from i32 to i32"),
@@ -310,14 +310,19 @@ FAULTS = [
     ("%r = getelementptr i64, ptr %p, i64 %n", 1, "v", "its result is ptr"),
     ("%r = getelementptr i64, ptr %p, i64 %n", 0, "n", "expected a type of class PointerType, got i64"),
     ("%r = alloca i64, i64 %n", 0, "x", "expected a type of class IntType, got double"),
-    ("%r = atomicrmw add ptr %p, i64 %n seq_cst", 1, "m", "(i64), they must be (i32)"),
-    ("%r = cmpxchg ptr %p, i64 %n, i64 %n seq_cst seq_cst", 2, "m", "(i32), they must be (i64)"),
+    ("%r = atomicrmw add ptr %p, i64 %n seq_cst", 1, "m", "(ptr, i32), they must be (ptr, i64)"),
+    ("%r = cmpxchg ptr %p, i64 %n, i64 %n seq_cst seq_cst", 2, "m", "(ptr, i64, i32), they must be (ptr, i64, i64)"),
     ("%r = extractvalue { i64, [2 x double] } %a, 1, 0", 0, "n", "no element (1, 0)"),
     ("%r = insertvalue { i64, [2 x double] } %a, double %x, 1, 1", 1, "n", "[2 x double] }, i64)"),
     ("%r = extractelement <2 x i64> %v, i64 %n", 0, "n", "not a vector"),
-    ("%r = extractelement <2 x i64> %v, i64 %n", 0, "w", "(i64), they must be (double)"),
+    ("%r = extractelement <2 x i64> %v, i64 %n", 0, "w", "its result is i64, it must be double"),
     ("%r = insertelement <2 x i64> %v, i64 %n, i32 %m", 1, "x", "(<2 x i64>, double, i32)"),
-    ("%r = shufflevector <2 x i64> %v, <2 x i64> %v, <2 x i32> zeroinitializer", 1, "w", "(<2 x double>)"),
+    (
+        "%r = shufflevector <2 x i64> %v, <2 x i64> %v, <2 x i32> zeroinitializer",
+        1,
+        "w",
+        "(<2 x i64>, <2 x double>, <2 x i32>), they must be (<2 x i64>, <2 x i64>,",
+    ),
     ("%r = call i64 @g(i64 %n, double %x)", 1, "n", "(i64, i64), they must be (i64, double)"),
     ("%r = call i64 @g(i64 %n, double %x)", 2, "n", "i64 is not a pointer"),
 ]
@@ -362,7 +367,8 @@ def test_missing_operands_results_and_targets():
     ending = Ret(types.VOID)
     refuses(broken(Load(I64), ending), "it has 0 operands")
     refuses(broken(Store(types.VOID, operands=[const_int(I64, 1)]), ending), "it has 1 operands")
-    refuses(broken(Binary(I64, operands=[const_int(I64, 1)]), ending), "its operands are (i64)")
+    refuses(broken(Binary(I64, operands=[const_int(I64, 1)]), ending), "it has 1 operands")
+    refuses(broken(Cast(I64, opcode="frob", operands=[const_int(I64, 1)]), ending), "unknown opcode")
     refuses(broken(Call(types.VOID), ending), "it has no callee")
     refuses(broken(Br(types.VOID)), "it has 0 targets")
     refuses(broken(Ret(types.VOID, operands=[const_int(I1, 1)])), "they must be ()")
@@ -383,4 +389,4 @@ def test_calls_must_agree_with_the_convention_and_the_attributes():
     refuses(module, "attributes for 1 of 2 arguments")
     call.argument_attributes = ()
     call.type = I32
-    refuses(module, "(i32), they must be (i64)")
+    refuses(module, "its result is i32, it must be i64")

@@ -13,9 +13,9 @@ def _words(text: str) -> frozenset[str]:
 CAST_OPCODES: Final = _words("""
     trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast
     """)
-BINARY_OPCODES: Final = _words("""
-    add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem
-    """)
+INTEGER_OPCODES: Final = _words("add sub mul udiv sdiv urem srem shl lshr ashr and or xor")
+FLOAT_OPCODES: Final = _words("fadd fsub fmul fdiv frem")
+BINARY_OPCODES: Final = INTEGER_OPCODES | FLOAT_OPCODES
 VECTOR_OPCODES: Final = _words("extractelement insertelement shufflevector")
 POINTER_EXPRESSIONS: Final = _words("getelementptr bitcast addrspacecast inttoptr")
 ATOMIC_OPCODES: Final = _words("""

@@ -14,6 +14,7 @@ import re
 from typing import Final
 
 from irad.ir import types
+from irad.ir.instruction_table import READERS
 from irad.ir.instructions import CallBr, Instruction, Invoke, Terminator, replace_uses
 from irad.ir.module import Block, Function, MetadataNode, Module
 from irad.ir.text.keywords import (
@@ -26,14 +27,12 @@ from irad.ir.text.keywords import (
 )
 from irad.ir.text.lexer import BODY_END, END, tokenize
 from irad.ir.text.names import name_key, name_of_key, unescape
-from irad.ir.text.parser_constants import Forward
-from irad.ir.text.parser_instructions import COMPUTATIONS, CONTROL, BodyReader, InstructionParser
+from irad.ir.text.parser_constants import BodyReader, Forward
 from irad.ir.types import VOID, NamedStructType, Type
 from irad.ir.values import GlobalAlias, GlobalVariable, Parameter, TrackedValue, Value
 
 # Function headers and bodies.
 
-_PARSERS: Final[dict[str, InstructionParser]] = {**COMPUTATIONS, **CONTROL}
 _TERMINATORS: Final = (Terminator, Invoke, CallBr)
 _DIGITS: Final = frozenset("0123456789")
 
@@ -142,7 +141,7 @@ class FunctionReader(BodyReader):
         while True:
             token = tokens[self.i]
             first = token[0]
-            if first == "%" or token in _PARSERS:
+            if first == "%" or token in READERS:
                 if closed:
                     self.unexpected("a label or the end of the function")
                 inst = self._instruction(token)
@@ -188,10 +187,10 @@ class FunctionReader(BodyReader):
         else:
             key, name, opcode = "", None, token
             self.i = start + 1
-        parser = _PARSERS.get(opcode)
-        if parser is None:
+        read = READERS.get(opcode)
+        if read is None:
             self.fail(f"unknown instruction {opcode.strip()!r}", self.i - 1)
-        inst = parser(self, opcode, name)
+        inst = read(self, opcode, name)
         if (inst.type is VOID) != (not key):
             self.fail(f"{opcode} of type {inst.type} {'with' if key else 'without'} a result name", start)
         if key:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from irad.ir import types
-from irad.ir.module import Function
+from irad.ir.module import Block, Function
 from irad.ir.text.keywords import (
     ADDRESS_WORDS,
     ASM_WORDS,
@@ -20,6 +20,7 @@ from irad.ir.text.keywords import (
     EXPRESSION_FLAGS,
     FUNCTION_CALLS,
     FUNCTION_WORDS,
+    ORDERINGS,
     PARAMETER_CALLS,
     PARAMETER_WORDS,
     VECTOR_OPCODES,
@@ -416,3 +417,62 @@ class AttributeReader(ValueReader):
             number = self.integer()
             return f"cc{number}" if number else None
         return None
+
+
+class BodyReader(AttributeReader):
+    """Reads the inside of one function body at a time."""
+
+    __slots__ = ()
+
+    def label(self) -> Block:
+        """`label %b`."""
+        self.expect("label")
+        return self.block()
+
+    def block(self) -> Block:
+        """`%b`: the block of that name, made on first mention."""
+        token = self.tokens[self.i]
+        found = self.scope.get(token)
+        if isinstance(found, Block):
+            self.i += 1
+            return found
+        key = self.sigil("%", "the name of a block")
+        found = self.scope.get(key)
+        if found is None:
+            found = self.scope[key] = Block(types.LABEL, name_of_key(key))
+            self.pending[key] = self.i - 1
+        if not isinstance(found, Block):
+            self.fail(f"{token} is not a block", self.i - 1)
+        return found
+
+    def alignment(self) -> int | None:
+        """`, align n`, if there."""
+        i, tokens = self.i, self.tokens
+        if tokens[i] != "," or tokens[i + 1] != "align":
+            return None
+        self.i = i + 2
+        return self.integer()
+
+    def sync_scope(self) -> str | None:
+        """`syncscope("…")`, if there: the name with its quotes taken off."""
+        token = self.tokens[self.i]
+        if not token.startswith('syncscope("'):
+            return None
+        self.i += 1
+        return token[11:-2]
+
+    def ordering(self) -> str:
+        """An atomic ordering."""
+        token = self.tokens[self.i]
+        if token not in ORDERINGS:
+            self.unexpected("an atomic ordering")
+        self.i += 1
+        return token
+
+    def predicate(self, allowed: frozenset[str]) -> str:
+        """A predicate of a comparison."""
+        token = self.tokens[self.i]
+        if token not in allowed:
+            self.unexpected("a predicate")
+        self.i += 1
+        return token
