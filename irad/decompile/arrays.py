@@ -71,7 +71,7 @@ class Array:
 
 @dataclass(eq=False, slots=True)
 class Items(Value):
-    """The number of items that so many bytes are: a whole number, which the exact form makes sure of."""
+    """The number of items in a number of bytes: a whole number, which the exact form checks."""
 
     count: Polynomial = field(default_factory=lambda: Polynomial({}))
     size: int = 1
@@ -152,7 +152,7 @@ class ParameterFacts:
     def of(
         arguments: Sequence[Argument], params: Sequence[Parameter], array_at: Callable[[Parameter], Array]
     ) -> ParameterFacts:
-        """Of all arguments; ``array_at`` gives the array that begins at a parameter."""
+        """Facts about the parameters of all arguments; ``array_at`` gives the array that begins at a parameter."""
         found = ParameterFacts()
         for argument in arguments:
             for leaf in argument.leaves:
@@ -214,7 +214,7 @@ def element_at(array: Array, offset: Polynomial, size: int) -> ArrayElement:
 
 
 def items_in(count: Polynomial, size: int) -> Polynomial:
-    """How many items so many bytes are."""
+    """The number of items in ``count`` bytes."""
     parts = count.divided(Polynomial.constant(size))
     assert parts is not None
     whole, rest = parts

@@ -7,8 +7,8 @@
 Input   a sweep.
 Output  `Sheet.chosen`: these pointers; each begins an `Array` of its own, whose `sources` are
         the arrays that it may be.
-Method  a pointer that an access needs is followed to where it begins. A phi or select all of whose ways lead to one
-        place is that place; any other is a variable. Its sources, along all ways, tell what kind of array it has to be.
+Method  a pointer that an access needs is followed to where it begins. A phi or select whose operands all point to one
+        place is that place; any other is a variable. Its sources, over all operands, tell what kind of array it is.
 Limit   a variable that begins within an array is a view, `x[k:]`. Python counts negative k, and negative indices of the
         view, from the end: where their sign is not known, the exact form raises if they are.
 """
@@ -86,7 +86,7 @@ def ways(sheet: Sheet, pointer: Instruction) -> list[Value]:
 
 
 def _merge_equal(sheet: Sheet, candidates: list[Instruction]) -> None:
-    """Those whose ways all lead to one place are not variables."""
+    """Replaces the candidates whose operands all point to one place by that place: they are not variables."""
     starts = sheet.memory.starts
     changed = True
     while changed:
@@ -106,7 +106,7 @@ def _is_same(a: ArrayPlace, b: ArrayPlace) -> bool:
 
 
 def _describe(sheet: Sheet, chosen: list[Instruction]) -> None:
-    """Makes the arrays: first all of them, as they lead to each other, then what they are."""
+    """Creates an array for each pointer, then fills them in: they may be each other's sources."""
     starts = sheet.memory.starts
     for pointer in chosen:
         starts[pointer] = ArrayPlace(Array("array", pointer), Polynomial.constant(0))
@@ -164,7 +164,7 @@ def _kind(array: Array) -> tuple[int, str, bool, bool]:
 
 
 def _has_form_of(array: Array, other: Array) -> bool:
-    """Whether an index leads to the same number of bytes in both."""
+    """True if an index stands for the same number of bytes in both arrays."""
     return (
         array.layout == other.layout
         and len(array.strides) == len(other.strides)

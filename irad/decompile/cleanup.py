@@ -382,7 +382,7 @@ def _zero_phis(function: Function) -> set[Value]:
 
 
 def mark_strong_products(function: Function) -> None:
-    """A product behind `select(cotangent == 0, 0, product)` becomes one instruction with the flag `STRONG`."""
+    """Turns `select(cotangent == 0, 0, product)` into one multiplication with the flag `STRONG`."""
     for inst in list(function.instructions()):
         match inst:
             case Select(operands=[FCmp(predicate="oeq", operands=[a, zero]) as test, nothing, Binary() as product]):
@@ -494,7 +494,7 @@ def clean_up(captured: GeneratedPair) -> Reads:
 
 
 def _close_loops(function: Function) -> None:
-    """Values of a reversed loop that are used behind it get a phi at its exit, as the forward sweep has them."""
+    """Adds a phi at the exit of a reversed loop for each value used after it, as the forward sweep has them."""
     cfg = control_flow(function)
     tree = dominators(cfg)
     for loop in innermost_first(loop_nest(cfg, tree).loops):

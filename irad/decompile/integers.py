@@ -313,7 +313,7 @@ def length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomi
 
 # What is known about the order of integers: which branches were taken, which values a loop variable has.
 #
-# Comparisons that are the same for all arguments are decided, indices are told from what may be negative.
+# Decides comparisons that come out the same for all arguments, and tells indices from numbers that may be negative.
 
 
 def is_run(sheet: Sheet, form: LoopForm) -> bool:

@@ -267,7 +267,7 @@ class SourceNames:
 
     @staticmethod
     def of(source: str) -> SourceNames:
-        """Of a file; nothing is known about what is not Python."""
+        """Names in the text of a file; none if it is not Python."""
         try:
             tree = ast.parse(source)
         except SyntaxError:
@@ -344,7 +344,7 @@ class FreshNames:
     taken: set[str] = field(default_factory=set)
 
     def new(self, wanted: str) -> str:
-        """The name, or with a number behind it."""
+        """The wanted name, with a number appended if it is taken."""
         candidate, number = wanted, 1
         while candidate in self.taken or keyword.iskeyword(candidate):
             number += 1
@@ -353,7 +353,7 @@ class FreshNames:
         return candidate
 
     def new_family(self, wanted: str, ends: Iterable[str]) -> str:
-        """A name that is new together with each end behind it, and the cotangents of all these."""
+        """A name that is new alone and with each of the ends appended, as are the cotangents of all these names."""
         ends = ("", *ends)
         candidate, number = wanted, 1
         while not self.taken.isdisjoint(family := {f"{candidate}{e}{bar}" for e in ends for bar in ("", "_bar")}):

@@ -64,7 +64,7 @@ ALLOCATES = ("NRT_MemInfo_alloc", "NRT_Allocate", "malloc")
 
 @dataclass(frozen=True, slots=True)
 class ArrayPlace:
-    """Bytes behind the start of an array; ``is_header``: of the header of its allocation."""
+    """An offset in bytes from the start of an array; with ``is_header``, from the header of its allocation."""
 
     array: Array
     offset: Polynomial

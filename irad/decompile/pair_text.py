@@ -220,7 +220,7 @@ class _Writer:
         return self.captured.loops.innermost.get(block) if block is not None else None
 
     def _save_pointer(self, sheet: Sheet, choice: VariableChoice, value: Value) -> Value:
-        """Of a saved pointer the array, where each iteration makes one, and the index, where nothing else tells it.
+        """Saves what a pointer consists of: its array, if each iteration makes one, and its index, if nothing gives it.
 
         Returns the start of the array.
         """

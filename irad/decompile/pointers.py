@@ -92,7 +92,7 @@ def origin_of(sheet: Sheet, pointer: Value) -> Value:
 
 
 def address_of(sheet: Sheet, pointer: Value) -> Polynomial | None:
-    """A pointer as a number: where its array is, and the bytes behind that; None if it is not an item of an array."""
+    """A pointer as a number: the address of its array plus an offset; None if it is not an item of an array."""
     if pointer in sheet.memory.allocations or isinstance(pointer, Constant):
         return None
     place = place_of(sheet, pointer)

@@ -2,8 +2,8 @@
 
 Input   the augmented primal; changed: a block that raises gets a copy for each way into it and ends there.
 Output  for each such block the exception; None where a callee has raised, which Python passes on by itself.
-Method  an exception with computed arguments is put together in new memory, by code that may be long. A block that leads
-        to one such exception only is cut off there, and what is computed is shown as `...`; what the block itself does
+Method  an exception with computed arguments is put together in new memory, by code that may be long. A block that ends
+        in one such exception only is cut off there, and what is computed is shown as `...`; what the block itself does
         to memory that the caller sees stays, and if more is done to such memory after it, the function is refused. A
         block that calls a function that does nothing but raise one is cut off too, such as Numba's for shapes that do
         not match, which LLVM does not inline.
@@ -187,7 +187,7 @@ def _drop(phi: Phi, source: Block) -> None:
 
 
 def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Block, Raised]:
-    """Ends the blocks behind which one exception with computed arguments is put together."""
+    """Ends the blocks after which only one exception with computed arguments can be put together."""
     cut: dict[Block, Raised] = {}
     for block in [b for b in function.blocks if b not in good]:
         if not any(block in source.successors for source in good):

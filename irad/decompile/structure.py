@@ -65,7 +65,7 @@ def moved(body: list[ast.stmt], block: Block, rest: list[ast.stmt]) -> list[ast.
         None where ``rest`` would have to be copied too often, or has to stay outside of a loop.
     """
     if LABEL in trees.names_in(body):
-        return None  # the labels that are compared there tell nothing of what is behind ``rest``
+        return None  # the labels that are compared there tell nothing of what follows ``rest``
     split = _split(body, block, rest)
     if split is not None:
         return split
@@ -186,7 +186,7 @@ class Structurer:
             self.followers.setdefault(parent, []).append(block)
 
     def tree(self, block: Block) -> tuple[list[ast.stmt], dict[Block, None]]:
-        """The statements of a block and all that it dominates, and where control may go on behind them."""
+        """The statements of a block and all that it dominates, and where control may continue after them."""
         loop = self.nest.loop_of(block)
         if loop is not None and loop.header is block and loop not in self.open:
             return self.loop(loop)
@@ -249,7 +249,7 @@ class Structurer:
                 return [ast.If(test, first, second)], {**left, **also}
             case Switch(targets=[default, *targets]):
                 return self._switch(block, default, targets)
-            case Ret():  # what is written behind it is guarded, for the caller writes the return
+            case Ret():  # what is written after it is guarded, for the caller writes the return
                 return [*self.text.end(block), goto(block)], {block: None}
             case Unreachable():
                 return self.text.end(block), {}

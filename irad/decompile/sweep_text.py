@@ -78,7 +78,7 @@ def _added(into: ast.expr, amount: ast.expr) -> ast.stmt:
 
 
 def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
-    """The items that so many bytes behind a pointer are."""
+    """The items in the ``size`` bytes from a pointer on."""
     place: ArrayPlace = place_of(sheet, pointer)
     array = place.array
     first, number = (items_in(total, array.itemsize) for total in (place.offset, polynomial_of(sheet, size)))
@@ -154,7 +154,7 @@ def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.
 
 
 def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
-    """Of the reversed loop: the same range backwards, from the last iteration that was run."""
+    """The range of the reversed loop: that of the loop backwards, from the last iteration that was run."""
     numbers = sheet.reads.numbers.items()
     known = next(((p, n) for p, n in numbers if isinstance(n, Instruction) and n.block is loop.header), None)
     if known is None:
@@ -424,7 +424,7 @@ class SweepText:
                         self._value(phi.value_from(block))
                 edges[block, successor] = set(used)
         for loop in sheet.nest.loops:
-            self.ranges.pop(loop, None)  # its text is made anew, to see what it uses
+            self.ranges.pop(loop, None)  # its text is written again, to see what it uses
             used.clear()
             if self.range_of(loop) is not None and loop.preheader in sites:
                 sites[loop.preheader].append(Site(set(used)))

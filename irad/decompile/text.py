@@ -91,7 +91,7 @@ def wrapped(number: int, bits: int = 64) -> int:
 
 
 as_int64 = wrapped
-"""The same, where only the exact form says it."""
+"""`wrapped` to 64 bits, written in the exact form only; the text for readers leaves it out."""
 
 
 def truncated_quotient(a: int, b: int) -> int:
@@ -113,7 +113,7 @@ def natural(index: int) -> int:
 
 
 def whole_items(count: int, size: int) -> int:
-    """How many items so many bytes are, `count // size` where the form does not look whether none is cut in two."""
+    """The number of items in ``count`` bytes: `count // size` in the text for readers, which does not check the rest."""
     if count % size:
         raise IndexError(f"{count} bytes are not a whole number of items of {size} bytes each")
     return count // size

@@ -137,7 +137,7 @@ class VariableChoice:
         return next(iter(inst.users), None)
 
     def _is_near(self, inst: Instruction) -> bool:
-        """Whether the only user stands in the same block, or is a phi behind its end."""
+        """True if the only user is in the same block, or is a phi of a successor."""
         user = self._user(inst)
         if user is None:
             return False
@@ -228,7 +228,7 @@ class Interference:
     Attributes:
         sites: the statements of each block.
         edges: what is used on the way from one block to another.
-        at_end: what is needed behind the end of the function.
+        at_end: what is needed after the end of the function.
         carried: what is needed at the end of a block besides: what a `for` hands out, while its last iteration ends.
     """
 
@@ -353,7 +353,7 @@ class ValueNames:
         return mine is None or theirs is None or mine == theirs
 
     def name_classes(self, classes: dict[Value, list[Value]], name_of: Callable[[Value], str | None]) -> None:
-        """Gives each variable a name, by the values in it; words behind ~ only where there is no name."""
+        """Gives each variable a name, by the values in it; words that follow ~ only where there is no name."""
         done: set[int] = set()
         for members in classes.values():
             if id(members) in done or self.names.get(members[0]):
@@ -373,7 +373,7 @@ class ValueNames:
                 self.names[members[0]] = self.names[again]
 
     def augmented_name(self, value: Value) -> str | None:
-        """The source's name of a value, or behind ~ a word for what it is."""
+        """The source's name of a value, or ~ followed by a word for what it is."""
         if isinstance(value.type, PointerType):
             return self._pointer_name(value)
         found = source_name(value.name, self.known)

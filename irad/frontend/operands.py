@@ -30,12 +30,12 @@ def floats(name: str, *arrays: Any) -> Any:
 
 
 def inexact(name: str, *arrays: Any) -> Any:
-    """As `floats`, but as `np.linalg` has it: numbers may be complex, and integers count as float64 each."""
+    """Like `floats`, with the promotion of `np.linalg`: numbers may be complex, and integers count as float64 each."""
     raise NotImplementedError("for compiled code")
 
 
 def numbers(name: str, *arrays: Any) -> Any:
-    """As `inexact`; integers and booleans stay what they are where all arrays hold such."""
+    """Like `inexact`, but integers and booleans stay what they are if all arrays hold such."""
     raise NotImplementedError("for compiled code")
 
 
@@ -50,7 +50,7 @@ def require(name: str, kinds: str, *arrays: Any) -> Any:
 
 
 def require_axes(name: str, count: int, *arrays: Any) -> Any:
-    """Refuses arrays by name that have another number of axes, a literal; what is no array is for others to refuse."""
+    """Refuses arrays by name unless they have ``count`` axes, a literal; other values are left for others to refuse."""
     raise NotImplementedError("for compiled code")
 
 
@@ -64,10 +64,10 @@ def _is_none(given: types.Type) -> bool:
 
 
 def _dtype(name: str, given: types.Type, kinds: str) -> np.dtype[Any]:
-    """Of an array.
+    """The dtype of an array.
 
     Raises:
-        SignatureError: it is no array, or one of other kinds of numbers.
+        SignatureError: it is not an array, or has other kinds of numbers.
     """
     if not isinstance(given, types.Array):
         raise SignatureError(
@@ -107,7 +107,7 @@ def _as_floats(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
 
 
 def _as_linear_algebra(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """As `np.linalg` does."""
+    """The dtype in which `np.linalg` computes with arrays of these dtypes."""
     return np.result_type(*[np.float64 if each.kind in "biu" else each for each in dtypes])
 
 

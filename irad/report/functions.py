@@ -38,7 +38,7 @@ from irad.ruleset.registry import Registry
 # Which rule a call uses, and where it is written.
 
 INACTIVE = " (inactive)"
-"""Behind the name of a built-in rule by which a function has no derivative."""
+"""Suffix of the name of a built-in rule by which a function has no derivative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class PairReader:
     Attributes:
         definitions: where the functions of the program are defined, by symbol.
         names: spelling of the primal's values.
-        copies: the Python variables behind values.
+        copies: the Python variables that values come from.
         loops: where loops are.
         allocations: how the engine names memory that a call allocates, and how to say it.
         primals: value of the forward sweep → the primal's value, and whether it is that one's shadow.
@@ -172,7 +172,7 @@ class PairReader:
         self.saved = frozenset(self.primals[v][0] for v in self.made.plan.saved if v in self.primals)
 
     def name_parameters(self, names: Mapping[Parameter, str], numbers: Collection[Parameter]) -> None:
-        """Says what the parameters of a parallel loop's body are in the function around it; ``numbers`` lead to one."""
+        """Says what the parameters of a parallel loop's body are outside it; ``numbers`` are pointers to one number."""
         self.words.parameters, self.words.numbers = names, numbers
         told = {f"argument {python_name(param.name or '')}": word for param, word in names.items()}
         told |= {f"argument {param.name}": word for param, word in names.items()}
@@ -186,7 +186,7 @@ class PairReader:
         )
 
     def spell(self, value: Value) -> tuple[str, str, str]:
-        """Of a value of the forward sweep: its name in the program, what it is in the source, why it is saved."""
+        """The name of a value of the forward sweep in the program, what it is in the source, why it is saved."""
         primal, is_shadow = self.primals.get(value, (None, False))
         name = self._augmented.get(value, "") if primal is None else self.names.get(primal, "")
         return f"{name}.shadow" if is_shadow else name, self.named(value), self.why(value)

@@ -112,7 +112,7 @@ def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
 
 _SECONDS = 1.0
 _TIMING, _FEWEST, _MOST = 0.3, 3, 1000
-_ENOUGH, _TIMES_LONGER = 1000, 3.0  # so many looks are worth running longer
+_ENOUGH, _TIMES_LONGER = 1000, 3.0  # samples below which running longer is worth it, and how many times as long
 
 
 @dataclass(frozen=True, slots=True)

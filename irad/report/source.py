@@ -44,7 +44,7 @@ class UserSource:
 
     @staticmethod
     def of(entry: Callable[..., Any], others: Iterable[Callable[..., Any]]) -> UserSource:
-        """Of a function and those of others that are defined in the same file."""
+        """The source of a function and of those of the others that are defined in the same file."""
         file = inspect.unwrap(entry).__code__.co_filename
         found: dict[tuple[int, int], str] = {}
         for function in (entry, *others):

@@ -117,7 +117,7 @@ def weight(entry: TapeEntry) -> tuple[int, int, bool, int]:
 # Output  `TapeEntry`s, by variant of a function.
 
 Spell = Callable[[Variant, Value], tuple[str, str, str]]
-"""Of a value of a variant's forward sweep: its name in the program, what it is in the source, why it is saved."""
+"""Name in the program, meaning in the source, and reason for saving, of a value of a variant's forward sweep."""
 
 
 @dataclass(eq=False)

@@ -147,7 +147,7 @@ class ValueWords:
         place_of: the user's line of a value.
         loops: where loops are.
         parameters: what the parameters of a parallel loop's body are in the function around it.
-        numbers: those of them that lead to one number.
+        numbers: those of them that point to one number.
     """
 
     unit: Unit
@@ -182,7 +182,7 @@ class ValueWords:
         return f"part of {self.of(origin)}"
 
     def of_given(self, value: Value) -> str:
-        """What is passed to a parallel loop: numbers as they are, pointers as the memory that they lead to."""
+        """Words for what is passed to a parallel loop: numbers as they are, pointers as the memory they point to."""
         return self._of_objects(value) if isinstance(value.type, PointerType) else self.of(value)
 
     def _parameter(self, value: Parameter) -> str:
@@ -298,7 +298,7 @@ _PARAMETERS_OF_LOOPS: Final = {
 
 
 def numbers_of(loop: ParallelLoop) -> frozenset[Parameter]:
-    """The parameters that lead to one number, which is not an array in the source."""
+    """The parameters that point to one number, which is not an array in the source."""
     arrays = ((param, loop.array_of(number)) for number, param in enumerate(loop.function.params))
     return frozenset(param for param, array in arrays if array is not None and not array.axes)
 
@@ -309,7 +309,7 @@ def lane_words(loop: ParallelLoop, launch: CallSite | None, word_of: Callable[[V
     Args:
         loop: the function.
         launch: its call, in the function around the loop.
-        word_of: what a value of that function is in the source; of a pointer, the memory it leads to.
+        word_of: what a value of that function is in the source; of a pointer, the memory it points to.
     """
     params = loop.function.params
     words = {params[number]: word for number, word in _PARAMETERS_OF_LOOPS.items()}

@@ -116,9 +116,6 @@ def places() -> dict[str, list[str]]:
 
 LEFT: dict[str, int] = {
     "irad/api": 49,
-    "irad/decompile": 31,
-    "irad/frontend": 46,
-    "irad/report": 15,
     "irad/testing": 17,
 }
 

@@ -368,7 +368,7 @@ class _TangentOfValue:
         return self._part(content)
 
     def _part(self, content: Content) -> Any:
-        """Of a part of the value."""
+        """The tangent of a part of the value."""
         wanted = gradients.tangent_type(content.type)
         if wanted == types.none:
             return self.context.get_dummy_value()

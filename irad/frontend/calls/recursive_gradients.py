@@ -135,7 +135,7 @@ class Exchanged:
         return called.intrinsic
 
     def _derivative_along(self) -> Any:
-        """Of the function, in a direction: tangents come before the arguments."""
+        """The derivative of the function in a direction: tangents come before the arguments."""
         roles = tuple((i, Role.TANGENT) for i in self._floats)
         task = Task(roles, Seed.NONE, Returns.GRADIENT, options=self._task.options, mode=FORWARD_MODE)
         push = self._call(self._primal, task, self._names, has_tangents=True)

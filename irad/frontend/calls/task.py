@@ -14,7 +14,7 @@ from irad.passes.mode import REVERSE_MODE, Mode
 
 
 class AutodiffAnnotation:
-    """What `irad.autodiff` is told about an argument; no argument itself."""
+    """Annotation of an argument of `irad.autodiff`, which says how its derivative is passed."""
 
     __slots__ = ()
 

@@ -33,7 +33,7 @@ class CallInfo:
         watched: the places of the program.
         tape: those of its tape.
         limit: of the bytes of the tape.
-        warns: whether ties are told.
+        warns: True if ties are reported.
         repeats: whether another run does the same and changes nothing.
     """
 

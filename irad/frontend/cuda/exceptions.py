@@ -5,8 +5,8 @@ in variables of the module, which the host reads after the launch. A derivative 
 the CPU launches that run at the same time would share them. So here a record of the launch's takes their place: a
 pointer to it is the last parameter of the kernel.
 
-Numba numbers anew in each function, and so takes the exception of a device function for one of the kernel's. Here all
-functions share the numbers.
+Numba's numbers start again in each function, and so it takes the exception of a device function for one of the
+kernel's. Here all functions share the numbers.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class KernelOptions:
 
     Attributes:
         debug: exceptions are recorded, divisions by zero and wrong indices of tuples raise.
-        max_registers, launch_bounds: what the assembler is told.
+        max_registers, launch_bounds: options of the assembler.
     """
 
     fastmath: bool = False

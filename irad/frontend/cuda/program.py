@@ -26,7 +26,7 @@ from irad.kernel.inside import expand
 #     _ZN8__main__6kernelB3v17B106cw51c…   the 17th function that Numba compiled        →    B2v1
 #     @_cudapy_smem_4                      the fourth array in shared memory            →    @_cudapy_smem_1
 #
-# Numbers start anew, in the order of the text.
+# Numbers start again at one, in the order of the text.
 
 _MANGLED: Final = re.compile(r"_Z[\w.$]+")
 _FUNCTION: Final = re.compile(r"B(?P<length>\d+)v(?P<number>\d+)(?=B)")

@@ -317,7 +317,7 @@ def _reverse(adapter: RulePairAdapter) -> Callable[..., object]:
 
 
 def _restoring(adapter: RulePairAdapter, number: int, width: int) -> Callable[[tuple[Type, ...]], Typed]:
-    """Packs what the reverse is given: slot, cotangent, tape, annotated arguments."""
+    """Builds the tuple of arguments of the reverse: slot, cotangent, tape, annotated arguments."""
     count, lanes = len(adapter.shadowed), adapter.lanes("reverse")
 
     def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:

@@ -153,7 +153,7 @@ def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: 
         name: of the argument and its function, for the message.
 
     Raises:
-        UnsupportedError: it is memory that leads to other memory.
+        UnsupportedError: it is memory that holds pointers to other memory.
     """
     if numba_type in layouts.FLOATS:
         return stopped_number(builder, value)

@@ -194,7 +194,7 @@ class DiskCache(internals.CacheOfDispatcher):
         """Numba's; there is nothing to switch."""
 
     def flush(self) -> None:
-        """Numba's: what it is to compile anew is not looked up; fingerprints see to that."""
+        """Does nothing: fingerprints find what has to be recompiled, so Numba need not empty its index."""
 
     def _fingerprint(self, argument_types: Any, *, is_compiled: bool) -> Fingerprint | None:
         dispatcher = self._dispatcher()

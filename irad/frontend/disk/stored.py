@@ -143,7 +143,7 @@ _LEAST_ADDRESS: Final = 1 << 12
 _IN_PYTHON: Final = re.compile(r'c"(irad\.[\w.]+)\\00"')
 _FREE_OF_PROCESS: Final = ("irad.frontend.calls.exceptions", "irad.frontend.pointers")
 """Modules of irad of which stored code may call functions. Others take numbers that code was given when compiled; those
-of failures behind pointers are given when it runs, by tables that it knows by symbols.
+of failures in functions called through pointers are given when it runs, by tables that it knows by symbols.
 """
 _apart: Final[list[bool]] = []
 

@@ -1,7 +1,7 @@
 """Rules that are Python closures: a function ``rule(*arguments) -> (value, pullback)``, as ChainRules writes them.
 
 Input   the closures of one imported rule, values that come out of compiled code.
-Output  the value, a *handle* for the pullback, cotangents; all of the types that compiled code was told.
+Output  the value, a *handle* for the pullback, cotangents; all of the types that compiled code was compiled for.
 Method  compiled code calls the methods of `Foreign` in object mode. A pullback lives as long as its handle: an array of
         one number, whose memory is an object that holds the pullback. Compiled code counts references to that memory
         and puts it on the tape, so the pullback goes when the tape goes, whatever happened in between.

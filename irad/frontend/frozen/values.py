@@ -207,7 +207,7 @@ def token(value: object, *, content: bool = False) -> object:
 
 
 def _library_token(dispatcher: Any, around: tuple[object, ...] = ()) -> object:
-    """What is equal for dispatchers of the same function of a library: Numba makes some anew for each compilation."""
+    """A token that equals that of other dispatchers of the same library function: Numba makes some per compilation."""
     function = dispatcher.py_func
     if function.__code__ in around:  # it calls itself, as Numba's sorts do
         return function.__code__, function.__module__

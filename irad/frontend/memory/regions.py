@@ -357,7 +357,7 @@ class ItemNotes:
 
     @property
     def pointer_type(self) -> Any:
-        """Of a pointer to a struct."""
+        """LLVM type of a pointer to a struct."""
         kinds = [VOID_POINTER if isinstance(part, ItemNotes) else part.type for part in self.parts]
         return ir.LiteralStructType(kinds).as_pointer()
 

@@ -61,7 +61,7 @@ def _box_numpy_number(numba_type: NumPyNumber, value: Value, c: BoxContext) -> V
 
 
 def with_numpy_numbers(numba_type: Type) -> Type:
-    """The same structure with NumPy scalars in place of numbers in single precision."""
+    """``numba_type`` with NumPy scalars in place of numbers in single precision."""
     return mapped(numba_type, _with_numpy_numbers)
 
 

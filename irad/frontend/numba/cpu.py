@@ -55,7 +55,7 @@ class NumbaProgram:
         entry: symbol of the user's function in it.
         signature: Numba's signature of the entry.
         descriptor: Numba's function descriptor of the entry.
-        environments: the objects behind the program's environment globals; set them when the text is loaded.
+        environments: values of the program's environment globals; set them when the text is loaded.
         python_functions: symbol → Python function (or the library function it implements) and its signature.
         symbols: of all functions that were lowered for it, those inside derivatives included.
         kernels: symbol and arguments of the kernel of each parallel loop.

@@ -39,7 +39,7 @@ def build_library(name: str, text: str, environments: tuple[object, ...]) -> obj
     Args:
         name: the library's name, for listings.
         text: a whole program: all that it calls is in it, in Numba's runtime or in the process.
-        environments: objects behind its environment globals; they live as long as the library.
+        environments: values of its environment globals; they live as long as the library.
 
     Raises:
         BackendError: LLVM refuses the text, or a symbol has no definition.
@@ -88,7 +88,7 @@ class LinkedLibrary(codegen.JITCodeLibrary):
     """Code that is only linked into other libraries: they optimise it, and only their code becomes machine code.
 
     Attributes:
-        environments: objects behind its environment globals; whoever has linked it sets them.
+        environments: values of its environment globals; whoever has linked it sets them.
     """
 
     environments: tuple[Any, ...] = ()
@@ -257,7 +257,7 @@ def forget_overloads(derivative: Dispatcher) -> None:
 CPU: Final = Toolchain(
     machine=target.machine,
     features=target.features,
-    foreign_spaces=frozenset({256, 257, 258, 270, 271, 272}),  # x86: behind gs, fs and ss; pointers of other sizes
+    foreign_spaces=frozenset({256, 257, 258, 270, 271, 272}),  # x86: relative to gs, fs and ss; pointers of other sizes
     is_loaded=is_loaded_symbol,
     build=build_library,
 )

@@ -3,9 +3,9 @@
 Input   Numba's descriptor of a function, the names of its LLVM parameters.
 Output  a `Signature`: a `MemoryType` for each pointer that the type describes, by the name of the LLVM parameter.
 Method  a value is a struct of its parts; what the pointers among the parts of an array, a list, a set, a string, a
-        typed container or an instance lead to is declared here; tuples, optional values and values of other types that
+        typed container or an instance point to is declared here; tuples, optional values and values of other types that
         are structs to Numba, those of extensions too, are taken apart.
-Limit   what leads to instances of its own kind (nodes of lists and trees), and whatever else holds pointers, may lead
+Limit   what points to instances of its own kind (nodes of lists and trees), and whatever else holds pointers, may point
         anywhere.
 """
 
@@ -31,7 +31,7 @@ _EXCEPTION: Final = MemoryType(8, ((0, "ptr"),), behind=((0, _INTEGERS),))  # th
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A pointer in a value: its number among the LLVM parameters, its byte offset, what it leads to."""
+    """A pointer in a value: its number among the LLVM parameters, its byte offset, the memory it points to."""
 
     number: int
     offset: int
@@ -57,7 +57,7 @@ def signature_of(descriptor: Any, names: list[str]) -> Signature:
 
 
 def _memory_of_return(return_type: Type) -> MemoryType:
-    """The memory behind the pointer for the return value."""
+    """The memory that the pointer for the return value points to."""
     plain = abi.memory_of_return(return_type)
     value_type = return_type.type if isinstance(return_type, types.Optional) else return_type
     parts = {part.offset: part.holds for part in _parts(value_type)}
@@ -135,7 +135,7 @@ def _pointers(numba_type: Type) -> tuple[tuple[int, MemoryType | None], ...]:
 
 
 def _memory_of_fields(instance_type: Any) -> MemoryType | None:
-    """The fields of an instance; what leads to further instances of its own kind may lead anywhere."""
+    """The fields of an instance; pointers to further instances of its own kind may point anywhere."""
     payload = instance_type.get_data_type()
     plain = layouts.memory_of_element(payload)
     if plain is None or not any(text == "ptr" for _, text in plain.fields):
@@ -146,7 +146,7 @@ def _memory_of_fields(instance_type: Any) -> MemoryType | None:
 
 
 def _payload(payload_type: object, item_type: Type) -> MemoryType | None:
-    """What the header of a list or set leads to: integers, then the items."""
+    """The memory that the header of a list or set points to: integers, then the items."""
     items = _memory_of_items(item_type)
     if items is None:
         return None

@@ -332,7 +332,7 @@ def compile_elementwise(
 def compile_generalized(
     shadow: Shadow, _: object, self: Any, argtys: Sequence[Type], return_type: Type | None = None
 ) -> object:
-    """The same for ``@guvectorize``."""
+    """Lowers the loop body of a ``@guvectorize`` function for element types in the shadow."""
     return _lower_elementwise(shadow, self, self._get_function_type(*argtys))
 
 

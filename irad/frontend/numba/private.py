@@ -400,7 +400,7 @@ def runtime_library() -> Any:
 
 
 def find_environment(name: str) -> Any:
-    """The environment behind an environment global, or None."""
+    """The value of an environment global, or None."""
     return lookup_environment(name)
 
 

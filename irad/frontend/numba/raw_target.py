@@ -80,7 +80,7 @@ class RawLibrary(codegen.JITCodeLibrary):
     outlined: Outlined | None = None
     lowered: Lowered | None = None
     environments: tuple[Any, ...] = ()
-    """Of functions of a rule: the objects behind the environment globals of it and what it calls."""
+    """Values of the environment globals of a rule's function and of what it calls."""
     pullback: str | None = None
     """The function of which the code makes a pullback, so that it cannot be differentiated itself."""
 

@@ -46,7 +46,7 @@ class TypedLine:
     """A statement of Numba's typed IR.
 
     Attributes:
-        text: as Numba prints it, with the type behind ``::``.
+        text: as Numba prints it, followed by ``::`` and the type.
         line: of the source.
         variables: the versions of Python variables in it, as Numba names them ("total.2").
     """

@@ -163,7 +163,7 @@ def _correlation(original: Any, *_: Any) -> Callable[..., Any]:
 
 @functools.cache
 def _length() -> Callable[[Any], Any]:
-    """Of a vector: where it is zero, 0 is the slope of its length, and the next derivative is known not to exist."""
+    """The length of a vector: at zero its slope is 0, and the next derivative is known not to exist."""
     try:
         ensure_blas()
     except ImportError:  # without SciPy Numba has no norm; this has slope 0 as well, but hides that the next is wrong
@@ -172,7 +172,7 @@ def _length() -> Callable[[Any], Any]:
 
 
 def _standard_deviation(original: Any, a: Any, *_: Any, **__: Any) -> Callable[..., Any] | None:
-    """Of equal numbers: the derivative is 0. The square root alone would make NaN of it."""
+    """The standard deviation, whose derivative is 0 for equal numbers: the square root alone would make it NaN."""
     if not isinstance(a, types.Array) or a.dtype not in _FLOATS:
         return None
     length = _length()
@@ -489,7 +489,7 @@ def _det(original: Any, a: Any) -> Callable[..., Any] | None:
 
 
 def _norm(original: Any, x: Any, ord: Any = None) -> Callable[..., Any] | None:
-    """Of a vector of zeros: 0 is among the subgradients. The root that ends the computation would make NaN of it."""
+    """The norm, with the subgradient 0 for a vector of zeros: the square root alone would make it NaN."""
     if not _has_derivative(x, 1) or cgutils.is_nonelike(ord):
         return None
 

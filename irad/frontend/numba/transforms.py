@@ -291,7 +291,7 @@ def _length(a: Numbers, n: int | None, axis: int, doubled: bool) -> int:
 
 @njit
 def _count(a: Numbers, s: Ints, axes: Ints) -> int:
-    """Of the axes."""
+    """The number of axes that are transformed."""
     if axes is None:
         count = a.ndim if s is None else len(s)
         if count > a.ndim:

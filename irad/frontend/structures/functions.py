@@ -123,8 +123,8 @@ def overwrite(
         operation: what is done for vectors.
         values: the types of the inputs by name.
         outputs: those of what is overwritten; it may be the first input.
-        returns: whether what cannot be overwritten is made anew, in what the function returns.
-        keeps: whether it stays as it is.
+        returns: True if what cannot be overwritten is created again, in what the function returns.
+        keeps: True if it stays as it is.
     """
     separate = {name: kind for name, kind in outputs.items() if name not in list(values)[:1]}
     first, *_ = call.contents([*values.values(), *separate.values()])

@@ -253,7 +253,7 @@ def check_storage(content: tree.Content, name: str, way: str = "") -> None:
 
 
 def check_new(content: tree.Content, name: str, way: str = "") -> None:
-    """Refuses a structure that cannot be made anew.
+    """Refuses a structure that compiled code cannot create.
 
     Raises:
         SignatureError: there is a single record in it.

@@ -79,7 +79,7 @@ def draw(functions: Sequence[FunctionReport]) -> Drawing:
 
 
 def _layers(calls: Sequence[tuple[int, ...]]) -> list[list[int]]:
-    """Nodes by the longest path that leads to them, without the edges that close a cycle."""
+    """Nodes by the length of the longest path to them, without the edges that close a cycle."""
     finish = _finish_numbers(calls)
     depth = [0] * len(calls)
     for node in sorted(range(len(calls)), key=lambda n: -finish[n]):

@@ -32,7 +32,7 @@ def count(number: int, noun: str) -> str:
 
 
 def parts_of_code(line: str, width: int) -> tuple[list[tuple[int, int]], int]:
-    """Where a line of code is broken so that it fits so many columns: between words; a word that is too long is cut.
+    """The parts of a line of code that fit in ``width`` columns: broken between words; a word that is too long is cut.
 
     Returns:
         Start and end of each part, and the indentation of all but the first: further than the line's own. A line that
@@ -50,6 +50,6 @@ def parts_of_code(line: str, width: int) -> tuple[list[tuple[int, int]], int]:
 
 
 def wrapped_code(line: str, width: int) -> list[str]:
-    """A line of code in lines of so many columns; see `parts_of_code`."""
+    """A line of code, wrapped to ``width`` columns; see `parts_of_code`."""
     parts, indent = parts_of_code(line, width)
     return [" " * indent * (start > 0) + line[start:end] for start, end in parts]

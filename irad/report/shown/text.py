@@ -41,7 +41,7 @@ _PRICE: Final = re.compile(r"^saved: .*? \(cost [^)]*\): ")
 
 
 def overview(report: Report, width: int = WIDTH) -> str:
-    """The overview in so many columns; only the path of the file may be longer."""
+    """The overview in ``width`` columns; only the path of the file may be longer."""
     parts = [_head(report, width), annotated_source(report, width), _functions(report, width), _tape(report, width)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
