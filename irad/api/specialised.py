@@ -50,7 +50,8 @@ def specialised(
             function = types.Dispatcher(compiled[kind])
             return function, typing_context().resolve_function_type(function, argument_types, {})
 
-        def lower(context: BaseContext, builder: IRBuilder, _: Any, values: Sequence[Any]) -> Any:
+        def lower(emit: Emit, _: Any, values: Sequence[Any]) -> Any:
+            context, builder = emit.context, emit.builder
             implementation = context.get_function(*resolved())
             for library in getattr(implementation, "libs", ()):
                 context.active_code_library.add_linking_library(library)

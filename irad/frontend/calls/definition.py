@@ -6,10 +6,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
+from numba.core.base import BaseContext
 from numba.core.errors import ForceLiteralArg
 from numba.core.types import Type
+from numba.core.typing import Signature
 from numba.extending import intrinsic
 
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 
 Returned = Callable[[Any, tuple[Any, ...]], Any]
@@ -33,7 +37,7 @@ class Definition:
 
     Args:
         names: of the parameters.
-        define: from the tuple of their types the signature, and what lowers a call.
+        define: from the tuple of their types the signature, and what lowers a call: ``lower(emit, signature, values)``.
         meaning: as above.
     """
 
@@ -44,7 +48,7 @@ class Definition:
         meaning: Any = None,
     ) -> None:
         self.names, self.define, self.meaning = tuple(names), define, meaning
-        self.lowerings: list[Callable[..., object]] = []
+        self.lowerings: list[Callable[..., Value]] = []
         self.renewed()
 
     def renewed(self) -> Callable[..., object]:
@@ -56,7 +60,7 @@ class Definition:
         self.intrinsic: Callable[..., Any] = intrinsic(function_from("irad_call", source, "irad", scope))
         return self.intrinsic
 
-    def _type(self, argument_types: tuple[Type, ...]) -> tuple[object, Callable[..., object]]:
+    def _type(self, argument_types: tuple[Type, ...]) -> tuple[Signature, Callable[..., Value]]:
         try:
             signature, lower = self.define(argument_types)
         except ForceLiteralArg as request:  # of the function, whose arguments come first
@@ -65,9 +69,9 @@ class Definition:
         self.lowerings.append(lower)
         myself = weakref.ref(self)
 
-        def lower_weakly(*args: object) -> object:
+        def lower_weakly(context: BaseContext, builder: IRBuilder, signature: Signature, values: list[Value]) -> Value:
             definition = myself()
             assert definition is not None  # the dispatcher that is compiling holds it
-            return definition.lowerings[number](*args)
+            return definition.lowerings[number](Emit(context, builder), signature, values)
 
         return signature, lower_weakly

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from llvmlite.ir import IRBuilder
 from numba.core import sigutils, types
-from numba.core.base import BaseContext
 from numba.core.dispatcher import OmittedArg
 
 from irad.compiling import collection_paused, step
@@ -434,8 +433,7 @@ def intrinsic_call(
         result_type = derivative_type(derivation, targets_given)
         exchanged: list[Any] = []
 
-        def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
-            emit = Emit(context, builder)
+        def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
             if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
                 if not exchanged:
                     from irad.frontend.calls.recursive_gradients import (  # few functions are recursive
@@ -447,7 +445,7 @@ def intrinsic_call(
                     exchanged.append(Exchanged(primal, derive(), intrinsic_call))
                 return exchanged[0].lower(emit, values)
             more = list(values[len(parameters) :])
-            targets = target_values(builder, targets_given, more.pop(0)) if has_targets else {}
+            targets = target_values(emit.builder, targets_given, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
             arguments = values[: len(parameters)]
             copies = _copies_of_tangents(emit, derive(), arguments, targets)
@@ -456,7 +454,7 @@ def intrinsic_call(
             emit_it = emit_forward_call if task.is_forward else emit_call
             result = emit_it(emit, derive(), arguments, signature.return_type, extras)
             for value, kind in copies.values():
-                context.nrt.decref(builder, kind, value)
+                emit.context.nrt.decref(emit.builder, kind, value)
             return result
 
         return result_type(*argument_types), lower

@@ -12,7 +12,6 @@ import numpy as np
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
-from numba.core.base import BaseContext
 
 from irad.data.structure import pieces
 from irad.errors import NonFiniteError
@@ -126,8 +125,8 @@ def speculating(
             if not _is_checkable(signature.return_type):
                 return certain.define(given)
 
-            def lower_checked(context: BaseContext, builder: IRBuilder, called: Any, values: Sequence[Any]) -> Any:
-                emit, result = Emit(context, builder), lower(context, builder, called, values)
+            def lower_checked(emit: Emit, called: Any, values: Sequence[Any]) -> Any:
+                context, builder, result = emit.context, emit.builder, lower(emit, called, values)
                 held = result, called.return_type, builder
                 parts = [] if looked_at is None else [looked_at(held)]
                 parts += [] if into is None else [(values[into], called.args[into])]

@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llvmlite.ir import IRBuilder
 from numba import typeof
 from numba.core import types
-from numba.core.base import BaseContext
 
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls import seeding
@@ -151,13 +149,13 @@ class AugmentedDispatcher(DerivativeDispatcher):
             pullback = _pullback(primal, derivation, sweeps, targets)
             self.specialisations.append(Specialisation(derivation, pullback, result_type.types[3]))
 
-            def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+            def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
                 if private.shadow().is_here():
-                    library: Any = context.active_code_library
+                    library: Any = emit.context.active_code_library
                     library.pullback = primal.py_func.__qualname__
                 held = tuple(zip(values, signature.args, strict=True))
-                extras = Extras(target_values(builder, targets, values[-1]) if has_targets else {}, held=held)
-                return emit_augmented(Emit(context, builder), derivation, values[: len(names)], number, extras)
+                extras = Extras(target_values(emit.builder, targets, values[-1]) if has_targets else {}, held=held)
+                return emit_augmented(emit, derivation, values[: len(names)], number, extras)
 
             return result_type(*given), lower
 
@@ -201,9 +199,9 @@ def _pullback(
             else:
                 seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
 
-        def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
             return emit_pullback(
-                Emit(context, builder),
+                emit,
                 derivation,
                 targets,
                 signature,

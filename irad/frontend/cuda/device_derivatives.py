@@ -309,30 +309,33 @@ class _Call:
 
     def lower(self, context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
         """Emits the call."""
+        emit = Emit(context, builder)
         arguments, more = values[: self.what.count], list(values[self.what.count :])
         targets = target_values(builder, self.target_types, more.pop(0)) if self.what.has_targets else {}
-        lanes = [self._lane(context, builder, each) for each in targets_of_lanes(builder, targets, self.task)]
+        lanes = [self._lane(emit, each) for each in targets_of_lanes(builder, targets, self.task)]
         for lane in lanes:
-            self._check_shapes(context, builder, arguments, lane)
-            self._clear(context, builder, lane)
+            self._check_shapes(emit, arguments, lane)
+            self._clear(emit, lane)
         if not self.task.is_forward:
-            self._seed(context, builder, lanes, more)
-        value = self._call(context, builder, arguments, lanes)
-        return self._result(context, builder, value, lanes)
+            self._seed(emit, lanes, more)
+        value = self._call(emit, arguments, lanes)
+        return self._result(emit, value, lanes)
 
-    def _lane(self, context: Any, builder: Any, targets: Mapping[int, tuple[Any, Any]]) -> _Lane:
+    def _lane(self, emit: Emit, targets: Mapping[int, tuple[Any, Any]]) -> _Lane:
+        context, builder = emit.context, emit.builder
         memory = context.data_model_manager[self.derivation.return_type].get_return_type()
         shadow = cgutils.alloca_once(builder, memory)
         builder.store(cgutils.get_null_value(memory), shadow)
-        return _Lane(targets, shadow, Cotangents(Emit(context, builder), self.derivation))
+        return _Lane(targets, shadow, Cotangents(emit, self.derivation))
 
-    def _arrays(self, context: Any, builder: Any, lane: _Lane) -> Iterator[tuple[Argument, Content, Any, Any]]:
+    def _arrays(self, emit: Emit, lane: _Lane) -> Iterator[tuple[Argument, Content, Any, Any]]:
         """The arrays that have a derivative, each with the memory for that and its type."""
         for argument, leaf in self.derivation.active_memory():
-            yield argument, leaf, *memory_at(Emit(context, builder), *lane.targets[argument.position], leaf.path)
+            yield argument, leaf, *memory_at(emit, *lane.targets[argument.position], leaf.path)
 
-    def _seed(self, context: Any, builder: Any, lanes: Sequence[_Lane], more: list[Any]) -> None:
+    def _seed(self, emit: Emit, lanes: Sequence[_Lane], more: list[Any]) -> None:
         """Makes the cotangent of the value."""
+        builder = emit.builder
         if self.task.seed is Seed.ONE:
             for lane in lanes:
                 seeding.store_unit(builder, lane.shadow, (0,) if self.task.has_aux else ())
@@ -340,10 +343,11 @@ class _Call:
             for lane, (value, kind) in zip(
                 lanes, seeds_of_lanes(builder, (more.pop(0), self.seed_type), self.task), strict=True
             ):
-                _store_seed(context, builder, self.derivation.return_type, kind, value, lane.shadow, ())
+                _store_seed(emit, self.derivation.return_type, kind, value, lane.shadow, ())
 
-    def _call(self, context: Any, builder: Any, arguments: Sequence[Any], lanes: Sequence[_Lane]) -> Any:
+    def _call(self, emit: Emit, arguments: Sequence[Any], lanes: Sequence[_Lane]) -> Any:
         """Emits the call of the function that is declared only; what the primal returns."""
+        context, builder = emit.context, emit.builder
         context.active_code_library.add_linking_library(self.compiled.library)
         compiled = self.compiled.fndesc
         convention = getattr(compiled, "call_conv", None) or context.call_conv  # numba-cuda has it at the function
@@ -353,11 +357,11 @@ class _Call:
         for lane in lanes:
             if self.wanted.kinds[0] is ParameterKind.SHADOW:
                 given.append((types.voidptr, builder.bitcast(lane.shadow, _POINTER)))
-            for _, _, array, _ in self._arrays(context, builder, lane):
+            for _, _, array, _ in self._arrays(emit, lane):
                 given.append((types.voidptr, builder.bitcast(array.data, _POINTER)))
         for lane in lanes:
             if self.task.is_forward:
-                given += self._tangents(context, builder, lane)
+                given += self._tangents(emit, lane)
             else:
                 given += [(types.voidptr, builder.bitcast(p, _POINTER)) for p in lane.cotangents.pointers()]
         kinds, values = [kind for kind, _ in given], [value for _, value in given]
@@ -373,53 +377,54 @@ class _Call:
             context.call_conv.return_status_propagate(builder, status)
         return value
 
-    def _tangents(self, context: Any, builder: Any, lane: _Lane) -> Iterator[tuple[Any, Any]]:
+    def _tangents(self, emit: Emit, lane: _Lane) -> Iterator[tuple[Any, Any]]:
+        context, builder = emit.context, emit.builder
         for argument, leaf in self.derivation.active_numbers():
             value, kind = lane.targets[argument.position]
             for step in leaf.path:
                 value, kind = builder.extract_value(value, step), kind.types[step]
             if kind == types.none:
-                number = cgutils.get_null_value(context.get_value_type(leaf.number))
+                number: Any = cgutils.get_null_value(context.get_value_type(leaf.number))
             else:
                 number = context.cast(builder, value, kind, leaf.number)
             yield leaf.number, number
 
     # -------------------------------------------------------------------------------------------- memory given
 
-    def _clear(self, context: Any, builder: Any, lane: _Lane) -> None:
+    def _clear(self, emit: Emit, lane: _Lane) -> None:
         """Zeros in the arrays that the derivative overwrites."""
-        for argument, _, array, kind in self._arrays(context, builder, lane):
+        for argument, _, array, kind in self._arrays(emit, lane):
             if self.task.role_of(argument.position) is Role.INTO:
-                _emit(context, builder, _clearing(kind.ndim), types.none(kind), (array._getvalue(),))
+                _emit(emit, _clearing(kind.ndim), types.none(kind), (array._getvalue(),))
 
-    def _check_shapes(self, context: Any, builder: Any, arguments: Sequence[Any], lane: _Lane) -> None:
+    def _check_shapes(self, emit: Emit, arguments: Sequence[Any], lane: _Lane) -> None:
         """Raises where the memory for a derivative is not laid out as its array is."""
-        for argument, leaf, array, kind in self._arrays(context, builder, lane):
-            own, own_type = memory_at(Emit(context, builder), arguments[argument.position], argument.type, leaf.path)
+        for argument, leaf, array, kind in self._arrays(emit, lane):
+            own, own_type = memory_at(emit, arguments[argument.position], argument.type, leaf.path)
             is_fixed = own_type.layout == kind.layout in ("C", "F")
             code = _checking(kind.ndim, has_strides=not is_fixed)
-            _emit(context, builder, code, types.none(own_type, kind), (own._getvalue(), array._getvalue()))
+            _emit(emit, code, types.none(own_type, kind), (own._getvalue(), array._getvalue()))
 
     # -------------------------------------------------------------------------------------------- results
 
-    def _result(self, context: Any, builder: Any, value: Any, lanes: Sequence[_Lane]) -> Any:
+    def _result(self, emit: Emit, value: Any, lanes: Sequence[_Lane]) -> Any:
         task = self.task
         if not task.is_forward:
-            self._store_scalars(context, builder, lanes)
+            self._store_scalars(emit, lanes)
         if task.returns is Returns.VALUE:
             return value
         if task.is_forward:
-            found = [self._tangent_of_value(context, builder, lane) for lane in lanes]
-            derivative, kind = _packed(context, builder, found) if task.is_batched else found[0]
+            found = [self._tangent_of_value(emit, lane) for lane in lanes]
+            derivative, kind = _packed(emit, found) if task.is_batched else found[0]
         else:
-            columns = [self._gradients(context, builder, lane, number) for number, lane in enumerate(lanes)]
+            columns = [self._gradients(emit, lane, number) for number, lane in enumerate(lanes)]
             if task.is_batched:
-                columns = [[_packed(context, builder, each) for each in zip(*columns, strict=True)]]
-            derivative, kind = columns[0][0] if task.single else _packed(context, builder, columns[0])
+                columns = [[_packed(emit, each) for each in zip(*columns, strict=True)]]
+            derivative, kind = columns[0][0] if task.single else _packed(emit, columns[0])
         value_type: Any = self.derivation.return_type
         held, aux = (value, value_type), []
         if task.has_aux:
-            parts = [(builder.extract_value(value, i), value_type.types[i]) for i in range(2)]
+            parts = [(emit.builder.extract_value(value, i), value_type.types[i]) for i in range(2)]
             aux = parts[1:]
             held = parts[0] if task.is_forward else held
         match task.returns:
@@ -429,18 +434,19 @@ class _Call:
                 parts = [held, (derivative, kind), *(aux if task.is_forward else ())]
             case _:
                 parts = [(derivative, kind), held, *(aux if task.is_forward else ())]
-        return parts[0][0] if len(parts) == 1 else _packed(context, builder, parts, self.result_type)[0]
+        return parts[0][0] if len(parts) == 1 else _packed(emit, parts, self.result_type)[0]
 
-    def _tangent_of_value(self, context: Any, builder: Any, lane: _Lane) -> tuple[Any, Any]:
+    def _tangent_of_value(self, emit: Emit, lane: _Lane) -> tuple[Any, Any]:
         """From the shadow of the memory that the value is returned through, with its type."""
+        builder = emit.builder
         full: Any = self.derivation.return_type
-        held = context.get_returned_value(builder, full, builder.load(lane.shadow))
+        held = emit.context.get_returned_value(builder, full, builder.load(lane.shadow))
         if self.task.has_aux:
             held, full = builder.extract_value(held, 0), full.types[0]
         wanted = gradients.tangent_type(full)
-        return _without_inert(context, builder, held, full, wanted), wanted
+        return _without_inert(emit, held, full, wanted), wanted
 
-    def _gradients(self, context: Any, builder: Any, lane: _Lane, number: int) -> list[tuple[Any, Any]]:
+    def _gradients(self, emit: Emit, lane: _Lane, number: int) -> list[tuple[Any, Any]]:
         """The derivatives of one direction that are returned, with their types."""
         found = []
         for position in self.task.returned:
@@ -449,53 +455,55 @@ class _Call:
 
             def make(leaf: Content, wanted: Any, position: int = position) -> Any:
                 if leaf.kind is LeafKind.ARRAY:
-                    return memory_at(Emit(context, builder), *lane.targets[position], leaf.path)[0]._getvalue()
+                    return memory_at(emit, *lane.targets[position], leaf.path)[0]._getvalue()
                 return lane.cotangents.value(leaf, wanted)
 
             leaves = iter(self.derivation.arguments[position].leaves)
-            found.append((structured(Emit(context, builder), kind, item_type, leaves, make), item_type))
+            found.append((structured(emit, kind, item_type, leaves, make), item_type))
         return found
 
-    def _store_scalars(self, context: Any, builder: Any, lanes: Sequence[_Lane]) -> None:
+    def _store_scalars(self, emit: Emit, lanes: Sequence[_Lane]) -> None:
         """Derivatives of numbers that go to arrays of one element."""
+        builder = emit.builder
         for lane in lanes:
             for argument, leaf in self.derivation.active_numbers():
                 if self.task.role_of(argument.position) is Role.INTO:
-                    array, kind = memory_at(Emit(context, builder), *lane.targets[argument.position], leaf.path)
+                    array, kind = memory_at(emit, *lane.targets[argument.position], leaf.path)
                     builder.store(lane.cotangents.value(leaf, kind.dtype), array.data)
 
 
-def _packed(context: Any, builder: Any, parts: Sequence[tuple[Any, Any]], kind: Any = None) -> tuple[Any, Any]:
+def _packed(emit: Emit, parts: Sequence[tuple[Any, Any]], kind: Any = None) -> tuple[Any, Any]:
     kind = kind or types.BaseTuple.from_types(tuple(each for _, each in parts))
-    return context.make_tuple(builder, kind, [value for value, _ in parts]), kind
+    return emit.context.make_tuple(emit.builder, kind, [value for value, _ in parts]), kind
 
 
-def _without_inert(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
+def _without_inert(emit: Emit, value: Any, kind: Any, wanted: Any) -> Any:
     """A value with None in place of what has no derivative."""
+    context, builder = emit.context, emit.builder
     if isinstance(kind, types.BaseTuple):
         parts = [
-            _without_inert(context, builder, builder.extract_value(value, i), item, its)
+            _without_inert(emit, builder.extract_value(value, i), item, its)
             for i, (item, its) in enumerate(zip(kind.types, wanted.types, strict=True))
         ]
         return context.make_tuple(builder, wanted, parts)
     return context.get_dummy_value() if wanted == types.none else value
 
 
-def _store_seed(
-    context: Any, builder: Any, kind: Any, seed_type: Any, seed: Any, shadow: Any, path: tuple[int, ...]
-) -> None:
+def _store_seed(emit: Emit, kind: Any, seed_type: Any, seed: Any, shadow: Any, path: tuple[int, ...]) -> None:
     """Stores the cotangents of the numbers in a value."""
+    builder = emit.builder
     if seed_type == types.none:
         return
     if isinstance(kind, types.BaseTuple):
         for i, (item, its) in enumerate(zip(kind.types, seed_type.types, strict=True)):
             part = builder.extract_value(seed, i)
-            _store_seed(context, builder, item, its, part, shadow, (*path, i))
+            _store_seed(emit, item, its, part, shadow, (*path, i))
         return
-    builder.store(context.cast(builder, seed, seed_type, kind), seeding.place_of(builder, shadow, path))
+    builder.store(emit.context.cast(builder, seed, seed_type, kind), seeding.place_of(builder, shadow, path))
 
 
-def _emit(context: Any, builder: Any, code: Callable[..., Any], signature: Any, values: Sequence[Any]) -> None:
+def _emit(emit: Emit, code: Callable[..., Any], signature: Any, values: Sequence[Any]) -> None:
+    context, builder = emit.context, emit.builder
     compiled = context.compile_subroutine(builder, code, signature, caching=False)
     context.call_internal(builder, compiled.fndesc, signature, values)
 

@@ -28,6 +28,7 @@ from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import ANY
 from irad.frontend.custom.rule_arguments import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.rules_from_partials import slopes
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.options import Options
 from irad.rules.cuda import FROM_BODY, LINEAR, MOST_ARGUMENTS, RULE_PART, RULED, STOP
@@ -287,15 +288,16 @@ def _called(compiled: Any) -> Any:
     """A call of a compiled function, as an intrinsic has it."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _call(context, builder, compiled, arguments)
+        return _call(Emit(context, builder), compiled, arguments)
 
     return compiled.signature, lower
 
 
-def _call(context: Any, builder: Any, compiled: Any, arguments: Sequence[Any]) -> Any:
+def _call(emit: Emit, compiled: Any, arguments: Sequence[Any]) -> Any:
     """A call of a compiled function in a function of Numba's convention: what it raises is passed on."""
+    context = emit.context
     context.active_code_library.add_linking_library(compiled.library)
-    return context.call_internal(builder, compiled.fndesc, compiled.signature, arguments)
+    return context.call_internal(emit.builder, compiled.fndesc, compiled.signature, arguments)
 
 
 @dataclass
@@ -333,16 +335,17 @@ class _RuledCall:
             forward = self.compiled("forward", active, (*self.given, *tangents))
 
         def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            value = made = _call(context, builder, own, arguments)
+            emit = Emit(context, builder)
+            value = made = _call(emit, own, arguments)
             kept: Any = None
             if augmented is not None:
-                packed = _call(context, builder, augmented, arguments)
+                packed = _call(emit, augmented, arguments)
                 made, kept = cgutils.unpack_tuple(builder, packed)
                 made = context.cast(builder, made, augmented.signature.return_type[0], result)
             saved = list(self.flat(builder, tape, kept))
             parts = [
-                _POINTER(None) if reverse is None else self.reverse(context, builder, reverse, active, tape),
-                _POINTER(None) if forward is None else self.forward(context, builder, forward, active),
+                _POINTER(None) if reverse is None else self.reverse(emit, reverse, active, tape),
+                _POINTER(None) if forward is None else self.forward(emit, forward, active),
             ]
             operands = [value, made, *parts, *arguments, *saved]
             return builder.call(self.operation(builder.module, operands), operands)
@@ -398,33 +401,34 @@ class _RuledCall:
         elif type_ != types.none:
             yield value
 
-    def packed(self, context: Any, builder: Any, type_: Any, rest: Iterator[Any]) -> Any:
+    def packed(self, emit: Emit, type_: Any, rest: Iterator[Any]) -> Any:
         """A tape of its values."""
+        context = emit.context
         if isinstance(type_, types.BaseTuple):
-            parts = [self.packed(context, builder, each, rest) for each in type_]
-            return context.make_tuple(builder, type_, parts)
+            parts = [self.packed(emit, each, rest) for each in type_]
+            return context.make_tuple(emit.builder, type_, parts)
         return context.get_dummy_value() if type_ == types.none else next(rest)
 
     # -------------------------------------------------------------------------------------------- LLVM functions
 
-    def reverse(self, context: Any, builder: Any, compiled: Any, active: Sequence[bool], tape: Any) -> Any:
+    def reverse(self, emit: Emit, compiled: Any, active: Sequence[bool], tape: Any) -> Any:
         """(cotangent, arguments…, tape…) → {cotangents of the floats}."""
         result, count = compiled.signature.args[0], len(self.given)
         wanted = [type_ for type_ in self.given if type_ in _NUMBER_SUFFIXES]
         given = [result, *self.given, *self.leaves(tape)]
-        function, inside = self.begin(context, builder, "reverse", given, wanted)
+        function, inside = self.begin(emit, "reverse", given, wanted)
         cotangent, *rest = function.args
-        kept = self.packed(context, inside, tape, iter(rest[count:]))
-        found = self.run(context, inside, compiled, [cotangent, kept, *rest[:count]])
+        kept = self.packed(inside, tape, iter(rest[count:]))
+        found = self.run(inside, compiled, [cotangent, kept, *rest[:count]])
         returned = compiled.signature.return_type
         if not isinstance(returned, types.BaseTuple) or len(returned) != count:
             raise self.refused(f"has a reverse that returns {returned}, not {count} cotangents in a tuple")
-        parts = zip(cgutils.unpack_tuple(inside, found), returned, self.given, active, strict=True)
-        made = [self.number(context, inside, *part) for part in parts if part[2] in _NUMBER_SUFFIXES]
-        self.end(inside, function, made)
-        return builder.bitcast(function, _POINTER)
+        parts = zip(cgutils.unpack_tuple(inside.builder, found), returned, self.given, active, strict=True)
+        made = [self.number(inside, *part) for part in parts if part[2] in _NUMBER_SUFFIXES]
+        self.end(inside.builder, function, made)
+        return emit.builder.bitcast(function, _POINTER)
 
-    def forward(self, context: Any, builder: Any, compiled: Any, active: Sequence[bool]) -> Any:
+    def forward(self, emit: Emit, compiled: Any, active: Sequence[bool]) -> Any:
         """(arguments…, tangents of the floats…) → {value, tangent}."""
         floats = [i for i, type_ in enumerate(self.given) if type_ in _NUMBER_SUFFIXES]
         returned = compiled.signature.return_type
@@ -432,43 +436,46 @@ class _RuledCall:
             raise self.refused(f"has a forward that returns {returned}, not (value, tangent)")
         result = self.plain.compile_device(self.given).signature.return_type
         given = [*self.given, *(self.given[i] for i in floats)]
-        function, inside = self.begin(context, builder, "forward", given, [result, result])
+        function, inside = self.begin(emit, "forward", given, [result, result])
         count = len(self.given)
         tangents = [each for i, each in zip(floats, function.args[count:], strict=True) if active[i]]
-        found = self.run(context, inside, compiled, [*function.args[:count], *tangents])
-        parts = zip(cgutils.unpack_tuple(inside, found), returned, strict=True)
-        self.end(inside, function, [self.number(context, inside, value, type_, result, True) for value, type_ in parts])
-        return builder.bitcast(function, _POINTER)
+        found = self.run(inside, compiled, [*function.args[:count], *tangents])
+        parts = zip(cgutils.unpack_tuple(inside.builder, found), returned, strict=True)
+        self.end(inside, function, [self.number(inside, value, type_, result, True) for value, type_ in parts])
+        return emit.builder.bitcast(function, _POINTER)
 
-    def number(self, context: Any, builder: Any, value: Any, found: Any, wanted: Any, active: bool) -> Any:
+    def number(self, emit: Emit, value: Any, found: Any, wanted: Any, active: bool) -> Any:
         """A number of the type that is wanted; zero where none is."""
+        context = emit.context
         if not active:
             return context.get_constant(wanted, 0.0)
         if not isinstance(found, types.Number) or isinstance(found, types.Complex):
             raise self.refused(f"has a function that returns {found} in the place of a number")
-        return context.cast(builder, value, found, wanted)
+        return context.cast(emit.builder, value, found, wanted)
 
-    def begin(self, context: Any, builder: Any, kind: str, given: Sequence[Any], wanted: Sequence[Any]) -> Any:
-        """A function of LLVM's own convention, and a builder in it."""
+    def begin(self, emit: Emit, kind: str, given: Sequence[Any], wanted: Sequence[Any]) -> tuple[Any, Emit]:
+        """A function of LLVM's own convention, and what emits code into it."""
+        context, builder = emit.context, emit.builder
         values = [context.get_value_type(each) for each in given]
         result = ir.LiteralStructType([context.get_value_type(each) for each in wanted])
         name = builder.module.get_unique_name(f"{RULE_PART}{kind}")
         function = ir.Function(builder.module, ir.FunctionType(result, values), name)
         function.linkage = "internal"
-        return function, ir.IRBuilder(function.append_basic_block())
+        return function, Emit(context, ir.IRBuilder(function.append_basic_block()))
 
-    def run(self, context: Any, inside: Any, compiled: Any, arguments: Sequence[Any]) -> Any:
+    def run(self, emit: Emit, compiled: Any, arguments: Sequence[Any]) -> Any:
         """Calls a compiled function; one that raises gives what it had."""
+        context = emit.context
         context.active_code_library.add_linking_library(compiled.library)
-        _, found = context.call_internal_no_propagate(inside, compiled.fndesc, compiled.signature, arguments)
+        _, found = context.call_internal_no_propagate(emit.builder, compiled.fndesc, compiled.signature, arguments)
         return found
 
-    def end(self, inside: Any, function: Any, made: Sequence[Any]) -> None:
+    def end(self, builder: Any, function: Any, made: Sequence[Any]) -> None:
         """Returns numbers."""
         packed: Any = ir.Constant(function.function_type.return_type, ir.Undefined)
         for index, each in enumerate(made):
-            packed = inside.insert_value(packed, each, index)
-        inside.ret(packed)
+            packed = builder.insert_value(packed, each, index)
+        builder.ret(packed)
 
     def operation(self, module: Any, operands: Sequence[Any]) -> Any:
         """The operation of the dialect; its body gives the first operand."""

@@ -38,8 +38,7 @@ SHAPE_MISFIT: Final = (
 
 
 def annotate(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     arguments: Sequence[Annotated],
     values: Sequence[Value],
     lanes: Sequence[tuple[Iterator[Value], Iterator[Value]]],
@@ -47,24 +46,22 @@ def annotate(
     """The annotated arguments, new references.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         arguments: what they are.
         values: as the primal takes them.
         lanes: for each direction that the rule is given, pointers to the shadows of the arrays that take part; in
             forward mode also the tangents of the numbers that do.
     """
     given = zip(arguments, values, strict=True)
-    return [_annotated(context, builder, *each, lanes) for each in given]
+    return [_annotated(emit, *each, lanes) for each in given]
 
 
 def _annotated(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     argument: Annotated,
     value: Value,
     lanes: Sequence[tuple[Iterator[Value], Iterator[Value]]],
 ) -> Value:
+    context, builder = emit.context, emit.builder
     if isinstance(argument.type, types.Omitted):  # the caller has left it out
         seen = context.get_constant_generic(builder, argument.value_type, argument.type.value)
     else:
@@ -74,17 +71,15 @@ def _annotated(
     companion = argument.companion_type
     if companion is not None:
         one = argument.direction_type
-        found = [_companion(context, builder, argument.type, one, value, *lane) for lane in lanes]
-        parts.append(in_lanes(context, builder, companion, found, argument.lanes))
+        found = [_companion(emit, argument.type, one, value, *lane) for lane in lanes]
+        parts.append(in_lanes(emit, companion, found, argument.lanes))
     return context.make_tuple(builder, argument.numba_type, parts)
 
 
-def in_lanes(
-    context: BaseContext, builder: IRBuilder, numba_type: Type, values: Sequence[Value], lanes: int | None
-) -> Value:
+def in_lanes(emit: Emit, numba_type: Type, values: Sequence[Value], lanes: int | None) -> Value:
     """Values of all directions as a rule takes them: a tuple, if it takes all at once."""
     is_single = lanes is None or numba_type == types.none
-    return values[0] if is_single else context.make_tuple(builder, numba_type, values)
+    return values[0] if is_single else emit.context.make_tuple(emit.builder, numba_type, values)
 
 
 def of_lanes(builder: IRBuilder, numba_type: Type, value: Value, lanes: int | None) -> list[Value]:
@@ -94,20 +89,20 @@ def of_lanes(builder: IRBuilder, numba_type: Type, value: Value, lanes: int | No
     return [value] * lanes if numba_type == types.none else cgutils.unpack_tuple(builder, value, lanes)
 
 
-def of_lane(context: BaseContext, builder: IRBuilder, value_type: Type, value: Value, lane: int) -> tuple[Type, Value]:
+def of_lane(emit: Emit, value_type: Type, value: Value, lane: int) -> tuple[Type, Value]:
     """The value and its tangent or shadow in one direction, from those in all directions."""
+    builder = emit.builder
     assert isinstance(value_type, types.BaseTuple)
     primal_type, all_types = value_type.types[:2]
     if not isinstance(all_types, types.BaseTuple):  # None: not needed
         return value_type, value
     one = types.Tuple([primal_type, all_types.types[lane]])
     found = builder.extract_value(builder.extract_value(value, 1), lane)
-    return one, context.make_tuple(builder, one, [builder.extract_value(value, 0), found])
+    return one, emit.context.make_tuple(builder, one, [builder.extract_value(value, 0), found])
 
 
 def _companion(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     numba_type: Type,
     shadow_type: Type,
     value: Value,
@@ -115,11 +110,12 @@ def _companion(
     numbers: Iterator[Value],
 ) -> Value:
     """The tangent or shadow of a value, in its structure: numbers; arrays over memory of shadows, without an owner."""
+    context, builder = emit.context, emit.builder
     if isinstance(numba_type, types.BaseTuple):
         assert isinstance(shadow_type, types.BaseTuple)
         pairs = enumerate(zip(numba_type.types, shadow_type.types, strict=True))
         items = [
-            _companion(context, builder, item, its_shadow, builder.extract_value(value, i), shadows, numbers)
+            _companion(emit, item, its_shadow, builder.extract_value(value, i), shadows, numbers)
             for i, (item, its_shadow) in pairs
         ]
         return context.make_tuple(builder, shadow_type, items)
@@ -137,19 +133,17 @@ def _companion(
     return array._getvalue()
 
 
-def numbers(
-    context: BaseContext, builder: IRBuilder, parts: dict[Content, list[bool]], floats: Iterator[Value]
-) -> Iterator[Value]:
+def numbers(emit: Emit, parts: dict[Content, list[bool]], floats: Iterator[Value]) -> Iterator[Value]:
     """The tangents of numbers from those of their floats that take part: the others are zero."""
     for leaf, takes_part in parts.items():
-        number_type = context.get_value_type(leaf.type)
+        number_type = emit.context.get_value_type(leaf.type)
         if leaf.float_count == 1:
             yield next(floats)
             continue
         number: Value = cgutils.get_null_value(number_type)
         for i, has_tangent in enumerate(takes_part):
             if has_tangent:
-                number = builder.insert_value(number, next(floats), i)
+                number = emit.builder.insert_value(number, next(floats), i)
         yield number
 
 
@@ -159,8 +153,7 @@ def frame_type(context: BaseContext, held: Type, pointers: int) -> ir.LiteralStr
 
 
 def keep(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     arena: Value,
     frame: Value,
     number: int,
@@ -169,33 +162,33 @@ def keep(
     value: Value,
 ) -> None:
     """Fills a frame, one of several in a row, and gives the references in it to the arena."""
-    place = builder.bitcast(frame, frame_type(context, held, len(pointers)).as_pointer())
+    builder = emit.builder
+    place = builder.bitcast(frame, frame_type(emit.context, held, len(pointers)).as_pointer())
     for index, pointer in enumerate(pointers):
         builder.store(pointer, cgutils.gep_inbounds(builder, place, number, 0, index))
     builder.store(value, cgutils.gep_inbounds(builder, place, number, 1))
-    give_to_arena(context, builder, arena, held, value)
+    give_to_arena(emit, arena, held, value)
 
 
-def give_to_arena(context: BaseContext, builder: IRBuilder, arena: Value, held: Type, value: Value) -> None:
+def give_to_arena(emit: Emit, arena: Value, held: Type, value: Value) -> None:
     """Keeps the memory of a value until the derivative ends."""
+    context, builder = emit.context, emit.builder
     context.nrt.incref(builder, held, value)
     defer = resident.declared(builder.module, "irad.arena_defer", ir.VoidType(), [_POINTER, _POINTER])
     for _, meminfo in context.nrt.get_meminfos(builder, held, value):
         builder.call(defer, [arena, meminfo])
 
 
-def kept(
-    context: BaseContext, builder: IRBuilder, frame: Value, number: int, held: Type, count: int
-) -> tuple[Sequence[Value], Value]:
+def kept(emit: Emit, frame: Value, number: int, held: Type, count: int) -> tuple[Sequence[Value], Value]:
     """Pointers and value in a frame, one of several in a row; borrowed."""
-    place = builder.bitcast(frame, frame_type(context, held, count).as_pointer())
+    builder = emit.builder
+    place = builder.bitcast(frame, frame_type(emit.context, held, count).as_pointer())
     pointers = [builder.load(cgutils.gep_inbounds(builder, place, number, 0, index)) for index in range(count)]
     return pointers, builder.load(cgutils.gep_inbounds(builder, place, number, 1))
 
 
 def store_result(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     result: Result,
     returned: Value | None,
     returned_shadow: Value,
@@ -206,8 +199,6 @@ def store_result(
     """Puts what the function of a rule returned that runs the primal where its caller expects it.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         result: what the primal returns.
         returned: memory for the value; None: another direction has brought it.
         returned_shadow: its shadow.
@@ -218,6 +209,7 @@ def store_result(
     Returns:
         The shadow, as a value of the type ``result.cotangent_type``, borrowed; numbers in it are zero.
     """
+    context, builder = emit.context, emit.builder
     assert isinstance(value_type, types.BaseTuple)
     primal_type, shadow_type = value_type.types[:2]
     primal = builder.extract_value(value, 0)
@@ -232,18 +224,17 @@ def store_result(
         builder.store(context.get_return_value(builder, result.type, primal), builder.bitcast(returned, return_type))
     if not result.is_active:
         return context.get_dummy_value()
-    _check_shapes(context, builder, result, primal, shadow_type, builder.extract_value(value, 1), shape_misfit)
+    _check_shapes(emit, result, primal, shadow_type, builder.extract_value(value, 1), shape_misfit)
     place = builder.bitcast(returned_shadow, return_type)
-    shadow = _result_shadow(context, builder, result.type, result.cotangent_type, shadow_type, value)
+    shadow = _result_shadow(emit, result.type, result.cotangent_type, shadow_type, value)
     for leaf in result.arrays:
         part = part_of(builder, shadow, leaf.path)
         builder.store(part, place_of(builder, place, leaf.path))
     return shadow
 
 
-def _result_shadow(
-    context: BaseContext, builder: IRBuilder, result_type: Type, cotangent_type: Type, shadow_type: Type, value: Value
-) -> Value:
+def _result_shadow(emit: Emit, result_type: Type, cotangent_type: Type, shadow_type: Type, value: Value) -> Value:
+    context, builder = emit.context, emit.builder
     given = builder.extract_value(value, 1)
 
     def part(numba_type: Type, wanted: Type, found: Type, path: tuple[int, ...]) -> Value:
@@ -260,8 +251,7 @@ def _result_shadow(
 
 
 def _check_shapes(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     result: Result,
     primal: Value,
     shadow_type: Type,
@@ -273,21 +263,20 @@ def _check_shapes(
         seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, (), way_through(shadow_type, leaf.path))
         for leaf in result.arrays
     ]
-    for misfit in seeding.misfits(Emit(context, builder), primal, shadow, parts):
-        with builder.if_then(misfit.is_there, likely=False):
-            misfit.raise_it(Emit(context, builder), RuleError, texts)
+    for misfit in seeding.misfits(emit, primal, shadow, parts):
+        with emit.builder.if_then(misfit.is_there, likely=False):
+            misfit.raise_it(emit, RuleError, texts)
 
 
-def cotangent(context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, shadow: Value) -> Value:
+def cotangent(emit: Emit, result: Result, returned_shadow: Value, shadow: Value) -> Value:
     """The cotangent of the result, borrowed: numbers are taken out of the shadow, which is cleared for older content.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         result: what the primal returns.
         returned_shadow: the shadow of the memory for the value.
         shadow: what `store_result` gave.
     """
+    builder = emit.builder
     if not result.is_active:
         return shadow
     place = builder.bitcast(returned_shadow, abi.return_llvm_type(result.type).as_pointer())
@@ -300,17 +289,16 @@ def cotangent(context: BaseContext, builder: IRBuilder, result: Result, returned
     return shadow
 
 
-def clear(context: BaseContext, builder: IRBuilder, result: Result, shadow: Value) -> None:
+def clear(emit: Emit, result: Result, shadow: Value) -> None:
     """Clears the shadows of returned arrays, for the next run of the reverse sweep.
 
     Not those that are shadows of arguments: these are up to the rule, and their memory has no owner.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         result: what the primal returns.
         shadow: what `cotangent` gave.
     """
+    context, builder = emit.context, emit.builder
     for leaf in result.arrays:
         array_type = writable(leaf.type)
         assert isinstance(array_type, types.Array)
@@ -324,8 +312,7 @@ def clear(context: BaseContext, builder: IRBuilder, result: Result, shadow: Valu
 
 
 def deliver(
-    context: BaseContext,
-    builder: IRBuilder,
+    emit: Emit,
     arguments: Sequence[Annotated],
     parts: dict[Content, list[bool]],
     returned_type: Type,
@@ -336,8 +323,6 @@ def deliver(
     """Stores the cotangents that a reverse returned.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         arguments: of the primal.
         parts: for each number which of its floats take part.
         returned_type: the type of what the reverse returned.
@@ -345,6 +330,7 @@ def deliver(
         outs: pointers for the floats that take part, in the order of the LLVM parameters.
         lane: where an argument's cotangent is what the reverse returned for it: the number of a direction, if any.
     """
+    builder = emit.builder
     for position, argument in enumerate(arguments):
         for leaf in argument.leaves:
             if leaf.kind is not LeafKind.NUMBER or leaf not in argument.active:
@@ -353,7 +339,7 @@ def deliver(
             value = part_of(builder, returned, path)
             given = at_path(returned_type, path)
             assert given is not None
-            number = context.cast(builder, value, given, leaf.type)
+            number = emit.context.cast(builder, value, given, leaf.type)
             floats = [number] if leaf.float_count == 1 else [builder.extract_value(number, i) for i in (0, 1)]
             for each, takes_part in zip(floats, parts[leaf], strict=True):
                 if takes_part:

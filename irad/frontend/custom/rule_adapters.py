@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Value
 from numba.core import cgutils, errors as numba_errors, types
-from numba.core.base import BaseContext
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
@@ -243,11 +242,11 @@ def _augmented(adapter: RulePairAdapter) -> Callable[..., object]:
 def _annotating(adapter: RulePairAdapter, width: int) -> Callable[[tuple[Type, ...]], Typed]:
     """Packs the shadows of lanes, and the arguments, as annotated arguments."""
 
-    def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def annotate(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
         pointers = iter(values)
         lanes = [(iter([next(pointers) for _ in adapter.shadowed]), iter(())) for _ in range(width)]
-        items = adapter_code.annotate(context, builder, adapter.arguments, list(pointers), lanes)
-        return context.make_tuple(builder, signature.return_type, items)
+        items = adapter_code.annotate(emit, adapter.arguments, list(pointers), lanes)
+        return emit.context.make_tuple(emit.builder, signature.return_type, items)
 
     def define(given: tuple[Type, ...]) -> Typed:
         return types.Tuple([argument.numba_type for argument in adapter.arguments])(*given), annotate
@@ -260,7 +259,8 @@ def _keeping(adapter: RulePairAdapter, number: int, group: range) -> Callable[[t
     count = len(adapter.shadowed) * len(group)
     lanes = adapter.lanes("augmented_primal")
 
-    def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def hand_on(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        context, builder = emit.context, emit.builder
         frame, arena, returned, *rest = values
         returned_shadows, value, rest = rest[: len(group)], rest[len(group)], rest[len(group) + 1 :]
         value_type = signature.args[3 + len(group)]
@@ -268,18 +268,18 @@ def _keeping(adapter: RulePairAdapter, number: int, group: range) -> Callable[[t
         for lane, returned_shadow in zip(group, returned_shadows, strict=True):
             one = (value_type, value)
             if lanes is not None:
-                one = adapter_code.of_lane(context, builder, *one, lane)
+                one = adapter_code.of_lane(emit, *one, lane)
             place = returned if lane == 0 else None
-            found.append(adapter_code.store_result(context, builder, adapter.result, place, returned_shadow, *one))
+            found.append(adapter_code.store_result(emit, adapter.result, place, returned_shadow, *one))
         tape = builder.extract_value(value, 2)
         held = [
             context.get_dummy_value() if numba_type == types.none else each
             for each, numba_type in zip(rest[count:], adapter.held.types, strict=False)
         ]
-        shadow = adapter_code.in_lanes(context, builder, adapter.cotangent_type, found, lanes)
+        shadow = adapter_code.in_lanes(emit, adapter.cotangent_type, found, lanes)
         items = context.make_tuple(builder, adapter.held, [*held, shadow, tape])
         pointers = [*rest[:count], *returned_shadows]
-        adapter_code.keep(context, builder, arena, frame, number, pointers, adapter.held, items)
+        adapter_code.keep(emit, arena, frame, number, pointers, adapter.held, items)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
@@ -320,19 +320,20 @@ def _restoring(adapter: RulePairAdapter, number: int, width: int) -> Callable[[t
     """Builds the tuple of arguments of the reverse: slot, cotangent, tape, annotated arguments."""
     count, lanes = len(adapter.shadowed), adapter.lanes("reverse")
 
-    def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def restore(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        context, builder = emit.context, emit.builder
         (frame,) = values
-        pointers, value = adapter_code.kept(context, builder, frame, number, adapter.held, width * (count + 1))
+        pointers, value = adapter_code.kept(emit, frame, number, adapter.held, width * (count + 1))
         *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(adapter.held.types))
         arguments, slot = arguments[: len(adapter.arguments)], arguments[len(adapter.arguments) :]
         shadows = adapter_code.of_lanes(builder, adapter.cotangent_type, shadow, lanes)
         pairs = zip(pointers[width * count :], shadows, strict=True)
-        each = [adapter_code.cotangent(context, builder, adapter.result, *pair) for pair in pairs]
-        found = adapter_code.in_lanes(context, builder, adapter.cotangent_type, each, lanes)
+        each = [adapter_code.cotangent(emit, adapter.result, *pair) for pair in pairs]
+        found = adapter_code.in_lanes(emit, adapter.cotangent_type, each, lanes)
         context.nrt.incref(builder, adapter.cotangent_type, found)
         context.nrt.incref(builder, adapter.tape_type, tape)
         beside = [(iter(pointers[lane * count : (lane + 1) * count]), iter(())) for lane in range(width)]
-        items = adapter_code.annotate(context, builder, adapter.arguments, arguments, beside)
+        items = adapter_code.annotate(emit, adapter.arguments, arguments, beside)
         return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
     def define(given: tuple[Type, ...]) -> Typed:
@@ -348,10 +349,10 @@ def _clearing(adapter: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]:
     """Clears the shadows of what the function returned."""
     lanes = adapter.lanes("reverse")
 
-    def clear(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        for each in adapter_code.of_lanes(builder, adapter.cotangent_type, values[0], lanes):
-            adapter_code.clear(context, builder, adapter.result, each)
-        return context.get_dummy_value()
+    def clear(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        for each in adapter_code.of_lanes(emit.builder, adapter.cotangent_type, values[0], lanes):
+            adapter_code.clear(emit, adapter.result, each)
+        return emit.context.get_dummy_value()
 
     return lambda given: (types.none(*given), clear)
 
@@ -360,12 +361,12 @@ def _delivering(adapter: RulePairAdapter) -> Callable[[tuple[Type, ...]], Typed]
     """Stores the cotangents that the reverse returned."""
     lanes, parts = adapter.lanes("reverse"), adapter.number_parts
 
-    def deliver(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def deliver(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
         result, *pointers = values
         rest = iter(pointers)
         for lane in [()] if lanes is None else [(number,) for number in range(lanes)]:
-            adapter_code.deliver(context, builder, adapter.arguments, parts, signature.args[0], result, rest, lane)
-        return context.get_dummy_value()
+            adapter_code.deliver(emit, adapter.arguments, parts, signature.args[0], result, rest, lane)
+        return emit.context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
         check_cotangents(adapter.rule, adapter.arguments, given[0], can_convert, lanes)
@@ -391,16 +392,17 @@ def calling(adapter: RulePairAdapter, kind: str, slots: int) -> Callable[[tuple[
         compiled = compile_part(adapter.rule, kind, dispatcher, taken)
         adapter.environments.append(compiled.environment)
 
-        def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+            context, builder = emit.context, emit.builder
             items = cgutils.unpack_tuple(builder, values[0], len(packed.types))
             passed = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
-            arguments = _taken(context, builder, taken, passed)
+            arguments = _taken(emit, taken, passed)
             context.active_code_library.add_linking_library(compiled.library)
             status, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, arguments)
             with cgutils.if_unlikely(builder, status.is_error):
                 for numba_type, value in zip(given, values, strict=True):
                     context.nrt.decref(builder, numba_type, value)
-                raise_status(Emit(context, builder), status)
+                raise_status(emit, status)
             return result
 
         return compiled.signature.return_type(*given), lower
@@ -427,14 +429,15 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tu
     return tuple(taken)
 
 
-def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Type, ...], passed: list[Value]) -> list[Value]:
+def _taken(emit: Emit, taken: tuple[Type, ...], passed: list[Value]) -> list[Value]:
     """The values of a rule's parameters."""
+    context = emit.context
     values = iter(passed)
     found = []
     for numba_type in taken:
         match numba_type:
             case types.StarArgTuple() | types.StarArgUniTuple():
-                found.append(context.make_tuple(builder, numba_type, [next(values) for _ in numba_type.types]))
+                found.append(context.make_tuple(emit.builder, numba_type, [next(values) for _ in numba_type.types]))
             case types.Omitted():
                 found.append(context.get_dummy_value())
             case _:
@@ -490,14 +493,14 @@ def _tangent(adapter: RulePairAdapter) -> Callable[..., object]:
     arguments = [f"argument{i}" for i in range(len(adapter.arguments))]
     called = [[*chain(*(shadows[i] + numbers[i] for i in group)), *arguments] for group in groups]
 
-    def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def annotate(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
         rest, beside = iter(values), []
         for _ in groups[0]:
             pointers = iter([next(rest) for _ in range(shadow_count)])
             floats = iter([next(rest) for _ in range(float_count)])
-            beside.append((pointers, adapter_code.numbers(context, builder, adapter.number_parts, floats)))
-        items = adapter_code.annotate(context, builder, adapter.arguments, list(rest), beside)
-        return context.make_tuple(builder, signature.return_type, items)
+            beside.append((pointers, adapter_code.numbers(emit, adapter.number_parts, floats)))
+        items = adapter_code.annotate(emit, adapter.arguments, list(rest), beside)
+        return emit.context.make_tuple(emit.builder, signature.return_type, items)
 
     def define_annotate(given: tuple[Type, ...]) -> Typed:
         return types.Tuple([argument.numba_type for argument in adapter.arguments])(*given), annotate
@@ -526,22 +529,21 @@ def _tangent(adapter: RulePairAdapter) -> Callable[..., object]:
 def _storing_tangents(adapter: RulePairAdapter, *, keeps_value: bool) -> Callable[[tuple[Type, ...]], Typed]:
     """Puts what the rule returned where its caller expects it; the value as well, or it is dropped."""
 
-    def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def hand_on(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        context = emit.context
         arena, returned, value, *returned_shadows = values
         value_type = signature.args[2]
         if value_type == types.none:
             value_type = _NO_TANGENT
-            value = context.make_tuple(builder, value_type, [context.get_dummy_value()] * 2)
+            value = context.make_tuple(emit.builder, value_type, [context.get_dummy_value()] * 2)
         for lane, returned_shadow in enumerate(returned_shadows):
             place = returned if keeps_value and lane == 0 else None
             one = (value_type, value)
             if adapter.rule.takes_lanes(_KIND):
-                one = adapter_code.of_lane(context, builder, *one, lane)
-            shadow = adapter_code.store_result(
-                context, builder, adapter.result, place, returned_shadow, *one, _SHAPE_MISFIT
-            )
-            _store_tangents(context, builder, adapter.result, returned_shadow, *one)
-            adapter_code.give_to_arena(context, builder, arena, adapter.result.cotangent_type, shadow)
+                one = adapter_code.of_lane(emit, *one, lane)
+            shadow = adapter_code.store_result(emit, adapter.result, place, returned_shadow, *one, _SHAPE_MISFIT)
+            _store_tangents(emit, adapter.result, returned_shadow, *one)
+            adapter_code.give_to_arena(emit, arena, adapter.result.cotangent_type, shadow)
         return context.get_dummy_value()
 
     def define(given: tuple[Type, ...]) -> Typed:
@@ -551,10 +553,9 @@ def _storing_tangents(adapter: RulePairAdapter, *, keeps_value: bool) -> Callabl
     return define
 
 
-def _store_tangents(
-    context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, value_type: Type, value: Value
-) -> None:
+def _store_tangents(emit: Emit, result: Result, returned_shadow: Value, value_type: Type, value: Value) -> None:
     """Puts the tangents of the numbers in the value where the caller expects them; compares strides of arrays."""
+    builder = emit.builder
     if not result.is_active:
         return
     place = builder.bitcast(returned_shadow, abi.return_llvm_type(result.type).as_pointer())
@@ -565,19 +566,20 @@ def _store_tangents(
         given = at_path(tangent_type, leaf.path)
         if leaf.kind is LeafKind.NUMBER:
             assert given is not None
-            number = context.cast(builder, part_of(builder, tangent, leaf.path), given, leaf.type)
+            number = emit.context.cast(builder, part_of(builder, tangent, leaf.path), given, leaf.type)
             builder.store(number, place_of(builder, place, leaf.path))
         elif leaf in result.arrays and leaf.type.layout == "A" and primal_type != types.none:
             pairs = ((primal, at_path(primal_type, leaf.path)), (tangent, given))
-            _check_strides(context, builder, leaf, pairs)
+            _check_strides(emit, leaf, pairs)
 
 
-def _check_strides(context: BaseContext, builder: IRBuilder, leaf: Content, pairs: Sequence[tuple[Value, Any]]) -> None:
+def _check_strides(emit: Emit, leaf: Content, pairs: Sequence[tuple[Value, Any]]) -> None:
+    context, builder = emit.context, emit.builder
     arrays = [context.make_array(each)(context, builder, part_of(builder, value, leaf.path)) for value, each in pairs]
     strides = [tuple(cgutils.unpack_tuple(builder, array.strides)) for array in arrays]
     misfit_there = seeding.Misfit(differ(builder, *strides), _STRIDE_MISFIT)
     with builder.if_then(misfit_there.is_there, likely=False):
-        misfit_there.raise_it(Emit(context, builder), RuleError)
+        misfit_there.raise_it(emit, RuleError)
 
 
 def _check_forward(adapter: RulePairAdapter, returned: Type) -> None:

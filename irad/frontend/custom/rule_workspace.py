@@ -34,6 +34,7 @@ from irad.frontend import resident
 from irad.frontend.custom.catalogue import CustomRule, location_of
 from irad.frontend.custom.partial_evaluation import rule_dispatcher
 from irad.frontend.custom.workspace_pools import Pool
+from irad.frontend.emit import Emit
 from irad.frontend.numba.messages import REFUSALS, explanation
 from irad.runtime_layouts import SLOT
 
@@ -95,16 +96,15 @@ def _struct(context: BaseContext, slot_type: SlotType) -> ir.LiteralStructType:
     return ir.LiteralStructType([ir.LiteralStructType(_HEADER), context.get_value_type(slot_type.state)])
 
 
-def _place(
-    context: BaseContext, builder: IRBuilder, slot_type: SlotType, slot: Value, path: tuple[int, ...] = ()
-) -> Value:
-    pointer = builder.bitcast(slot, _struct(context, slot_type).as_pointer())
+def _place(emit: Emit, slot_type: SlotType, slot: Value, path: tuple[int, ...] = ()) -> Value:
+    builder = emit.builder
+    pointer = builder.bitcast(slot, _struct(emit.context, slot_type).as_pointer())
     return cgutils.gep_inbounds(builder, pointer, 0, 1, *path)
 
 
 @lower_getattr_generic(SlotType)
 def _get(context: BaseContext, builder: IRBuilder, slot_type: SlotType, slot: Value, name: str) -> Value:
-    value = builder.load(_place(context, builder, slot_type, slot, slot_type.fields[name]))
+    value = builder.load(_place(Emit(context, builder), slot_type, slot, slot_type.fields[name]))
     return imputils.impl_ret_borrowed(context, builder, slot_type.type_of(name), value)
 
 
@@ -114,7 +114,7 @@ def _set(context: BaseContext, builder: IRBuilder, signature: Signature, values:
     assert isinstance(slot_type, SlotType)
     slot, value = values
     field_type = slot_type.type_of(name)
-    place = _place(context, builder, slot_type, slot, slot_type.fields[name])
+    place = _place(Emit(context, builder), slot_type, slot, slot_type.fields[name])
     new = context.cast(builder, value, value_type, field_type)
     context.nrt.incref(builder, field_type, new)
     old = builder.load(place)
@@ -140,26 +140,28 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, object]
         ``take(arena)``: a spare slot, or one that is ``missing(slot)``; then ``make(arena, state)`` makes one.
     """
 
-    def take(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def take(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        builder = emit.builder
         called = resident.declared(builder.module, "irad.slot_take", _POINTER, [_POINTER, _POINTER])
-        return builder.call(called, [address(context, builder), values[0]])
+        return builder.call(called, [address(emit), values[0]])
 
-    def missing(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        return cgutils.is_null(builder, values[0])
+    def missing(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        return cgutils.is_null(emit.builder, values[0])
 
-    def make(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+    def make(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
+        context, builder = emit.context, emit.builder
         arena, state = values
-        slot = _allocate(context, builder, slot_type, state)
-        builder.store(state, _place(context, builder, slot_type, slot))
+        slot = _allocate(emit, slot_type, state)
+        builder.store(state, _place(emit, slot_type, slot))
         context.nrt.incref(builder, slot_type.state, state)
         add = resident.declared(builder.module, "irad.slot_add", ir.VoidType(), [_POINTER] * 4)
         release = builder.bitcast(_release(context, builder.module, slot_type), _POINTER)
-        builder.call(add, [address(context, builder), arena, slot, release])
+        builder.call(add, [address(emit), arena, slot, release])
         return slot
 
-    def address(context: BaseContext, builder: IRBuilder) -> Value:
+    def address(emit: Emit) -> Value:
         # of this process: Numba does not put code with it into a cache on disk
-        return context.add_dynamic_addr(builder, pool, info="irad.pool")
+        return emit.context.add_dynamic_addr(emit.builder, pool, info="irad.pool")
 
     return {
         "take": define(["arena"], lambda given: (slot_type(types.voidptr), take)),
@@ -168,7 +170,8 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, object]
     }
 
 
-def _allocate(context: BaseContext, builder: IRBuilder, slot_type: SlotType, state: Value) -> Value:
+def _allocate(emit: Emit, slot_type: SlotType, state: Value) -> Value:
+    context, builder = emit.context, emit.builder
     size = context.get_abi_sizeof(_struct(context, slot_type))
     slot = context.nrt.allocate_unchecked(builder, cgutils.intp_t(size))
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, slot)):
@@ -186,7 +189,7 @@ def _release(context: BaseContext, module: ir.Module, slot_type: SlotType) -> ir
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     (slot,) = function.args
-    context.nrt.decref(builder, slot_type.state, builder.load(_place(context, builder, slot_type, slot)))
+    context.nrt.decref(builder, slot_type.state, builder.load(_place(Emit(context, builder), slot_type, slot)))
     context.nrt.free(builder, slot)
     builder.ret_void()
     return function

@@ -36,6 +36,7 @@ from numba.core.typing import Signature
 from irad.errors import UnsupportedError
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.values import layouts, tree
@@ -92,21 +93,19 @@ def outlined_call(
 
     def call(builder: IRBuilder, arguments: Sequence[Value], loc: object = None) -> Value:
         if context.form.plain and rule.inactive_arguments:
-            arguments = list(_with_constants(context, builder, rule, signature, arguments))
+            arguments = list(_with_constants(Emit(context, builder), rule, signature, arguments))
         context.active_code_library.add_linking_library(library)
         return context.call_internal(builder, library.outlined_descriptor, signature, arguments)
 
     return call
 
 
-def _with_constants(
-    context: BaseContext, builder: IRBuilder, rule: CustomRule, signature: Signature, arguments: Sequence[Value]
-) -> Iterator[Value]:
+def _with_constants(emit: Emit, rule: CustomRule, signature: Signature, arguments: Sequence[Value]) -> Iterator[Value]:
     """The arguments, those that are inactive as constants of all derivatives."""
     names = inspect.signature(getattr(rule.target, "py_func", rule.target)).parameters
     for position, (name, numba_type, value) in enumerate(zip(names, signature.args, arguments, strict=True)):
         is_constant = position in rule.inactive_arguments
-        yield _stopped(context, builder, numba_type, value, f"'{name}' of {rule.name}") if is_constant else value
+        yield _stopped(emit, numba_type, value, f"'{name}' of {rule.name}") if is_constant else value
 
 
 def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Value]) -> Any:
@@ -142,12 +141,10 @@ def stopped_number(builder: IRBuilder, value: Value) -> Value:
     return builder.call(function, [value])
 
 
-def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: Value, name: str) -> Value:
+def _stopped(emit: Emit, numba_type: Type, value: Value, name: str) -> Value:
     """An argument as a constant.
 
     Args:
-        context: Numba's target context.
-        builder: of llvmlite.
         numba_type: of the argument.
         value: it.
         name: of the argument and its function, for the message.
@@ -155,6 +152,7 @@ def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: 
     Raises:
         UnsupportedError: it is memory that holds pointers to other memory.
     """
+    builder = emit.builder
     if numba_type in layouts.FLOATS:
         return stopped_number(builder, value)
     if numba_type in layouts.COMPLEX:
@@ -164,14 +162,14 @@ def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: 
         return value
     if isinstance(numba_type, types.BaseTuple):
         for i, item_type in enumerate(numba_type.types):
-            item = _stopped(context, builder, item_type, builder.extract_value(value, i), name)
+            item = _stopped(emit, item_type, builder.extract_value(value, i), name)
             value = builder.insert_value(value, item, i)
         return value
     match tree.kind_of(numba_type):
         case tree.LeafKind.INERT:
             return value
         case tree.LeafKind.ARRAY:
-            return _stopped_array(context, builder, numba_type, value)
+            return _stopped_array(emit, numba_type, value)
         case tree.LeafKind.RECORD:
             return _stopped_memory(
                 builder, value, cgutils.intp_t(0), cgutils.intp_t(layouts.size_of_element(numba_type))
@@ -184,7 +182,8 @@ def _stopped(context: BaseContext, builder: IRBuilder, numba_type: Type, value: 
             )
 
 
-def _stopped_array(context: BaseContext, builder: IRBuilder, numba_type: Any, value: Value) -> Value:
+def _stopped_array(emit: Emit, numba_type: Any, value: Value) -> Value:
+    context, builder = emit.context, emit.builder
     array = context.make_array(numba_type)(context, builder, value)
     shape, strides = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, array.strides)
     low, size = _extent(builder, shape, strides, layouts.size_of_element(numba_type.dtype))

@@ -25,6 +25,7 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 
+from irad.frontend.emit import Emit
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import FloatType
@@ -66,7 +67,7 @@ def lowering(context: BaseContext, function: object, signature: Signature, lower
         return lower
 
     def call(builder: IRBuilder, arguments: Sequence[Value], loc: object = None) -> Value:
-        return mark(context, builder, signature, arguments, lower(builder, arguments))
+        return mark(Emit(context, builder), signature, arguments, lower(builder, arguments))
 
     return call
 
@@ -82,7 +83,7 @@ def _marked_kernel(ufunc: object, kernel: Lowering) -> Lowering:
     def marked(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]) -> Value:
         value = kernel(context, builder, signature, arguments)
         mark = _mark_of(ufunc, signature)
-        return value if mark is None else mark(context, builder, signature, arguments, value)
+        return value if mark is None else mark(Emit(context, builder), signature, arguments, value)
 
     return marked
 
@@ -102,25 +103,18 @@ def _mark_of(function: object, signature: Signature) -> Lowering | None:
 
 
 def _real_mark(name: str) -> Lowering:
-    def mark(context: Any, builder: IRBuilder, signature: Signature, arguments: Sequence[Value], value: Value) -> Value:
-        given = [
-            context.cast(builder, a, t, signature.return_type) for a, t in zip(arguments, signature.args, strict=True)
-        ]
-        return _passed(builder, name, value, *given)
+    def mark(emit: Emit, signature: Signature, arguments: Sequence[Value], value: Value) -> Value:
+        return _passed(emit.builder, name, value, *_cast(emit, signature, arguments))
 
     return mark
 
 
 def _complex_mark(name: str) -> Lowering:
-    def mark(context: Any, builder: IRBuilder, signature: Signature, arguments: Sequence[Value], value: Value) -> Value:
-        type_ = signature.return_type
-        parts = [
-            part
-            for a, t in zip(arguments, signature.args, strict=True)
-            for part in _parts(context, builder, type_, context.cast(builder, a, t, type_))
-        ]
+    def mark(emit: Emit, signature: Signature, arguments: Sequence[Value], value: Value) -> Value:
+        context, builder, type_ = emit.context, emit.builder, signature.return_type
+        parts = [part for number in _cast(emit, signature, arguments) for part in _parts(emit, type_, number)]
         result = context.make_complex(builder, type_)
-        real, imag = _parts(context, builder, type_, value)
+        real, imag = _parts(emit, type_, value)
         result.real = _passed(builder, f"{name}_re", real, imag, *parts)
         result.imag = _passed(builder, f"{name}_im", real, imag, *parts)
         return result._getvalue()
@@ -128,8 +122,15 @@ def _complex_mark(name: str) -> Lowering:
     return mark
 
 
-def _parts(context: Any, builder: IRBuilder, type_: types.Type, number: Value) -> tuple[Value, Value]:
-    pair = context.make_complex(builder, type_, value=number)
+def _cast(emit: Emit, signature: Signature, arguments: Sequence[Value]) -> list[Value]:
+    """The arguments in the type of the result."""
+    wanted = signature.return_type
+    pairs = zip(arguments, signature.args, strict=True)
+    return [emit.context.cast(emit.builder, value, given, wanted) for value, given in pairs]
+
+
+def _parts(emit: Emit, type_: types.Type, number: Value) -> tuple[Value, Value]:
+    pair = emit.context.make_complex(emit.builder, type_, value=number)
     return pair.real, pair.imag
 
 
@@ -141,24 +142,19 @@ def _passed(builder: IRBuilder, name: str, *given: Value) -> Value:
     return builder.call(cgutils.insert_pure_function(builder.module, function, symbol), given)
 
 
-def _power_mark(
-    context: Any, builder: IRBuilder, signature: Signature, arguments: Sequence[Value], value: Value
-) -> Value:
+def _power_mark(emit: Emit, signature: Signature, arguments: Sequence[Value], value: Value) -> Value:
     """Numba multiplies where the exponent is 2, and of 0 the C library's power has no logarithm.
 
     Elsewhere its code is differentiated, and where LLVM knows that the exponent is 2, which makes vectors of products.
     """
-    type_ = signature.return_type
-    base, exponent = (
-        _parts(context, builder, type_, context.cast(builder, a, t, type_))
-        for a, t in zip(arguments, signature.args, strict=True)
-    )
+    builder = emit.builder
+    base, exponent = (_parts(emit, signature.return_type, each) for each in _cast(emit, signature, arguments))
     is_two, is_zero = _are(builder, exponent, 2.0), _are(builder, base, 0.0)
     known_re, known_im = (_is_constant(builder, part) for part in exponent)
     is_square = builder.and_(is_two, builder.and_(known_re, known_im))
     result = cgutils.alloca_once_value(builder, value)
     with builder.if_then(builder.and_(builder.not_(is_square), builder.or_(is_two, is_zero)), likely=False):
-        builder.store(_complex_mark("cpow")(context, builder, signature, arguments, value), result)
+        builder.store(_complex_mark("cpow")(emit, signature, arguments, value), result)
     return builder.load(result)
 
 

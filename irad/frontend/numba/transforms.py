@@ -34,6 +34,8 @@ from numba.core.typing import Signature
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numpy.typing import NDArray
 
+from irad.frontend.emit import Emit
+
 Numbers: TypeAlias = NDArray[np.inexact[Any]]
 Ints: TypeAlias = Sequence[int] | None
 _LIBRARY: Final = "rocket_fft"
@@ -91,20 +93,20 @@ def lowering(
         return arrange(core(a, n, axis, norm))
 
     def lower(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]) -> Value:
-        given = [_plain(context, builder, *pair) for pair in zip(signature.args[:4], arguments, strict=False)]
+        given = [_plain(Emit(context, builder), *pair) for pair in zip(signature.args[:4], arguments, strict=False)]
         plain = typing.signature(signature.return_type, *(type_ for type_, _ in given))
         return context.compile_internal(builder, implementation, plain, [value for _, value in given])
 
     return lower
 
 
-def _plain(context: BaseContext, builder: IRBuilder, type_: Type, value: Value) -> tuple[Type, Value]:
+def _plain(emit: Emit, type_: Type, value: Value) -> tuple[Type, Value]:
     """An argument whose type does not say what its value is."""
     if isinstance(type_, types.Omitted):
         plain = types.none if type_.value is None else types.unliteral(typeof(type_.value))
-        return plain, context.get_constant_generic(builder, plain, type_.value)
+        return plain, emit.context.get_constant_generic(emit.builder, plain, type_.value)
     plain = types.unliteral(type_)
-    return plain, context.cast(builder, value, type_, plain)
+    return plain, emit.context.cast(emit.builder, value, type_, plain)
 
 
 def _is_default(type_: Type) -> bool:
