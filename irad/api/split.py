@@ -461,8 +461,8 @@ def _augmented_call(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any,
     value = tape.alive.types[-1]
     returned = types.Tuple((tape, value)) if sweep.mode.has_primal else tape
 
-    def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-        return emit_generated(Emit(context, builder), call, signature, values)
+    def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+        return emit_generated(emit, call, signature, values)
 
     return returned(*given), lower
 
@@ -478,14 +478,14 @@ def _reverse_call(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Cal
     seed_type = typeof(constant) if is_default else seed
     returned = gradients_type(tape, seed_type)
 
-    def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-        cotangent = values[1]
+    def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+        context, builder, cotangent = emit.context, emit.builder, values[1]
         if is_default:
             cotangent = (
                 context.get_dummy_value()
                 if constant is None
                 else context.get_constant_generic(builder, seed_type, constant)
             )
-        return reverse_tape(Emit(context, builder), tape, values[0], (cotangent, seed_type), returned)
+        return reverse_tape(emit, tape, values[0], (cotangent, seed_type), returned)
 
     return returned(*given), lower

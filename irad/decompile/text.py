@@ -113,7 +113,7 @@ def natural(index: int) -> int:
 
 
 def whole_items(count: int, size: int) -> int:
-    """The number of items in ``count`` bytes: `count // size` in the text for readers, which does not check the rest."""
+    """The number of items in ``count`` bytes: `count // size` in the text for readers, which ignores a rest."""
     if count % size:
         raise IndexError(f"{count} bytes are not a whole number of items of {size} bytes each")
     return count // size
