@@ -48,11 +48,11 @@ from irad.passes.plan.rematerialisation import Rematerialisation
 from irad.passes.prepare.deferred_checks import postpone_checks
 from irad.passes.prepare.loop_invariants import hoist_invariant_loads, settle_invariant_choices
 from irad.passes.prepare.normal_form import prepare
+from irad.passes.prepare.powers_of_roots import smooth_powers
 from irad.passes.prepare.reference_pairs import pair_references
 from irad.passes.prepare.retype import retype_addresses, retype_copies
 from irad.passes.prepare.running_extremes import load_extremes
 from irad.passes.prepare.split_aggregates import split_aggregates
-from irad.passes.prepare.squared_roots import smooth_squares
 from irad.passes.program import Program
 from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
@@ -137,9 +137,9 @@ def _normalise(module: Module) -> None:
     prepare(module)
 
 
-def _smooth_squares(module: Module) -> None:
-    """Gives squares of roots the derivatives of what is under the root."""
-    smooth_squares(module)
+def _smooth_powers(module: Module) -> None:
+    """Gives powers of roots the derivatives of what is under the root."""
+    smooth_powers(module)
 
 
 def _take_dimensions(program: Program) -> None:
@@ -447,7 +447,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.loop_invariants.choices", PassStage.PREPARE, _settle, changes=True),
     Pass("prepare.retype.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
-    Pass("prepare.squared_roots", PassStage.PREPARE, _smooth_squares, changes=True),
+    Pass("prepare.powers_of_roots", PassStage.PREPARE, _smooth_powers, changes=True),
     Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from irad.ruleset.define import elementwise
-from irad.ruleset.expr import Expr, apply, equal, where
+from irad.ruleset.expr import Expr, apply, equal, sign, where
 from irad.ruleset.interface import Domain, Elementwise, Rule
 from irad.ruleset.numba_slopes import ONE, SINC_ORDERS, Pair, applied
 
@@ -26,6 +26,7 @@ _LN10: Final = math.log(10.0)
 _ANY: Final = Domain(-3.0, 3.0, (0.0, 1.0))
 _BASE: Final = Domain(0.1, 3.0)
 _TEETH: Final = "at a jump, that of the side where the remainder is zero"
+_SIDE: Final = "at 0, that of the side which the sign of the zero tells; where the exponent is 1, zero"
 _SHARES: Final = "½ where both are equal, infinite ones too"
 _CUT: Final = (
     "on a branch cut, that of the side which the sign of the zero tells; not finite at branch points and poles"
@@ -148,6 +149,11 @@ def _part(name: str, part: str, partials: Callable[[Pair], tuple[Expr, Expr]]) -
     return elementwise(f"{name}_{part}", lambda re, im, y: partials(_NEXT[name](Pair(re, im))), on=_ANY, policy=policy)
 
 
+def _side(x: Expr, p: Expr) -> Expr:
+    """Slope of |x| where it is raised to the power p."""
+    return where(equal(p, 1.0), sign(x), apply("copysign", 1.0, x))
+
+
 def _share(name: str, suffix: str) -> Elementwise:
     def formula(x: Expr, first: Expr, y: Expr) -> tuple[Expr, Expr]:
         slope = _share_slope(suffix, x, first)
@@ -165,9 +171,10 @@ RULES: Final[tuple[Rule, ...]] = (
     *(_next_sinc(order) for order in range(2, SINC_ORDERS)),
     elementwise("as_remainder", lambda v, a, b, y: (None, 1.0, (y - a) / b), on=(_ANY, _ANY, _BASE), policy=_TEETH),
     elementwise("as_cbrt", lambda v, x, y: (None, 1.0 / (3.0 * y * y)), on=_BASE, policy="infinite at 0"),
-    # powers of roots (`irad.passes.prepare.squared_roots`)
+    # powers of roots (`irad.passes.prepare.powers_of_roots`)
     elementwise("as_squared_length", lambda v, a, b, y: (None, 2.0 * a, 2.0 * b), on=_ANY),
     elementwise("as_squared_root", lambda v, x, y: (None, where(x >= 0.0, 1.0, math.nan)), on=_BASE, also=(0.0,)),
+    elementwise("as_base", lambda v, x, p, y: (None, _side(x, p), None), on=_ANY, kinks=_SIDE),
     elementwise("as_identity", lambda v, x, y: (None, 1.0), on=_ANY),
     *(_of_value(name, part, partials) for name in _SLOPES for part, partials in _PARTS),
     *(_part(name, part, partials) for name in _NEXT for part, partials in _PARTS),

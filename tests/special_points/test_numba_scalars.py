@@ -44,12 +44,10 @@ FUNCTIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "math.ldexp(x, 3) + np.degrees(y)": lambda x, y: 8 * x + 180 / mp.pi * y,
     # powers of roots
     "np.cbrt(x - y) ** 3": lambda x, y: x - y,
+    "np.abs(x) ** (2.0 if y > -100.0 else 3.0)": lambda x, y: x * x,
     "abs(complex(x, y)) ** 2": lambda x, y: x * x + y * y,
-    "(np.hypot(x, y) / 3.0) ** 4": lambda x, y: ((x * x + y * y) / 9) ** 2,
-    "y * math.hypot(x, y) * math.hypot(x, y)": lambda x, y: y * (x * x + y * y),
-    "-np.sqrt(x * x + y * y) ** 2": lambda x, y: -(x * x + y * y),
+    "y * (math.hypot(x, y) / 3.0) * (math.hypot(x, y) / 3.0)": lambda x, y: y * (x * x + y * y) / 9,
     "((y - 2.0) * ((x - y) * (x - y)) ** 0.5) ** 2": lambda x, y: ((y - 2) * (x - y)) ** 2,
-    "x * np.abs(x - 1j * y) * abs(x - 1j * y)": lambda x, y: x * (x * x + y * y),
 }
 # At a jump what holds is the side where the remainder is zero: that of larger x for a positive divisor.
 REMAINDERS: Final[dict[str, Callable[[Any, Any], Any]]] = {

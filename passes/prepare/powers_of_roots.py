@@ -1,4 +1,4 @@
-"""Squares of lengths and of square roots, cubes of cube roots, which are smooth where the root is not.
+"""Powers of lengths, roots and absolute values, which are smooth where these are not.
 
 Input   a module in normal form.
 Output  the same values, to the bit; each power is passed through a function that says what it is the value of
@@ -7,7 +7,9 @@ Why     at zero a root has an infinite slope, or none, and its square the slope 
         can know their product: the second derivative of `abs(z)**2` of a complex z would be 0.
 Method  the square of a root that was multiplied or divided by other numbers, as in `(r / sigma)**2`, is that of the
         lengths a and b multiplied in the same way, or of s, twice. In `c * r * r` the two roots are taken together.
-        Higher even powers are products of squares already.
+        Higher even powers are products of squares already. In |x| to the power p, of which only the run knows whether
+        it is 2, |x| has the slope on the side that the sign of a zero tells: the mean of both sides, which it has
+        elsewhere, is 0, and its square would stand in the second derivative.
 Limit   all factors have to be the same root in the same function: not one that was stored to memory in between, or
         chosen by a branch. `np.linalg.norm(x)**2` stays as it is.
 
@@ -25,7 +27,7 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Binary, Call, FCmp, Select, Unary, replace_uses
+from irad.ir.instructions import Binary, Call, FCmp, Instruction, Select, Unary, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.values import ConstantFloat, Value
 from irad.ruleset.expr import call_function
@@ -34,17 +36,31 @@ from irad.ruleset.symbols import symbols_of_function
 _MOST_STEPS: Final = 4  # of a chain of factors: each may be looked for on both sides of a product
 
 
-def smooth_squares(module: Module) -> None:
-    """Gives the squares of roots in all functions the derivatives of what is under the root."""
+def smooth_powers(module: Module) -> None:
+    """Gives the powers of roots in all functions the derivatives of what is under the root."""
     for function in module.defined_functions():
         for inst in list(function.instructions()):
-            if isinstance(inst, Binary) and inst.opcode == "fmul" and inst.type in (types.DOUBLE, types.FLOAT):
-                _smooth(inst)
+            match inst:
+                case Binary(opcode="fmul") if inst.type in (types.DOUBLE, types.FLOAT):
+                    _smooth_product(inst, _after(inst))
+                case Call() if _name(inst) == "pow":
+                    _smooth_power(inst)
 
 
-def _smooth(product: Binary) -> None:
-    build = Builder.after(product)
-    build.metadata = {"dbg": product.metadata["dbg"]} if "dbg" in product.metadata else {}
+def _after(inst: Instruction) -> Builder:
+    build = Builder.after(inst)
+    build.metadata = {"dbg": inst.metadata["dbg"]} if "dbg" in inst.metadata else {}
+    return build
+
+
+def _smooth_power(power: Call) -> None:
+    base, exponent = power.arguments
+    if isinstance(base, Call) and _name(base) == "fabs":
+        steep = call_function("as_base", Builder.before(power), [base, *base.arguments, exponent], power.type)
+        power.set_operand(0, steep)
+
+
+def _smooth_product(product: Binary, build: Builder) -> None:
     first, second = product.operands
     if first is second:
         root = _scaled_root(first)
@@ -53,7 +69,7 @@ def _smooth(product: Binary) -> None:
         return
     for rest, last in ((first, second), (second, first)):
         factor = _other_factor(rest, last)
-        if factor is last and isinstance(last, Call) and _root_name(last) == "as_cbrt":
+        if factor is last and isinstance(last, Call) and _name(last) == "as_cbrt":
             _, under = last.arguments
             _pass_through(product, call_function("as_identity", build, [product, under], product.type))
             return
@@ -73,7 +89,7 @@ def _other_factor(product: Value, factor: Value) -> Value | None:
     return second if first is factor else first
 
 
-def _pass_through(product: Binary, passed: Value) -> None:
+def _pass_through(product: Instruction, passed: Value) -> None:
     assert isinstance(passed, Call)
     replace_uses(product, passed)
     passed.set_operand(0, product)
@@ -102,7 +118,7 @@ class _ScaledRoot:
     def squared(self, build: Builder, value: Value) -> Value:
         """The value of its square, as that of what is under the root."""
         under = self.root.arguments
-        if _root_name(self.root) == "hypot":  # factors are not squared by themselves, which might overflow
+        if _name(self.root) == "hypot":  # factors are not squared by themselves, which might overflow
             return call_function(
                 "as_squared_length", build, [value, *(self._scaled(u, build) for u in under)], value.type
             )
@@ -122,7 +138,7 @@ class _ScaledRoot:
 def _scaled_root(value: Value, most: int = _MOST_STEPS) -> _ScaledRoot | None:
     """The root that a number is, but for its sign and for factors."""
     match value:
-        case Call() if _root_name(value) in ("hypot", "sqrt"):
+        case Call() if _name(value) in ("hypot", "sqrt"):
             return _ScaledRoot(value)
         case Unary(opcode="fneg", operands=[inside]):
             return _scaled_root(inside, most)
@@ -139,12 +155,14 @@ def _scaled_root(value: Value, most: int = _MOST_STEPS) -> _ScaledRoot | None:
     return None
 
 
-def _root_name(call: Call) -> str | None:
+def _name(call: Call) -> str | None:
     name = call.callee.name if isinstance(call.callee, Function) else None
-    return None if name is None else _roots().get(name)
+    return None if name is None else _functions().get(name)
 
 
 @cache
-def _roots() -> dict[str, str]:
-    """What roots are called, by symbol."""
-    return {symbol: name for name in ("hypot", "sqrt", "as_cbrt") for symbol, _ in symbols_of_function(name)}
+def _functions() -> dict[str, str]:
+    """The functions that matter, by symbol."""
+    return {
+        symbol: name for name in ("hypot", "sqrt", "as_cbrt", "fabs", "pow") for symbol, _ in symbols_of_function(name)
+    }
