@@ -29,6 +29,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Binary, Call, FCmp, Instruction, Select, Unary, replace_uses
 from irad.ir.module import Function, Module
+from irad.ir.types import FloatType
 from irad.ir.values import ConstantFloat, Value
 from irad.ruleset.expr import call_function
 from irad.ruleset.symbols import symbols_of_function
@@ -56,7 +57,7 @@ def _after(inst: Instruction) -> Builder:
 def _smooth_power(power: Call) -> None:
     base, exponent = power.arguments
     if isinstance(base, Call) and _name(base) == "fabs":
-        steep = call_function("as_base", Builder.before(power), [base, *base.arguments, exponent], power.type)
+        steep = _call("as_base", Builder.before(power), base, *base.arguments, exponent)
         power.set_operand(0, steep)
 
 
@@ -71,13 +72,13 @@ def _smooth_product(product: Binary, build: Builder) -> None:
         factor = _other_factor(rest, last)
         if factor is last and isinstance(last, Call) and _name(last) == "as_cbrt":
             _, under = last.arguments
-            _pass_through(product, call_function("as_identity", build, [product, under], product.type))
+            _pass_through(product, _call("as_identity", build, product, under))
             return
         root = None if factor is None else _scaled_root(last)
         if factor is not None and root is not None:
             square = root.squared(build, build.fmul(last, last))
             whole = build.fmul(factor, square)
-            _pass_through(product, call_function("as_identity", build, [product, whole], product.type))
+            _pass_through(product, _call("as_identity", build, product, whole))
             return
 
 
@@ -87,6 +88,12 @@ def _other_factor(product: Value, factor: Value) -> Value | None:
         return None
     first, second = product.operands
     return second if first is factor else first
+
+
+def _call(name: str, build: Builder, value: Value, *under: Value) -> Value:
+    """A function that returns the value and has derivatives with respect to the others."""
+    assert isinstance(value.type, FloatType)
+    return call_function(name, build, [value, *under], value.type)
 
 
 def _pass_through(product: Instruction, passed: Value) -> None:
@@ -119,15 +126,13 @@ class _ScaledRoot:
         """The value of its square, as that of what is under the root."""
         under = self.root.arguments
         if _name(self.root) == "hypot":  # factors are not squared by themselves, which might overflow
-            return call_function(
-                "as_squared_length", build, [value, *(self._scaled(u, build) for u in under)], value.type
-            )
+            return _call("as_squared_length", build, value, *(self._scaled(u, build) for u in under))
         plain = value if not self.steps else build.fmul(self.root, self.root)
-        square = call_function("as_squared_root", build, [plain, *under], value.type)
+        square = _call("as_squared_root", build, plain, *under)
         if not self.steps:
             return square
         scaled = self._scaled(self._scaled(square, build), build)
-        return call_function("as_identity", build, [value, scaled], value.type)
+        return _call("as_identity", build, value, scaled)
 
     def _scaled(self, value: Value, build: Builder) -> Value:
         for step in self.steps:
