@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from numba import typeof
 from numba.core import types
 from numba.core.errors import ForceLiteralArg
+from numba.core.registry import CPUDispatcher
 
 from irad.errors import SignatureError
 from irad.frontend.calls.signature import check_representable
@@ -19,7 +20,7 @@ from irad.frontend.packing.packed import packed
 _T = TypeVar("_T")
 
 
-def with_types(primal: Any, args: tuple[Any, ...], use: Callable[[tuple[Any, ...]], _T]) -> _T:
+def with_types(primal: CPUDispatcher, args: tuple[Any, ...], use: Callable[[tuple[Any, ...]], _T]) -> _T:
     """What ``use`` makes of the types of a call's arguments; again with literal types where Numba asks for them.
 
     Args:
@@ -37,7 +38,7 @@ def with_types(primal: Any, args: tuple[Any, ...], use: Callable[[tuple[Any, ...
 
 
 def literal_where_asked(
-    primal: Any, values: dict[str, Any], kinds: dict[str, Any], use: Callable[[dict[str, Any]], _T]
+    primal: CPUDispatcher, values: dict[str, Any], kinds: dict[str, Any], use: Callable[[dict[str, Any]], _T]
 ) -> _T:
     """What ``use`` makes of the types of the parameters; again with literal types where Numba asks for them.
 
@@ -54,7 +55,7 @@ def literal_where_asked(
             kinds = _with_literals(primal, kinds, values, wanted)
 
 
-def types_of(primal: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def types_of(primal: CPUDispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The Numba types of a call, one for each parameter: star arguments as one tuple, defaults as Numba passes them.
 
     Raises:
@@ -64,7 +65,7 @@ def types_of(primal: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(kinds_of(primal, bound(primal, args)).values())
 
 
-def bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+def bound(primal: CPUDispatcher, args: tuple[Any, ...]) -> dict[str, Any]:
     """The value of each parameter as Numba is passed it, defaults included."""
     signature = inspect.signature(primal.py_func)
     try:
@@ -83,7 +84,7 @@ def bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     return values
 
 
-def kinds_of(primal: Any, values: dict[str, Any]) -> dict[str, Any]:
+def kinds_of(primal: CPUDispatcher, values: dict[str, Any]) -> dict[str, Any]:
     """The Numba type of each parameter.
 
     Raises:
@@ -105,7 +106,7 @@ def _type_of(value: Any) -> Any:
     return typeof(value)
 
 
-def _with_literals(primal: Any, kinds: dict[str, Any], values: dict[str, Any], wanted: Any) -> dict[str, Any]:
+def _with_literals(primal: CPUDispatcher, kinds: dict[str, Any], values: dict[str, Any], wanted: Any) -> dict[str, Any]:
     """The types with those that Numba asks for made literal."""
     names = list(kinds)
     changed = {names[i]: types.literal(values[names[i]]) for i in wanted.requested_args if _is_value(values[names[i]])}

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from numba.core import types
 from numba.core.datamodel import models
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
 
 from irad.api.annotations import (
     BATCHES,
@@ -143,7 +145,7 @@ def _is_structure_with_shadow(argument: Any) -> bool:
     return type(argument) in _RETURNING and is_structure(argument.value)
 
 
-def _with_numbers_returned(primal: Any, arguments: tuple[Any, ...]) -> tuple[Shadows, tuple[Any, ...]]:
+def _with_numbers_returned(primal: CPUDispatcher, arguments: tuple[Any, ...]) -> tuple[Shadows, tuple[Any, ...]]:
     """The shadows of structures, and annotations with which the derivatives with respect to numbers are returned."""
     shadows, found, names = Shadows(), list(arguments), argument_names(primal.py_func, len(arguments))
     for position, argument in enumerate(arguments):
@@ -194,7 +196,7 @@ def _shortened(argument: Any) -> str:
 
 
 def autodiff_of(
-    primal: Any, mode: AutodiffMode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
+    primal: CPUDispatcher, mode: AutodiffMode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
 ) -> DerivativeDispatcher:
     """The compiled callable behind `autodiff`: it takes shadows, the seed if one is given, then the arguments.
 
@@ -244,7 +246,7 @@ def annotated_task(mode: AutodiffMode, kinds: tuple[type, ...], roles: Mapping[t
     )
 
 
-def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
+def _check_forward(primal: CPUDispatcher, arguments: tuple[Any, ...], seed: Seed) -> None:
     """Checks that the annotations, and the seed, are of forward mode."""
     name = primal.py_func.__qualname__
     for position, argument in enumerate(arguments):
@@ -264,7 +266,7 @@ def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
         )
 
 
-def check_width(primal: Any, arguments: tuple[Any, ...], *, is_forward: bool) -> int | None:
+def check_width(primal: CPUDispatcher, arguments: tuple[Any, ...], *, is_forward: bool) -> int | None:
     """How many directions the annotations of a call have; None where none is a batch.
 
     Raises:
@@ -277,7 +279,7 @@ def check_width(primal: Any, arguments: tuple[Any, ...], *, is_forward: bool) ->
     return width
 
 
-def check_batches(primal: Any, kinds: tuple[type, ...], *, is_forward: bool) -> bool:
+def check_batches(primal: CPUDispatcher, kinds: tuple[type, ...], *, is_forward: bool) -> bool:
     """Whether some annotations of a call are batches.
 
     Raises:
@@ -325,7 +327,7 @@ def annotation_of(numba_type: Any) -> Annotation | None:
     return None if kind is None else kind(*numba_type.types)
 
 
-def annotation_class_of(numba_type: Any) -> Any:
+def annotation_class_of(numba_type: Type) -> Any:
     """The class that an annotation is of, for its type or that of the class itself; else a `Described`."""
     if isinstance(numba_type, types.Function) and numba_type.typing_key in _HELD:
         return numba_type.typing_key
@@ -336,7 +338,7 @@ def annotation_class_of(numba_type: Any) -> Any:
 class Described:
     """Stands for an argument without annotation in the error about it."""
 
-    def __init__(self, numba_type: Any) -> None:
+    def __init__(self, numba_type: Type) -> None:
         self.numba_type = numba_type
 
     def __repr__(self) -> str:

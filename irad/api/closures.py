@@ -8,8 +8,12 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types, typing
+from numba.core.base import BaseContext
 from numba.core.datamodel import models
+from numba.core.types import Type
+from numba.core.typing import Signature
 from numba.extending import (
     NativeValue,
     box,
@@ -69,11 +73,11 @@ class ClosureType(types.Callable):
 class ClosureModel(models.StructModel):
     """What such a value holds."""
 
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: Any, kind: ClosureType) -> None:
         super().__init__(manager, kind, [("kept", kind.kept)])
 
 
-def _call_closure(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+def _call_closure(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Value]) -> Value:
     kind, *given = signature.args
     held = cgutils.create_struct_proxy(kind)(context, builder, values[0])
     names = "".join(f", a{i}" for i in range(len(given)))
@@ -91,7 +95,7 @@ def closure_maker(kind: ClosureType) -> Any:
 
     @intrinsic
     def make(context: Any, kept: Any) -> tuple[Any, Callable[..., Any]]:
-        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
             made = cgutils.create_struct_proxy(kind)(context, builder)
             [made.kept] = values
             if context.enable_nrt:  # device code counts no references
@@ -174,7 +178,7 @@ def tape_type(
 class TapeModel(models.StructModel):
     """What a tape holds: the state, which frees the tape, and what it refers to."""
 
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: Any, kind: TapeType) -> None:
         members = [("state", STATE_TYPE), ("shadows", kind.specialisation.shadows), ("alive", kind.alive)]
         super().__init__(manager, kind, members)
 
@@ -226,12 +230,12 @@ class PullbackType(types.Callable):
 class PullbackModel(models.StructModel):
     """A pullback holds its tape."""
 
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: Any, kind: PullbackType) -> None:
         super().__init__(manager, kind, [("tape", kind.tape)])
 
 
 @lower_builtin(_CALL_OF_PULLBACK, PullbackType, types.Any)
-def _call_pullback(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+def _call_pullback(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Value]) -> Value:
     kind, given = signature.args
     tape = cgutils.create_struct_proxy(kind)(context, builder, values[0]).tape
     return reverse_tape(
@@ -256,7 +260,7 @@ def reverse_tape(
     kind: TapeType,
     tape: Any,
     given: tuple[Any, Any],
-    return_type: Any,
+    return_type: Type,
     *,
     cotangent: str = "given",
     returned: str = "found",
@@ -288,7 +292,7 @@ def pullback_maker(kind: PullbackType | TapeType) -> Any:
 
     @intrinsic
     def make(context: Any, state: Any, shadows: Any, alive: Any) -> tuple[Any, Callable[..., Any]]:
-        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
             made = cgutils.create_struct_proxy(tape)(context, builder)
             made.state, made.shadows, made.alive = values
             for value, value_type in zip(values, signature.args, strict=True):
@@ -389,7 +393,7 @@ def _type_of_tape(tape: Tape, _: Any) -> TapeType:
 
 
 @unbox(TapeType)
-def _unbox_tape(kind: Any, tape: Any, c: Any) -> NativeValue:
+def _unbox_tape(kind: TapeType, tape: Any, c: Any) -> NativeValue:
     """A tape that Python gives: what it refers to is kept alive by the object."""
     if kind.alive != MEMINFO_TYPE:  # the wrapper for Python of a function that only compiled code calls
         c.pyapi.err_set_string("PyExc_TypeError", "a tape from Python has another type")
@@ -410,7 +414,7 @@ def _unbox_tape(kind: Any, tape: Any, c: Any) -> NativeValue:
 
 
 @box(TapeType)
-def _box_tape(kind: Any, value: Any, c: Any) -> Any:
+def _box_tape(kind: TapeType, value: Any, c: Any) -> Any:
     """A tape that is returned to Python."""
     held = cgutils.create_struct_proxy(kind)(c.context, c.builder, value)
     owners = [each for _, each in c.context.nrt.get_meminfos(c.builder, kind.alive, held.alive)]

@@ -200,7 +200,7 @@ def _refuse_other_kinds(function: Any) -> None:
         )
 
 
-def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:
+def remembered(primal: CPUDispatcher, key: Any, build: Callable[[], _T]) -> _T:
     """The derivative for a key, built once per function; it lives as long as the function."""
     memo: dict[Any, _T] = primal.__dict__.setdefault(_MEMO, {})
     found = memo.get(key)

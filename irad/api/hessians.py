@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from numba.core import types
+from numba.core.types import Type
 
 from irad.api.functions import remembered
 from irad.api.jacobians.call import call_of
@@ -310,12 +311,12 @@ def _products_into(
     parameters = [f"{INTERNAL}out", f"{INTERNAL}vector", *parameter_names(function)]
 
     def written(push: DerivativeDispatcher) -> Definition:
-        def write(given: tuple[Any, ...]) -> Written:
+        def write(given: tuple[Type, ...]) -> Written:
             _check_destination(key, given[0], function)
             code = _code(key, given[0], count, call.has_aux, function)
             return code, {"irad_push": push, "irad_shadow_like": shadow_like}
 
-        def on_device(given: tuple[Any, ...], _: Returned) -> Any:
+        def on_device(given: tuple[Type, ...], _: Returned) -> Any:
             if key == "hvp_into":
                 raise UnsupportedError(
                     f"device code calls irad.hvp_into of {function.__qualname__}",
@@ -334,7 +335,7 @@ def _products_into(
         arithmetic = replace(options, zero_times_infinity="nan")
         pushed = _pushforward_of_gradient(plain, wanted.positions, call.has_aux, arithmetic)
 
-        def repeats(given: tuple[Any, ...]) -> bool:
+        def repeats(given: tuple[Type, ...]) -> bool:
             out, _, *arguments = given
             gradient = out.types[1] if key == "hvp_and_grad_into" and isinstance(out, types.BaseTuple) else out
             assert pushed.task is not None

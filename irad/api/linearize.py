@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from numba.core import types
+from numba.core.registry import CPUDispatcher
 from numba.extending import overload, register_model
 
 from irad.api.argument_types import types_of
@@ -48,7 +49,7 @@ class LinearMap:
     __slots__ = ("_are_chosen", "_args", "_name", "_place", "_positions", "_push", "_results")
 
     def __init__(
-        self, primal: Any, push: Any, positions: tuple[int, ...], args: tuple[Any, ...], *, are_chosen: bool
+        self, primal: CPUDispatcher, push: Any, positions: tuple[int, ...], args: tuple[Any, ...], *, are_chosen: bool
     ) -> None:
         self._name, self._place = primal.py_func.__qualname__, location_of(primal.py_func)
         self._push, self._positions, self._are_chosen = push, positions, are_chosen
@@ -176,7 +177,7 @@ def linearize(
     return (value, made, *aux)
 
 
-def check_copyable(primal: Any, argument: Any) -> None:
+def check_copyable(primal: CPUDispatcher, argument: Any) -> None:
     """Checks that a linear map can keep an argument.
 
     Raises:

@@ -18,6 +18,9 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
+
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.jit import InspectableDerivative
 from irad.api.nopython import offer_maker
@@ -490,7 +493,7 @@ def _pushed_gradient(call: MakerCall) -> DerivativeDispatcher:
 
 def derivative_of(
     row: Maker,
-    primal: Any,
+    primal: CPUDispatcher,
     task: Task,
     rebuild: tuple[Any, ...],
     plain: Any = None,
@@ -528,7 +531,7 @@ def derivative_of(
 def derivative_by_code(
     kind: type[_D],
     row: Maker,
-    primal: Any,
+    primal: CPUDispatcher,
     call: Definition,
     rebuild: tuple[Any, ...],
     positions: Iterable[int],
@@ -589,7 +592,7 @@ def _by_argument(given: str, task: Task) -> str:
 def _speculating(plain: Any, task: Task, names: Sequence[str], certain: Definition) -> Definition:
     task = replace(task, options=replace(task.options, zero_times_infinity="nan"))
 
-    def repeats(given: tuple[Any, ...]) -> bool:
+    def repeats(given: tuple[Type, ...]) -> bool:
         return derivation_of(plain, given[: len(names)], task).may_have_zeros_that_are_not_strong
 
     call = intrinsic_call(plain, task, names, has_targets=True, has_seed=False)

@@ -72,7 +72,7 @@ def offer_maker(maker: Callable[..., Any]) -> None:
     )
     name, first, *rest = maker.__name__, *(each.name for each in parameters)
 
-    def typed(f: Any, given: tuple[Any, ...]) -> Callable[..., Any]:
+    def typed(f: Any, given: tuple[object, ...]) -> Callable[..., Any]:
         constants = {name: literal(value, name) for name, value in zip(rest, given, strict=True)}
         scope = {"derivative": maker(function_behind(f), **constants)}
         return function_from(name, f"def {name}({listed}):\n    return derivative\n", f"irad.{name}", scope)

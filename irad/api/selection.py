@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from numba.core import types
+from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import primal_of
 from irad.errors import SignatureError
@@ -95,7 +96,7 @@ def chosen(
     raise SignatureError(problem, remedy, reason, location_of(function))
 
 
-def _refuse_values(primal: Any, argnums: Any, given: tuple[Any, ...]) -> None:
+def _refuse_values(primal: Any, argnums: Any, given: tuple[object, ...]) -> None:
     """Refuses names, and what is not meant to be argnums at all."""
     function = primal.py_func
     if all(isinstance(each, str) for each in given):
@@ -126,7 +127,7 @@ def _is_array(value: Any) -> bool:
     return not isinstance(value, int | str | Sequence) and getattr(value, "shape", ()) != ()
 
 
-def _position(primal: Any, number: Any) -> int:
+def _position(primal: CPUDispatcher, number: Any) -> int:
     name = primal.py_func.__qualname__
     try:
         position = index(_not_bool(number))
@@ -162,7 +163,7 @@ def _not_bool(number: Any) -> Any:
     return number
 
 
-def _positions_of(primal: Any) -> str:
+def _positions_of(primal: CPUDispatcher) -> str:
     names = enumerate(inspect.signature(primal.py_func).parameters)
     listed = ", ".join(f"{position} for {name}" for position, name in names)
     return f"use {listed}" if listed else "give the function a parameter"
@@ -217,7 +218,7 @@ class Selection:
         leading: the instance of a method, in a tuple; () for a function.
     """
 
-    primal: Any
+    primal: CPUDispatcher
     positions: tuple[int, ...]
     single: bool
     leading: tuple[Any, ...]

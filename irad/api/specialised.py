@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llvmlite.ir import IRBuilder
+from llvmlite.ir import IRBuilder, Value
 from numba import njit
 from numba.core import types
 from numba.core.base import BaseContext
+from numba.core.types import Type
+from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from irad.frontend.calls.definition import Definition
@@ -37,7 +39,7 @@ def specialised(
         on_device: the same for device code (`irad.frontend.calls.definition.Written`).
     """
 
-    def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    def define(argument_types: tuple[Type, ...]) -> tuple[Any, Callable[..., Any]]:
         compiled: dict[bool, Any] = {}  # by whether it is differentiated; the types of dispatchers refer to them weakly
 
         def resolved() -> tuple[Any, Any]:
@@ -66,7 +68,7 @@ def specialised(
 def share_memory(typing: Any, left: Any, right: Any) -> Any:
     """Whether the extents of two arrays overlap."""
 
-    def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         arrays = [context.make_array(kind)(context, builder, v) for kind, v in zip(signature.args, values, strict=True)]
         extents = [extent_of_array(Emit(context, builder), *each) for each in zip(arrays, signature.args, strict=True)]
         return overlap(builder, *extents)

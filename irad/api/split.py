@@ -8,10 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from llvmlite.ir import Value
 from numba import njit, typeof
 from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
+from numba.core.typing import Signature
 from numba.extending import register_model, typeof_impl
 
 from irad.api.annotations import BATCHES, ROLES, Annotation, AutodiffMode, Cache, Const, in_order
@@ -235,7 +239,9 @@ def split(
     return augmented, ReverseSweep(augmented)
 
 
-def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options: Options | None) -> AugmentedDispatcher:
+def _sweep_of(
+    primal: CPUDispatcher, mode: AutodiffMode, kinds: tuple[type, ...], options: Options | None
+) -> AugmentedDispatcher:
     def make() -> AugmentedDispatcher:
         chosen = options_or_default(options)
         task = annotated_task(mode, kinds, _ROLES, chosen)
@@ -252,14 +258,14 @@ def _sweep_of(primal: Any, mode: AutodiffMode, kinds: tuple[type, ...], options:
     return remembered(primal, ("split", mode, kinds, options), make)
 
 
-def _task_for(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Task:
+def _task_for(primal: CPUDispatcher, argument_types: tuple[Type, ...], task: Task) -> Task:
     """The task for arguments of some types: whether the value has a cotangent depends on what the function returns."""
     returned = tree.returned_leaves(returned_type(primal, argument_types, task.options))
     seed = Seed.GIVEN if any(map(may_hold_floats, returned)) else Seed.NONE
     return replace(task, seed=seed)
 
 
-def check_split_mode(mode: Any, primal: Any) -> None:
+def check_split_mode(mode: Any, primal: CPUDispatcher) -> None:
     """Checks that a mode is one of `split`.
 
     Raises:
@@ -400,7 +406,7 @@ def _type_of_default(seed: DefaultSeed, _: Any) -> DefaultSeedType:
 
 
 @lower_constant(DefaultSeedType)
-def _constant_default(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
+def _constant_default(context: Any, builder: Any, numba_type: Type, value: Any) -> Any:
     return context.get_dummy_value()
 
 
@@ -461,7 +467,7 @@ def _augmented_call(sweep: AugmentedSweep, given: tuple[Any, ...]) -> tuple[Any,
     value = tape.alive.types[-1]
     returned = types.Tuple((tape, value)) if sweep.mode.has_primal else tape
 
-    def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+    def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
         return emit_generated(emit, call, signature, values)
 
     return returned(*given), lower
@@ -478,7 +484,7 @@ def _reverse_call(sweep: ReverseSweep, given: tuple[Any, ...]) -> tuple[Any, Cal
     seed_type = typeof(constant) if is_default else seed
     returned = gradients_type(tape, seed_type)
 
-    def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+    def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
         context, builder, cotangent = emit.context, emit.builder, values[1]
         if is_default:
             cotangent = (

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, overload
 
 from numba import typeof
 from numba.core import types
+from numba.core.registry import CPUDispatcher
 from numba.extending import register_model
 
 from irad.api.closures import (
@@ -274,7 +275,7 @@ class _WritingPullbackType(ClosureType):
 register_model(_WritingPullbackType)(ClosureModel)
 
 
-def rerunning(call: CallSite, primal: Any, wanted: Selection | None, *, has_aux: bool) -> Callable[..., Any]:
+def rerunning(call: CallSite, primal: CPUDispatcher, wanted: Selection | None, *, has_aux: bool) -> Callable[..., Any]:
     """What a call of `irad.vjp` does, as Python code that Numba compiles, for the types of its arguments.
 
     Args:
@@ -322,7 +323,7 @@ def _refuse():  # type: ignore[no-untyped-def]
     raise SignatureError(_PROBLEM, _REMEDY, _REASON)
 
 
-def _task(task: Task, primal: Any, arguments: tuple[abi.Argument, ...]) -> Task:
+def _task(task: Task, primal: CPUDispatcher, arguments: tuple[abi.Argument, ...]) -> Task:
     """Of a function that returns nothing: its arrays have shadows that begin with the cotangents of what it wrote."""
     positions = {position for position, _ in task.roles}
     for argument in arguments:
@@ -341,7 +342,7 @@ def _task(task: Task, primal: Any, arguments: tuple[abi.Argument, ...]) -> Task:
     return Task(tuple(roles), Seed.NONE, options=task.options)
 
 
-def _check(primal: Any, derivation: Derivation) -> None:
+def _check(primal: CPUDispatcher, derivation: Derivation) -> None:
     """Checks that the function may run again, at copies of its arguments."""
     name, place = primal.py_func.__qualname__, location_of(primal.py_func)
     for argument in derivation.arguments:
@@ -363,7 +364,7 @@ def _check(primal: Any, derivation: Derivation) -> None:
         )
 
 
-def _place(call: CallSite, primal: Any, position: int) -> int | None:
+def _place(call: CallSite, primal: CPUDispatcher, position: int) -> int | None:
     """Where an argument is among those that the call passes; None where it is a default."""
     if position < len(call.positional):
         return position
@@ -372,7 +373,7 @@ def _place(call: CallSite, primal: Any, position: int) -> int | None:
     return len(call.positional) + named.index(name) if name in named else None
 
 
-def _pairs(derivation: Derivation, call: CallSite, primal: Any) -> Iterator[tuple[str, str]]:
+def _pairs(derivation: Derivation, call: CallSite, primal: CPUDispatcher) -> Iterator[tuple[str, str]]:
     """Arrays that must not overlap: those of which one is written."""
     arrays = [
         (f"irad_all[{place}]{''.join(f'[{step}]' for step in leaf.path)}", leaf.data_index)
@@ -385,7 +386,13 @@ def _pairs(derivation: Derivation, call: CallSite, primal: Any) -> Iterator[tupl
 
 
 def _apply(
-    call: CallSite, primal: Any, task: Task, count: int, argnums: int | tuple[int, ...] | None, *, has_aux: bool
+    call: CallSite,
+    primal: CPUDispatcher,
+    task: Task,
+    count: int,
+    argnums: int | tuple[int, ...] | None,
+    *,
+    has_aux: bool,
 ) -> Callable[..., Any]:
     """The function behind a pullback: both sweeps, and an entry for each argument, or for those asked for."""
     roles, returned = dict(task.roles), iter(range(count))
@@ -414,7 +421,7 @@ def _apply(
     return apply
 
 
-def sweeps(primal: Any, task: Task) -> DerivativeDispatcher:
+def sweeps(primal: CPUDispatcher, task: Task) -> DerivativeDispatcher:
     """Both sweeps as a function of the shadows or the cotangent, and the arguments."""
     return derivative_of(MAKERS["vjp"], primal, task, (_no_pickle, ()), boxed_as=with_numpy_numbers)
 

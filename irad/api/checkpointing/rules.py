@@ -108,7 +108,7 @@ def _is_plain_array(numba_type: Type) -> bool:
     return isinstance(numba_type, types.Array) and isinstance(numba_type.dtype, types.Number | types.Boolean)
 
 
-def _invariant(numba_type: Any) -> object:
+def _invariant(numba_type: Type) -> object:
     """What stays the same from step to step; how arrays lie in memory may change."""
     if isinstance(numba_type, types.BaseTuple):
         return getattr(numba_type, "instance_class", None), tuple(map(_invariant, numba_type.types))

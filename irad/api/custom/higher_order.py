@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numba.core import types
+from numba.core.types import Type
 from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
@@ -363,7 +364,7 @@ def _push_typed(config: Any, f: Any, leading: Any, tangents: Any, argument: Any)
     return _function("push(config, f, leading, tangents, argument)", [f"return {call}"], scope)
 
 
-def _has(kind: Any) -> bool:
+def _has(kind: Type) -> bool:
     return bool(kind != types.none)
 
 

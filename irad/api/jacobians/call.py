@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numba import njit
 from numba.core import types
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
 
 from irad.api.closures import PullbackType, TapeType, pullback_maker
 from irad.api.forward import batched_pushforward
@@ -46,7 +48,7 @@ from irad.options import Options
 # return ((columns[0][0], columns[1][0]), (columns[0][1], columns[1][1]))
 
 
-def device_code(primal: Any, task: Any, given: tuple[Any, ...], returned: Returned) -> Callable[..., Any]:
+def device_code(primal: CPUDispatcher, task: Any, given: tuple[Type, ...], returned: Returned) -> Callable[..., Any]:
     """The function that computes a Jacobian in device code, for the types of its arguments.
 
     Args:
@@ -80,7 +82,7 @@ def device_code(primal: Any, task: Any, given: tuple[Any, ...], returned: Return
     return _written(primal, task, structure)
 
 
-def _written(primal: Any, task: Any, structure: Structure) -> Callable[..., Any]:
+def _written(primal: CPUDispatcher, task: Any, structure: Structure) -> Callable[..., Any]:
     parameters = inspect.signature(primal.py_func).parameters.values()
     names = ", ".join(f"*{each.name}" if each.kind is each.VAR_POSITIONAL else each.name for each in parameters)
     width = len(structure.inputs)
@@ -128,7 +130,7 @@ def call_of(function: Callable[..., Any]) -> str:
     return ", ".join(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters)
 
 
-def returning(primal: Any, outputs: int | Sequence[int], has_aux: bool = False) -> Any:
+def returning(primal: CPUDispatcher, outputs: int | Sequence[int], has_aux: bool = False) -> Any:
     """A function that does the same, and returns some of its arguments; ``has_aux``: and what it returned before."""
     positions, single = check_positions(primal, outputs), not isinstance(outputs, Sequence)
     function = primal.py_func
@@ -194,7 +196,7 @@ class Call:
 
     repetition = "forward mode runs it for each column"
 
-    def __init__(self, primal: Any, task: JacobianTask, given_types: tuple[Any, ...]) -> None:
+    def __init__(self, primal: CPUDispatcher, task: JacobianTask, given_types: tuple[Type, ...]) -> None:
         count = len(task.leading)
         self.primal, self.task, self.argument_types = primal, task, given_types[count:]
         self._leading_types = given_types[:count]

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, get_args
 
 from numba.core import types
+from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import remembered
 from irad.api.jacobians.call import Call, JacobianTask, Mode, device_code, returning
@@ -210,7 +211,7 @@ def matrix(
     return found
 
 
-def _check_mode(primal: Any, mode: Any, chunk: Any) -> None:
+def _check_mode(primal: CPUDispatcher, mode: Any, chunk: Any) -> None:
     if mode is not None and mode not in get_args(Mode):
         raise SignatureError(
             f"mode={mode!r} is not a mode of irad.jacobian",
@@ -245,7 +246,7 @@ class JacobianDispatcher(DerivativeDispatcher):
 
 
 def _build(
-    primal: Any,
+    primal: CPUDispatcher,
     task: JacobianTask,
     mode: Mode | None,
     rebuild: tuple[Any, ...],

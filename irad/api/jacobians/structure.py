@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.types import Type
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import SignatureError, UnsupportedError
@@ -132,7 +133,7 @@ class Structure:
     def __init__(
         self,
         function: Callable[..., Any],
-        return_type: Any,
+        return_type: Type,
         argument_types: dict[int, Any],
         argnums: tuple[int, ...],
         single: bool,
@@ -150,7 +151,7 @@ class Structure:
             raise self._without_derivative()
         self._check_convention()
 
-    def _parts(self, numba_type: Any, position: int, first: int, what: str) -> list[Part]:
+    def _parts(self, numba_type: Type, position: int, first: int, what: str) -> list[Part]:
         found: list[Part] = []
         for leaf in tree.returned_leaves(numba_type):
             if leaf.kind is LeafKind.INERT:
@@ -229,7 +230,7 @@ class Structure:
         """An expression with the structure of the Jacobian."""
         return self.of_value(lambda o: self.of_arguments(lambda i: block(Block(o, i, self.holomorphic))))
 
-    def _expression(self, numba_type: Any, parts: Any, leaf: Callable[[Part], str]) -> str:
+    def _expression(self, numba_type: Type, parts: Any, leaf: Callable[[Part], str]) -> str:
         if isinstance(numba_type, types.BaseTuple):
             items = [self._expression(item, parts, leaf) for item in numba_type.types]
             made = getattr(numba_type, "instance_class", None)

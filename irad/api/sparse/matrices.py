@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import options_or_default
 from irad.api.grad import grad
@@ -343,7 +344,7 @@ def sparse_derivative(
     primal, (position,) = wanted.primal, wanted.positions
     _check_scipy(kind, primal)
     _check_choices(kind, primal, pattern, mode)
-    function = primal
+    function: Any = primal
     if is_symmetric:
         function = grad(primal, position, has_aux, options=used)
     elif outputs is not None:
@@ -354,7 +355,7 @@ def sparse_derivative(
     return SparseDerivative(wanted, function, task, rebuild)
 
 
-def _check_choices(kind: str, primal: Any, pattern: Any, mode: Any) -> None:
+def _check_choices(kind: str, primal: CPUDispatcher, pattern: Any, mode: Any) -> None:
     if isinstance(pattern, str) and pattern not in _PATTERNS:
         raise SignatureError(
             f"pattern={pattern!r} is not a pattern",
@@ -372,7 +373,7 @@ def _check_choices(kind: str, primal: Any, pattern: Any, mode: Any) -> None:
         )
 
 
-def _check_scipy(kind: str, primal: Any) -> None:
+def _check_scipy(kind: str, primal: CPUDispatcher) -> None:
     try:
         import scipy.sparse  # noqa: F401  an optional dependency
     except ImportError:

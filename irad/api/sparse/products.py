@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
 
 from irad.api.forward import dependence
 from irad.api.functions import remembered
@@ -30,7 +33,7 @@ _WIDTH: Final = 4
 
 
 def products_of(
-    kind: str, product: Product, primal: Any, position: int, has_aux: bool, options: Options
+    kind: str, product: Product, primal: CPUDispatcher, position: int, has_aux: bool, options: Options
 ) -> DerivativeDispatcher:
     """From vectors and the arguments of a function to ``(rows, products)``, or ``(rows, products, aux)``.
 
@@ -50,7 +53,7 @@ def products_of(
     vectors = f"{INTERNAL}directions"
 
     def build() -> DerivativeDispatcher:
-        def write(argument_types: tuple[Any, ...]) -> Written:
+        def write(argument_types: tuple[Type, ...]) -> Written:
             return _CALLS[product](primal, task, argument_types[1:]).products()
 
         called = specialised(kind, [vectors, *parameter_names(function)], write)

@@ -36,6 +36,7 @@ class BaseContext:
     active_code_library: CodeLibrary
     call_conv: BaseCallConv
     data_model_manager: DataModelManager
+    enable_nrt: bool
     environment: Any
     mangler: Callable[..., str] | None
     nrt: NRTContext
