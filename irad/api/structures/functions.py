@@ -335,10 +335,29 @@ def accumulate(
 # Linear algebra: inner products, norms, and the way to flat arrays and back.
 
 
-def _vectors(*inputs: Any, inactive: Predicate | None = None) -> Iterator[tuple[Vector, Place]]:
-    for place in vectors_of(survey(inputs, inactive=inactive)):
+def _vectors(root: Place) -> Iterator[tuple[Vector, Values]]:
+    """The vectors of structures in reading order, each once, with their kinds."""
+    for place in vectors_of(root):
         assert isinstance(place.kind, Vector)
-        yield place.kind, place
+        yield place.kind, place.inputs
+
+
+def _lengths(root: Place) -> list[int]:
+    """How many doubles each vector is."""
+    return [kind.length(value) for kind, (value,) in _vectors(root)]
+
+
+def _refilled(root: Place, doubles: NDArray[np.float64], lengths: list[int]) -> Any:
+    """The structure around vectors with other elements."""
+    rest = iter(np.split(doubles, np.cumsum(lengths)))
+
+    def refilled(value: Any) -> Any:
+        kind = kind_of(value)
+        assert isinstance(kind, Vector)
+        return kind.refilled(value, next(rest))
+
+    [made] = Recursion(refilled, 1).run(root)
+    return made
 
 
 def leaves(x: Any, *, inactive: Predicate | None = None) -> list[Any]:
@@ -357,7 +376,7 @@ def leaves(x: Any, *, inactive: Predicate | None = None) -> list[Any]:
         [0.5 0.5]
         [-0.5]
     """
-    return [place.inputs[0] for _, place in _vectors(x, inactive=inactive)]
+    return [vector for _, (vector,) in _vectors(survey((x,), inactive=inactive))]
 
 
 def dot(x: Any, y: Any, *, inactive: Predicate | None = None) -> Any:
@@ -380,7 +399,7 @@ def dot(x: Any, y: Any, *, inactive: Predicate | None = None) -> Any:
         >>> data.dot([np.ones(2), 3.0], [np.ones(2), 2.0])
         8.0
     """
-    products = (kind.dot(*place.inputs) for kind, place in _vectors(x, y, inactive=inactive))
+    products = (kind.dot(*vectors) for kind, vectors in _vectors(survey((x, y), inactive=inactive)))
     return sum((product.item() if hasattr(product, "item") else product for product in products), 0.0)
 
 
@@ -396,8 +415,8 @@ def norm(x: Any, *, inactive: Predicate | None = None) -> float:
         >>> data.norm({"a": 3.0, "b": (4.0, "text")})
         5.0
     """
-    parts = ((kind, place.inputs[0]) for kind, place in _vectors(x, inactive=inactive))
-    return math.hypot(*(math.sqrt(abs(kind.dot(part, part))) for kind, part in parts))
+    parts = _vectors(survey((x,), inactive=inactive))
+    return math.hypot(*(math.sqrt(abs(kind.dot(part, part))) for kind, (part,) in parts))
 
 
 def to_vec(x: Any, *, inactive: Predicate | None = None) -> NDArray[np.float64]:
@@ -413,7 +432,7 @@ def to_vec(x: Any, *, inactive: Predicate | None = None) -> NDArray[np.float64]:
         >>> data.to_vec({"w": np.array([[1.0, 2.0]]), "b": (3.0, 4)})
         array([1., 2., 3.])
     """
-    parts = (kind.read(place.inputs[0]) for kind, place in _vectors(x, inactive=inactive))
+    parts = (kind.read(part) for kind, (part,) in _vectors(survey((x,), inactive=inactive)))
     return np.concatenate([np.zeros(0), *parts])
 
 
@@ -442,7 +461,8 @@ def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | No
             HERE,
         )
     doubles = np.ascontiguousarray(vector, np.float64).ravel()
-    lengths = [kind.length(place.inputs[0]) for kind, place in _vectors(like, inactive=inactive)]
+    root = survey((like,), inactive=inactive)
+    lengths = _lengths(root)
     if doubles.size != sum(lengths):
         raise SignatureError(
             f"the vector has {doubles.size} elements, and the structure {sum(lengths)}",
@@ -450,14 +470,7 @@ def from_vec(vector: NDArray[np.float64], like: Any, *, inactive: Predicate | No
             "a complex number is two elements; what is shared counts once",
             HERE,
         )
-    rest = iter(np.split(doubles, np.cumsum(lengths)))
-
-    def refilled(value: Any) -> Any:
-        kind = kind_of(value)
-        assert isinstance(kind, Vector)
-        return kind.refilled(value, next(rest))
-
-    return recursive_map(refilled, like, inactive=inactive)
+    return _refilled(root, doubles, lengths)
 
 
 def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
@@ -477,7 +490,9 @@ def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
         >>> data.one_hot([np.ones(2), 1.0], 1)
         [array([0., 1.]), 0.0]
     """
-    vector = np.zeros(sum(kind.length(place.inputs[0]) for kind, place in _vectors(x, inactive=inactive)))
+    root = survey((x,), inactive=inactive)
+    lengths = _lengths(root)
+    vector = np.zeros(sum(lengths))
     if not 0 <= index < vector.size:
         raise SignatureError(
             f"there is no element {index}: the structure has {vector.size}",
@@ -486,4 +501,4 @@ def one_hot(x: Any, index: int, *, inactive: Predicate | None = None) -> Any:
             HERE,
         )
     vector[index] = 1.0
-    return from_vec(vector, x, inactive=inactive)
+    return _refilled(root, vector, lengths)
