@@ -265,14 +265,13 @@ class _Run:
         return tick
 
     def _wrong_primal(self, trial: Trial, answer: Answer) -> str:
-        value, after = trial.plain
-        if not np.all(np.isfinite(read_floats(value))):
+        if not np.all(np.isfinite(read_floats(trial.plain[0]))):
             return ""  # then there is no derivative to check, and every comparison says so
-        if not trial.same(answer.run.value, value):
-            return f"the value returned with the derivative is {answer.run.value!r}, but a plain call returns {value!r}"
-        for position, (got, wanted) in enumerate(zip(answer.run.after, after, strict=True)):
-            if not trial.same(got, wanted):
-                return f"it leaves {self._subject.names[position]} different from a plain call"
+        if (different := trial.difference(answer.run.value, answer.run.after)) is not None:
+            position, wanted, got = different
+            if position is None:
+                return f"the value returned with the derivative is {got!r}, but a plain call returns {wanted!r}"
+            return f"it leaves {self._subject.names[position]} different from a plain call"
         return _gradients_match(answer.run.cotangents, trial.values) or ""
 
 

@@ -332,6 +332,30 @@ class Trial:
         """Whether two values are equal up to rounding; what holds no floats, to the bit."""
         return all(starmap(self._is_same_part, paired(got, wanted)))
 
+    def difference(self, value: Any, after: Sequence[Any]) -> tuple[int | None, Any, Any] | None:
+        """What first differs from the plain run, of a value and the arguments afterwards; None if nothing does.
+
+        Returns:
+            The position of the argument, None for the value; what it should be; what it is.
+        """
+        plain_value, plain_after = self.plain
+        if not self.same(value, plain_value):
+            return None, plain_value, value
+        pairs = enumerate(zip(plain_after, after, strict=True))
+        return next(((i, wanted, got) for i, (wanted, got) in pairs if not self.same(got, wanted)), None)
+
+    def with_one_array(self, first: int, second: int) -> tuple[Trial, Callable[[Sequence[Any]], tuple[Any, ...]]]:
+        """The same with one array as two arguments: a trial without the second, and what puts the first there, too."""
+
+        def spread(fewer: Sequence[Any]) -> tuple[Any, ...]:
+            return (*fewer[:second], fewer[first], *fewer[second:])
+
+        def plain(*fewer: Any) -> Any:
+            return self.program(*spread(fewer))
+
+        values, active, held = ((*each[:second], *each[second + 1 :]) for each in (self.values, self.active, self.held))
+        return Trial(plain, values, active, False, self.rtol, self.atol, held=held), spread
+
     def _is_same_part(self, got: Any, wanted: Any) -> bool:
         if is_structure(wanted) or not has_floats(wanted):
             return same_bits(got, wanted)

@@ -6,7 +6,7 @@ the direction, and by dot product with reverse mode: ⟨cotangent, J·direction�
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from math import nan
@@ -16,7 +16,6 @@ import numpy as np
 
 from irad.data.floats import Vector, has_floats, read_floats
 from irad.errors import ActivityError, RuleError, SignatureError
-from irad.testing.allocations import allocations
 from irad.testing.gradients.objective import Objective
 from irad.testing.gradients.slope import derivative
 from irad.testing.gradients.trial import (
@@ -34,10 +33,9 @@ from irad.testing.gradients.trial import (
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.lanes import check_lanes_forward
 from irad.testing.rules.programs import activities, call_once, unwrapped
-from irad.testing.rules.reverse_rule import callable_in_compiled_code, twins
+from irad.testing.rules.reverse_rule import RuleChecker, callable_in_compiled_code, twins
 
 _MODES_RTOL: Final = 1e-10
-_ROUNDS: Final = 3
 
 
 def check_forward(
@@ -114,11 +112,14 @@ def check_some_constant(f: Any, trial: Trial, *, reverse: bool) -> None:
         raise RuleFault(Property.ACTIVITY, f, what, "one", error.problem, trial.description, "forward") from error
 
 
-class ForwardChecker:
+class ForwardChecker(RuleChecker):
     """The checks of one function at one point in forward mode."""
 
     def __init__(self, f: Any, trial: Trial, wrong_tangent: Property = Property.DERIVATIVE) -> None:
-        self._f, self._trial, self._wrong_tangent = f, trial, wrong_tangent
+        super().__init__(f, trial, wrong_tangent, "forward")
+
+    def _run(self) -> object:
+        return run_forward(self._trial, draw_tangents(self._trial, 1.0))
 
     def everything(self, *, reverse: bool, aliasing: bool) -> None:
         """All checks, those asked for included."""
@@ -135,12 +136,11 @@ class ForwardChecker:
         tangents = draw_tangents(trial, 1.0)
         directions = directions_of(trial, tangents)
         run = run_forward(trial, tangents)
-        plain_value, plain_after = trial.plain
-        if not trial.same(run.value, plain_value):
-            self._fail(Property.VALUE, "the value", plain_value, run.value)
-        for position, (got, wanted) in enumerate(zip(run.after, plain_after, strict=True)):
-            if not trial.same(got, wanted):
-                self._fail(Property.MUTATION, f"argument {position} afterwards", wanted, got)
+        if (different := trial.difference(run.value, run.after)) is not None:
+            position, wanted, got = different
+            is_value = position is None
+            what = "the value" if is_value else f"argument {position} afterwards"
+            self._fail(Property.VALUE if is_value else Property.MUTATION, what, wanted, got)
         self._compare(run, directions)
         opposite = run_forward(trial, draw_tangents(trial, -1.0))
         for what, got, wanted in zip(self._outputs(), opposite.tangents, run.tangents, strict=True):
@@ -162,11 +162,11 @@ class ForwardChecker:
             if found is not None:
                 what, wanted, got = found
                 self._fail(
-                    self._wrong_tangent, f"the tangent of {what} in a direction of argument {position}", wanted, got
+                    self._wrong_derivative, f"the tangent of {what} in a direction of argument {position}", wanted, got
                 )
         what, wanted, got = wrong
         towards = f" in a direction of argument {next(iter(directions))}" if len(directions) == 1 else ""
-        self._fail(self._wrong_tangent, f"the tangent of {what}{towards}", wanted, got)
+        self._fail(self._wrong_derivative, f"the tangent of {what}{towards}", wanted, got)
 
     def _first_wrong(self, run: ForwardRun, directions: Mapping[int, Vector]) -> tuple[str, Vector, Vector] | None:
         expected = _differences(self._trial, directions)
@@ -205,16 +205,7 @@ class ForwardChecker:
         """One array as two arguments, with one tangent, for each two of the same type."""
         trial = self._trial
         for first, second in twins(trial):
-
-            def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
-                return (*fewer[:second], fewer[first], *fewer[second:])
-
-            def plain(*fewer: Any, spread: Callable[..., Any] = spread) -> Any:
-                return trial.program(*spread(fewer))
-
-            values = (*trial.values[:second], *trial.values[second + 1 :])
-            active, held = ((*each[:second], *each[second + 1 :]) for each in (trial.active, trial.held))
-            alone = Trial(plain, values, active, False, trial.rtol, trial.atol, held=held)
+            alone, spread = trial.with_one_array(first, second)
             tangents = draw_tangents(alone, 1.0)
             directions = directions_of(alone, tangents)
             run = run_forward(replace(trial, values=spread(alone.values)), spread(tangents))
@@ -226,19 +217,6 @@ class ForwardChecker:
             for what, got, wanted in zip(self._outputs(), run.tangents, expected, strict=True):
                 if got is not None and not trial.agree(got, wanted):
                     self._fail(Property.ALIASING, f"the tangent of {what}{where}", wanted, got)
-
-    def allocation(self) -> None:
-        """What Numba's runtime allocates is released."""
-        with allocations() as count:
-            for _ in range(_ROUNDS):
-                run_forward(self._trial, draw_tangents(self._trial, 1.0))
-            counted = count()
-        if counted.kept:
-            what = f"what {_ROUNDS} derivatives release"
-            self._fail(Property.ALLOCATION, what, f"{counted.made} allocations", f"{counted.released} released")
-
-    def _fail(self, fault: Property, what: str, expected: object, got: object) -> None:
-        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, "forward")
 
 
 def _differences(trial: Trial, directions: Mapping[int, Vector]) -> tuple[Vector, ...]:

@@ -56,12 +56,10 @@ def _compare(
         found = run()
     except NoRuleError:  # a rule that is for one direction, and must not be called for each
         return
-    plain_value, plain_after = trial.plain
-    pairs = zip((found.value, *found.after), (plain_value, *plain_after), strict=True)
-    for number, (got, wanted) in enumerate(pairs):
-        if not trial.same(got, wanted):
-            what = f"argument {number - 1} afterwards" if number else "the value"
-            _fail(f, trial, f"{what} with {len(alone)} directions", wanted, got, part)
+    if (different := trial.difference(found.value, found.after)) is not None:
+        position, wanted, got = different
+        what = "the value" if position is None else f"argument {position} afterwards"
+        _fail(f, trial, f"{what} with {len(alone)} directions", wanted, got, part)
     for lane, (mine, expected) in enumerate(zip(found.derivatives, alone, strict=True)):
         for number, (got, wanted) in enumerate(zip(mine, expected, strict=True)):
             if got is not None and wanted is not None and not trial.agree(got, wanted):

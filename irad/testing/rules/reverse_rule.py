@@ -105,11 +105,48 @@ def callable_in_compiled_code(f: Callable[..., Any]) -> Callable[..., Any]:
     return irad.jit(f) if isinstance(f, FunctionType) and not is_known(f) else f
 
 
-class Checker:
-    """The checks of one rule at one point."""
+class RuleChecker:
+    """What the checks of one rule at one point have in common in both modes.
 
-    def __init__(self, f: Any, trial: Trial, wrong_derivative: Property = Property.DERIVATIVE) -> None:
-        self._f, self._trial, self._wrong_derivative = f, trial, wrong_derivative
+    Args:
+        f: the function with the rule.
+        trial: a program that calls it, at the point.
+        wrong_derivative: what a wrong derivative is a fault in.
+        part: the function of the rule that is at fault; None where that follows from the fault.
+    """
+
+    def __init__(
+        self,
+        f: Any,
+        trial: Trial,
+        wrong_derivative: Property = Property.DERIVATIVE,
+        part: str | None = None,
+    ) -> None:
+        self._f, self._trial, self._wrong_derivative, self._part = f, trial, wrong_derivative, part
+
+    def _run(self) -> object:
+        """Runs the derivative once."""
+        raise NotImplementedError
+
+    def allocation(self) -> None:
+        """What Numba's runtime allocates is released."""
+        with allocations() as count:
+            for _ in range(_ROUNDS):
+                self._run()
+            counted = count()
+        if counted.kept:
+            what = f"what {_ROUNDS} derivatives release"
+            self._fail(Property.ALLOCATION, what, f"{counted.made} allocations", f"{counted.released} released")
+
+    def _fail(self, fault: Property, what: str, expected: object, got: object, part: str | None = None) -> None:
+        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, part or self._part)
+
+
+class Checker(RuleChecker):
+    """The checks of one rule at one point in reverse mode."""
+
+    def _run(self) -> object:
+        return self._trial.run(self._trial.shadows(self._trial.modified))
 
     def basics(self) -> None:
         """Value, arguments, derivative, accumulation."""
@@ -123,14 +160,15 @@ class Checker:
         self._accumulation(expected)
 
     def _primal(self, value: Any, after: tuple[Any, ...], when: str = "") -> None:
-        trial = self._trial
-        plain_value, plain_after = trial.plain
-        if not trial.same(value, plain_value):
-            self._fail(Property.VALUE, f"the value{when}", plain_value, value)
-        for position, (got, wanted) in enumerate(zip(after, plain_after, strict=True)):
-            if not trial.same(got, wanted):
-                part = "reverse" if self._forward_leaves(position, wanted) else "augmented_primal"
-                self._fail(Property.MUTATION, f"argument {position} afterwards{when}", wanted, got, part)
+        different = self._trial.difference(value, after)
+        if different is None:
+            return
+        position, wanted, got = different
+        if position is None:
+            self._fail(Property.VALUE, f"the value{when}", wanted, got)
+        else:
+            part = "reverse" if self._forward_leaves(position, wanted) else "augmented_primal"
+            self._fail(Property.MUTATION, f"argument {position} afterwards{when}", wanted, got, part)
 
     def _forward_leaves(self, position: int, wanted: Any) -> bool:
         """Whether an argument is as it should be before the reverse runs; what returns nothing is not run apart."""
@@ -243,20 +281,10 @@ class Checker:
         """One array as two arguments, with one shadow, for each two of the same type."""
         trial = self._trial
         for first, second in twins(trial):
-
-            def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
-                return (*fewer[:second], fewer[first], *fewer[second:])
-
-            def plain(*fewer: Any, spread: Callable[..., Any] = spread) -> Any:
-                return trial.program(*spread(fewer))
-
-            fewer = (*trial.values[:second], *trial.values[second + 1 :])
-            active = (*trial.active[:second], *trial.active[second + 1 :])
-            held = (*trial.held[:second], *trial.held[second + 1 :])
-            alone = Trial(plain, fewer, active, False, trial.rtol, trial.atol, held=held)
-            shadows = alone.shadows((True,) * len(fewer))
+            alone, spread = trial.with_one_array(first, second)
+            shadows = alone.shadows((True,) * len(alone.values))
             expected = alone.expected(shadows)
-            run = replace(trial, values=spread(fewer)).run(spread(shadows))
+            run = replace(trial, values=spread(alone.values)).run(spread(shadows))
             where = f" with arguments {first} and {second} one array"
             if not alone.same(run.value, alone.plain[0]):
                 self._fail(Property.ALIASING, f"the value{where}", alone.plain[0], run.value)
@@ -283,20 +311,6 @@ class Checker:
         except IradError as error:
             what = "a derivative where the value carries none"
             self._fail(Property.ACTIVITY, what, "one", error.problem)
-
-    def allocation(self) -> None:
-        """What Numba's runtime allocates is released."""
-        trial = self._trial
-        with allocations() as count:
-            for _ in range(_ROUNDS):
-                trial.run(trial.shadows(trial.modified))
-            counted = count()
-        if counted.kept:
-            what = f"what {_ROUNDS} derivatives release"
-            self._fail(Property.ALLOCATION, what, f"{counted.made} allocations", f"{counted.released} released")
-
-    def _fail(self, fault: Property, what: str, expected: object, got: object, part: str | None = None) -> None:
-        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, part)
 
 
 def shrunk(trial: Trial, number: int) -> tuple[Any, ...]:
