@@ -9,10 +9,9 @@ The parser finds opcodes here, the printer and the verifier shapes. From a row f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from operator import is_
-from typing import Any, Final, Generic, TypeAlias, TypeVar, get_args
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from irad.ir import instructions as ir, types
 from irad.ir.module import Function
@@ -28,8 +27,7 @@ TypeRule: TypeAlias = "Type | type[Type] | Callable[[Any, Type], Type | str]"
 the instruction and the type that stands there, and returns the right type, or words that say what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row(Generic[_I]):
+class Row(NamedTuple, Generic[_I]):
     """Opcodes of one kind.
 
     Attributes:
@@ -44,7 +42,7 @@ class Row(Generic[_I]):
     """
 
     shape: type[_I]
-    opcodes: Iterable[str]
+    opcodes: Collection[str]
     operands: Sequence[Any] | None
     result: TypeRule
     text: text.Text[_I] | None = None
@@ -256,10 +254,9 @@ def _text(row: Row[Any]) -> text.Text[Any]:
     return text.listed(row.shape, opcode, len(row.operands), row.flags, settle)
 
 
-_ROWS: Final = {
-    shape: {opcode: row for row in TABLE if row.shape is shape for opcode in row.opcodes}
-    for shape in get_args(ir.AnyInstruction)
-}
+_ROWS: Final[dict[type[ir.Instruction], list[Row[Any]]]] = {}
+for _each in TABLE:
+    _ROWS.setdefault(_each.shape, []).append(_each)
 _TEXTS: Final = [(row, _text(row)) for row in TABLE]
 _WRITERS: Final = {row.shape: found.write for row, found in _TEXTS}
 READERS: Final = {opcode: found.read for row, found in _TEXTS for opcode in row.opcodes}
@@ -286,8 +283,8 @@ def _row(inst: ir.Instruction) -> Row[Any] | None:
     """The row of a shape, or of its opcode."""
     rows = _ROWS[type(inst)]
     if isinstance(inst, ir.Binary | ir.Cast):
-        return rows.get(inst.opcode)
-    return next(iter(rows.values()))
+        return next((row for row in rows if inst.opcode in row.opcodes), None)
+    return rows[0]
 
 
 def _fitting(rule: TypeRule, inst: ir.Instruction, given: Type) -> Type | str:

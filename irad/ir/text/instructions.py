@@ -6,8 +6,7 @@ An instruction whose text is its opcode, flags and operands with their types nee
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from irad.ir import instructions as ir, types
 from irad.ir.module import Block
@@ -34,8 +33,7 @@ InstructionReader: TypeAlias = Callable[[BodyReader, str, "str | None"], ir.Inst
 """Reads what follows the opcode: (reader, opcode, name of the result)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text(Generic[_I]):
+class Text(NamedTuple, Generic[_I]):
     """How a shape is read, and how it is printed without the name of its result and without metadata."""
 
     read: InstructionReader
