@@ -10,7 +10,6 @@ The parser finds opcodes here, the printer and the verifier shapes. From a row f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from operator import is_
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from irad.ir import instructions as ir, types
@@ -22,9 +21,9 @@ from irad.ir.types import I1, TOKEN, VOID, FloatType, FunctionType, IntType, Poi
 
 _I = TypeVar("_I", bound=ir.Instruction)
 
-TypeRule: TypeAlias = "Type | type[Type] | Callable[[Any, Type], Type | str]"
-"""Which type must stand at a place: this one; any whose scalars are of this class; or what a function says, which gets
-the instruction and the type that stands there, and returns the right type, or words that say what is wrong."""
+TypeRule: TypeAlias = Callable[[Any, Type], "Type | str"]
+"""Which type must stand at a place: from the instruction and the type that stands there to the right type, which is the
+same one if it fits, or to words that say what is wrong."""
 
 
 class Row(NamedTuple, Generic[_I]):
@@ -54,6 +53,35 @@ class Row(NamedTuple, Generic[_I]):
 # ------------------------------------------------------------------------------------------------ rules
 
 
+def _exactly(type_: Type) -> TypeRule:
+    return lambda _inst, _given: type_
+
+
+def _scalar(type_: Type) -> Type:
+    return type_.element if isinstance(type_, VectorType) else type_
+
+
+def _scalars(kind: type[Type]) -> TypeRule:
+    """Types of a class, and vectors of them."""
+
+    def rule(_: ir.Instruction, given: Type) -> Type | str:
+        return given if isinstance(_scalar(given), kind) else f"expected a type of class {kind.__name__}, got {given}"
+
+    return rule
+
+
+_void: Final = _exactly(VOID)
+_i1: Final = _exactly(I1)
+_token: Final = _exactly(TOKEN)
+_integers: Final = _scalars(IntType)
+_floats: Final = _scalars(FloatType)
+_addresses: Final = _scalars(PointerType)
+
+
+def _anything(_: ir.Instruction, given: Type) -> Type:
+    return given
+
+
 def _result(inst: ir.Instruction, _: Type) -> Type:
     return inst.type
 
@@ -64,10 +92,6 @@ def _first(inst: ir.Instruction, _: Type) -> Type:
 
 def _second(inst: ir.Instruction, _: Type) -> Type:
     return inst.operands[1].type
-
-
-def _scalar(type_: Type) -> Type:
-    return type_.element if isinstance(type_, VectorType) else type_
 
 
 def _lane(inst: ir.Instruction, _: Type) -> Type:
@@ -143,7 +167,7 @@ def _widens(inst: ir.Cast) -> str | None:
     return _same_lanes(inst) or (None if fits else f"{inst.opcode} from {source} to {target}")
 
 
-def _at_most_one_operand(inst: ir.Instruction) -> str | None:
+def _check_alloca(inst: ir.Alloca) -> str | None:
     return f"it has {len(inst.operands)} operands" if len(inst.operands) > 1 else None
 
 
@@ -164,7 +188,7 @@ def _check_call(site: ir.CallSite) -> str | None:
     return None
 
 
-def _returns_the_result(inst: ir.Ret) -> str | None:
+def _check_ret(inst: ir.Ret) -> str | None:
     function = inst.block.function if inst.block is not None else None
     if function is None:
         return "it is in no function"
@@ -172,7 +196,7 @@ def _returns_the_result(inst: ir.Ret) -> str | None:
     return _differ([value.type for value in inst.operands], [] if result is VOID else [result])
 
 
-def _one_target_for_each_case(inst: ir.Switch) -> str | None:
+def _check_switch(inst: ir.Switch) -> str | None:
     return None if len(inst.targets) == len(inst.operands) else f"it has {len(inst.targets)} targets"
 
 
@@ -180,55 +204,55 @@ def _one_target_for_each_case(inst: ir.Switch) -> str | None:
 
 TABLE: Final[tuple[Row[Any], ...]] = (
     # shape, opcodes, operands, result, text
-    Row(ir.Binary, INTEGER_OPCODES, (_result, _result), IntType, text.BINARY),
-    Row(ir.Binary, FLOAT_OPCODES, (_result, _result), FloatType, text.BINARY),
-    Row(ir.Unary, ("fneg",), (_result,), FloatType, flags=FAST_MATH),
-    Row(ir.Cast, ("trunc",), (IntType,), IntType, text.CAST, check=_narrows),
-    Row(ir.Cast, ("zext", "sext"), (IntType,), IntType, text.CAST, check=_widens),
-    Row(ir.Cast, ("fptrunc",), (FloatType,), FloatType, text.CAST, check=_narrows),
-    Row(ir.Cast, ("fpext",), (FloatType,), FloatType, text.CAST, check=_widens),
-    Row(ir.Cast, ("fptoui", "fptosi"), (FloatType,), IntType, text.CAST, check=_same_lanes),
-    Row(ir.Cast, ("uitofp", "sitofp"), (IntType,), FloatType, text.CAST, check=_same_lanes),
-    Row(ir.Cast, ("ptrtoint", "ptrtoaddr"), (PointerType,), IntType, text.CAST, check=_same_lanes),
-    Row(ir.Cast, ("inttoptr",), (IntType,), PointerType, text.CAST, check=_same_lanes),
-    Row(ir.Cast, ("addrspacecast",), (PointerType,), PointerType, text.CAST, check=_same_lanes),
-    Row(ir.Cast, ("bitcast",), (Type,), Type, text.CAST),
-    Row(ir.ICmp, ("icmp",), (Type, _first), _truth, text.ICMP),
-    Row(ir.FCmp, ("fcmp",), (FloatType, _first), _truth, text.FCMP),
-    Row(ir.Select, ("select",), (_condition, _result, _result), Type, flags=FAST_MATH),
-    Row(ir.Phi, ("phi",), None, Type, text.PHI),  # its operands are checked with the blocks they come from
-    Row(ir.Freeze, ("freeze",), (_result,), Type),
-    Row(ir.ExtractValue, ("extractvalue",), (Type,), _part, text.EXTRACTVALUE),
-    Row(ir.InsertValue, ("insertvalue",), (_result, _part), Type, text.INSERTVALUE),
-    Row(ir.ExtractElement, ("extractelement",), (_vector, IntType), _lane),
-    Row(ir.InsertElement, ("insertelement",), (_vector, _lane, IntType), _first),
+    Row(ir.Binary, INTEGER_OPCODES, (_result, _result), _integers, text.BINARY),
+    Row(ir.Binary, FLOAT_OPCODES, (_result, _result), _floats, text.BINARY),
+    Row(ir.Unary, ("fneg",), (_result,), _floats, flags=FAST_MATH),
+    Row(ir.Cast, ("trunc",), (_integers,), _integers, text.CAST, check=_narrows),
+    Row(ir.Cast, ("zext", "sext"), (_integers,), _integers, text.CAST, check=_widens),
+    Row(ir.Cast, ("fptrunc",), (_floats,), _floats, text.CAST, check=_narrows),
+    Row(ir.Cast, ("fpext",), (_floats,), _floats, text.CAST, check=_widens),
+    Row(ir.Cast, ("fptoui", "fptosi"), (_floats,), _integers, text.CAST, check=_same_lanes),
+    Row(ir.Cast, ("uitofp", "sitofp"), (_integers,), _floats, text.CAST, check=_same_lanes),
+    Row(ir.Cast, ("ptrtoint", "ptrtoaddr"), (_addresses,), _integers, text.CAST, check=_same_lanes),
+    Row(ir.Cast, ("inttoptr",), (_integers,), _addresses, text.CAST, check=_same_lanes),
+    Row(ir.Cast, ("addrspacecast",), (_addresses,), _addresses, text.CAST, check=_same_lanes),
+    Row(ir.Cast, ("bitcast",), (_anything,), _anything, text.CAST),
+    Row(ir.ICmp, ("icmp",), (_anything, _first), _truth, text.ICMP),
+    Row(ir.FCmp, ("fcmp",), (_floats, _first), _truth, text.FCMP),
+    Row(ir.Select, ("select",), (_condition, _result, _result), _anything, text.SELECT),
+    Row(ir.Phi, ("phi",), None, _anything, text.PHI),  # its operands are checked with the blocks they come from
+    Row(ir.Freeze, ("freeze",), (_result,), _anything),
+    Row(ir.ExtractValue, ("extractvalue",), (_anything,), _part, text.EXTRACTVALUE),
+    Row(ir.InsertValue, ("insertvalue",), (_result, _part), _anything, text.INSERTVALUE),
+    Row(ir.ExtractElement, ("extractelement",), (_vector, _integers), _lane),
+    Row(ir.InsertElement, ("insertelement",), (_vector, _lane, _integers), _first),
     Row(ir.ShuffleVector, ("shufflevector",), (_vector, _first, _vector), _shuffled),
     # memory
-    Row(ir.Alloca, ("alloca",), (IntType, ...), _pointer, text.ALLOCA, check=_at_most_one_operand),
-    Row(ir.Load, ("load",), (_pointer,), Type, text.LOAD),
-    Row(ir.Store, ("store",), (_sized, _pointer), VOID, text.STORE),
-    Row(ir.GetElementPtr, ("getelementptr",), (PointerType, IntType, ...), _address, text.GETELEMENTPTR),
-    Row(ir.AtomicRMW, ("atomicrmw",), (_pointer, _result), Type, text.ATOMICRMW),
-    Row(ir.CmpXchg, ("cmpxchg",), (_pointer, Type, _second), _exchanged, text.CMPXCHG),
-    Row(ir.Fence, ("fence",), (), VOID, text.FENCE),
-    Row(ir.VAArg, ("va_arg",), (_pointer,), Type, text.VA_ARG),
+    Row(ir.Alloca, ("alloca",), (_integers, ...), _pointer, text.ALLOCA, check=_check_alloca),
+    Row(ir.Load, ("load",), (_pointer,), _anything, text.LOAD),
+    Row(ir.Store, ("store",), (_sized, _pointer), _void, text.STORE),
+    Row(ir.GetElementPtr, ("getelementptr",), (_addresses, _integers, ...), _address, text.GETELEMENTPTR),
+    Row(ir.AtomicRMW, ("atomicrmw",), (_pointer, _result), _anything, text.ATOMICRMW),
+    Row(ir.CmpXchg, ("cmpxchg",), (_pointer, _anything, _second), _exchanged, text.CMPXCHG),
+    Row(ir.Fence, ("fence",), (), _void, text.FENCE),
+    Row(ir.VAArg, ("va_arg",), (_pointer,), _anything, text.VA_ARG),
     # calls
     Row(ir.Call, ("call", "tail", "musttail", "notail"), None, _returned, text.CALL, check=_check_call),
     Row(ir.Invoke, ("invoke",), None, _returned, text.INVOKE, targets=2, check=_check_call),
     Row(ir.CallBr, ("callbr",), None, _returned, text.CALLBR, targets=None, check=_check_call),
     # terminators
-    Row(ir.Ret, ("ret",), None, VOID, text.RET, check=_returns_the_result),
-    Row(ir.Br, ("br",), (), VOID, text.BR, targets=1),
-    Row(ir.CondBr, ("br",), (I1,), VOID, text.COND_BR, targets=2),
-    Row(ir.Switch, ("switch",), (Type, _first, ...), VOID, text.SWITCH, targets=None, check=_one_target_for_each_case),
-    Row(ir.IndirectBr, ("indirectbr",), (_pointer,), VOID, text.INDIRECTBR, targets=None),
-    Row(ir.Unreachable, ("unreachable",), (), VOID, text.UNREACHABLE),
-    Row(ir.Resume, ("resume",), (Type,), VOID),
+    Row(ir.Ret, ("ret",), None, _void, text.RET, check=_check_ret),
+    Row(ir.Br, ("br",), (), _void, text.BR, targets=1),
+    Row(ir.CondBr, ("br",), (_i1,), _void, text.COND_BR, targets=2),
+    Row(ir.Switch, ("switch",), (_anything, _first, ...), _void, text.SWITCH, targets=None, check=_check_switch),
+    Row(ir.IndirectBr, ("indirectbr",), (_pointer,), _void, text.INDIRECTBR, targets=None),
+    Row(ir.Unreachable, ("unreachable",), (), _void, text.UNREACHABLE),
+    Row(ir.Resume, ("resume",), (_anything,), _void),
     # exceptions: what the operands of pads are is for the personality to say
-    Row(ir.LandingPad, ("landingpad",), None, Type, text.LANDINGPAD),
-    Row(ir.ExceptionPad, ("catchpad", "cleanuppad"), None, TOKEN, text.EXCEPTION_PAD),
+    Row(ir.LandingPad, ("landingpad",), None, _anything, text.LANDINGPAD),
+    Row(ir.ExceptionPad, ("catchpad", "cleanuppad"), None, _token, text.EXCEPTION_PAD),
     Row(
-        ir.ExceptionTerminator, ("catchswitch", "catchret", "cleanupret"), None, Type, text.EXCEPTION_TERMINATOR,
+        ir.ExceptionTerminator, ("catchswitch", "catchret", "cleanupret"), None, _anything, text.EXCEPTION_TERMINATOR,
         targets=None,
     ),
 )  # fmt: skip
@@ -245,11 +269,11 @@ def _text(row: Row[Any]) -> text.Text[Any]:
     like = row.operands.index(_result) if _result in row.operands else None
 
     def settle(inst: ir.Instruction) -> str | None:
-        fitting = inst.operands[like].type if like is not None else _fitting(row.result, inst, VOID)
+        fitting = inst.operands[like].type if like is not None else row.result(inst, VOID)
         if isinstance(fitting, str):
             return fitting
         inst.type = fitting
-        return shape_problem(inst)
+        return _problem(row, inst)
 
     return text.listed(row.shape, opcode, len(row.operands), row.flags, settle)
 
@@ -271,12 +295,19 @@ def text_of(inst: ir.Instruction, names: Names) -> str:
 def shape_problem(inst: ir.Instruction) -> str | None:
     """What is wrong with operands, result and targets, in words; None if nothing is."""
     row = _row(inst)
-    if row is None:
-        return "unknown opcode"
-    problem = _operand_problem(row, inst) or _result_problem(row, inst)
-    if problem is None and row.targets is not None and len(inst.targets) != row.targets:
-        problem = f"it has {len(inst.targets)} targets"
-    return problem or (row.check(inst) if row.check is not None else None)
+    return "unknown opcode" if row is None else _problem(row, inst)
+
+
+def _problem(row: Row[Any], inst: ir.Instruction) -> str | None:
+    problem = None if row.operands is None else _operand_problem(row.operands, inst)
+    if problem is not None:
+        return problem
+    result = row.result(inst, inst.type)
+    if result is not inst.type:
+        return result if isinstance(result, str) else f"its result is {inst.type}, it must be {result}"
+    if row.targets is not None and len(inst.targets) != row.targets:
+        return f"it has {len(inst.targets)} targets"
+    return row.check(inst) if row.check is not None else None
 
 
 def _row(inst: ir.Instruction) -> Row[Any] | None:
@@ -287,42 +318,20 @@ def _row(inst: ir.Instruction) -> Row[Any] | None:
     return rows[0]
 
 
-def _fitting(rule: TypeRule, inst: ir.Instruction, given: Type) -> Type | str:
-    """The type that a rule demands where another is given; words if there is none."""
-    if isinstance(rule, Type):
-        return rule
-    if isinstance(rule, type):
-        return given if isinstance(_scalar(given), rule) else f"expected a type of class {rule.__name__}, got {given}"
-    return rule(inst, given)
-
-
-def _operand_problem(row: Row[Any], inst: ir.Instruction) -> str | None:
-    rules = row.operands
-    if rules is None:
-        return None
+def _operand_problem(rules: Sequence[Any], inst: ir.Instruction) -> str | None:
     given = [operand.type for operand in inst.operands]
     if rules and rules[-1] is ...:
         fixed = rules[:-2]
         rules = [*fixed, *[rules[-2]] * (len(given) - len(fixed))]
     if len(given) != len(rules):
         return f"it has {len(given)} operands"
-    wanted: list[Type] = []
-    for rule, type_ in zip(rules, given, strict=True):
-        fitting = _fitting(rule, inst, type_)
-        if isinstance(fitting, str):
-            return fitting
-        wanted.append(fitting)
-    return _differ(given, wanted)
+    wanted = [rule(inst, type_) for rule, type_ in zip(rules, given, strict=True)]
+    if wanted == given:
+        return None
+    return next((each for each in wanted if isinstance(each, str)), None) or _differ(given, wanted)
 
 
-def _differ(given: Sequence[Type], wanted: Sequence[Type]) -> str | None:
-    if len(given) == len(wanted) and all(map(is_, given, wanted)):
+def _differ(given: Sequence[Type], wanted: Sequence[Type | str]) -> str | None:
+    if list(given) == list(wanted):
         return None
     return f"its operands are ({', '.join(map(str, given))}), they must be ({', '.join(map(str, wanted))})"
-
-
-def _result_problem(row: Row[Any], inst: ir.Instruction) -> str | None:
-    wanted = _fitting(row.result, inst, inst.type)
-    if isinstance(wanted, str):
-        return wanted
-    return None if wanted is inst.type else f"its result is {inst.type}, it must be {wanted}"

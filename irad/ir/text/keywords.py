@@ -35,6 +35,7 @@ EXPRESSION_FLAGS: Final = ARITHMETIC_FLAGS | CAST_FLAGS | POINTER_FLAGS
 ICMP_PREDICATES: Final = _words("eq ne ugt uge ult ule sgt sge slt sle")
 FCMP_PREDICATES: Final = _words("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true")
 ORDERINGS: Final = _words("unordered monotonic acquire release acq_rel seq_cst")
+ACCESS_WORDS: Final = _words("atomic volatile")
 ALLOCA_WORDS: Final = _words("inalloca swifterror")
 ASM_WORDS: Final = _words("sideeffect alignstack inteldialect unwind")
 CONSTANT_WRAPPERS: Final = _words("dso_local_equivalent no_cfi ptrauth")
