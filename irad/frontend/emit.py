@@ -10,6 +10,7 @@ from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
+from numba.core.types import Type
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t
@@ -40,7 +41,7 @@ class Emit:
         """The integer stored at an offset from an address."""
         return self.builder.load(self.builder.bitcast(self.at(pointer, offset), INTP.as_pointer()))
 
-    def stored(self, numba_type: Any, place: Any) -> Any:
+    def stored(self, numba_type: Type, place: Any) -> Any:
         """A value of a type in memory, which need not be aligned."""
         model = self.context.data_model_manager[numba_type]
         pointer = self.builder.bitcast(place, model.get_data_type().as_pointer())

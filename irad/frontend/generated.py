@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from llvmlite.ir import Value
+from numba.core.typing import Signature
+
 if TYPE_CHECKING:
     from irad.frontend.emit import Emit
 
@@ -34,7 +37,7 @@ def is_generated(function: Any) -> bool:
     return getattr(getattr(function, "__code__", None), "co_filename", "").startswith("<irad")
 
 
-def emit_generated(emit: Emit, function: Callable[..., Any], signature: Any, values: Sequence[Any]) -> Any:
+def emit_generated(emit: Emit, function: Callable[..., Any], signature: Signature, values: Sequence[Value]) -> Any:
     """Emits a call of a function that a text defines, compiled for this call.
 
     Numba's ``compile_internal`` remembers functions by their code. Functions that a text defines have equal code where

@@ -13,9 +13,10 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from llvmlite.ir import IRBuilder
+from llvmlite.ir import IRBuilder, Value
 from numba.core import sigutils, types
-from numba.core.dispatcher import OmittedArg
+from numba.core.dispatcher import Dispatcher, OmittedArg
+from numba.core.typing import Signature
 
 from irad.compiling import collection_paused, step
 from irad.debug.verdict import warn_of_zero
@@ -398,7 +399,7 @@ def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> Bac
 
 
 def intrinsic_call(
-    primal: Any, task: Task, parameters: Sequence[str], *, has_targets: bool, has_seed: bool
+    primal: Dispatcher, task: Task, parameters: Sequence[str], *, has_targets: bool, has_seed: bool
 ) -> Definition:
     """An intrinsic that calls the derivative of a function.
 
@@ -433,7 +434,7 @@ def intrinsic_call(
         result_type = derivative_type(derivation, targets_given)
         exchanged: list[Any] = []
 
-        def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
             if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
                 if not exchanged:
                     from irad.frontend.calls.recursive_gradients import (  # few functions are recursive
@@ -481,7 +482,7 @@ class DerivativeCall:
     has_seed: bool
 
 
-def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], task: Task) -> Derivation:
+def derivation_to_differentiate(primal: Dispatcher, argument_types: tuple[Any, ...], task: Task) -> Derivation:
     """The derivation of a call that is differentiated itself; the outer derivative watches it, if any does.
 
     Its parallel loops are serial, and its checkpoints calls: the launch of lanes has no derivative, and the rule of a
@@ -496,7 +497,7 @@ def derivation_to_differentiate(primal: Any, argument_types: tuple[Any, ...], ta
         return derivation_of(primal, argument_types, inner)
 
 
-def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
+def target_types(primal: Dispatcher, task: Task, given: Any) -> dict[int, Any]:
     """The types in the tuple of destinations, by position.
 
     Raises:
@@ -521,7 +522,7 @@ def target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     return dict(zip(task.destinations, found, strict=True))
 
 
-def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
+def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Value) -> dict[int, tuple[Any, Any]]:
     """The values in the tuple of destinations with their types, by position."""
     return {position: (builder.extract_value(value, i), kind) for i, (position, kind) in enumerate(kinds.items())}
 
@@ -536,7 +537,7 @@ def _of_floats(direction: Any, argument: Any) -> Any:
 def _copies_of_tangents(
     emit: Emit,
     derivation: Derivation,
-    arguments: Sequence[Any],
+    arguments: Sequence[Value],
     targets: Mapping[int, tuple[Any, Any]],
 ) -> dict[int, tuple[Any, Any]]:
     """New references to copies of the tangents that the function would overwrite, though the caller keeps them."""
@@ -555,7 +556,7 @@ def _copies_of_tangents(
 
 
 def _argument_at(
-    builder: IRBuilder, derivation: Derivation, arguments: Sequence[Any], position: int
+    builder: IRBuilder, derivation: Derivation, arguments: Sequence[Value], position: int
 ) -> tuple[Any, Any]:
     """The value and the type of an argument; those that a star collects count one by one."""
     kind, last = derivation.caller_arguments[position].type, len(arguments) - 1
@@ -565,7 +566,9 @@ def _argument_at(
     return builder.extract_value(arguments[last], position - last), kind
 
 
-def check_targets(primal: Any, derivation: Derivation, kinds: Mapping[int, Any], *, are_kept: bool = False) -> None:
+def check_targets(
+    primal: Dispatcher, derivation: Derivation, kinds: Mapping[int, Any], *, are_kept: bool = False
+) -> None:
     """Checks the types of the destinations.
 
     Args:

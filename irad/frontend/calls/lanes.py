@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite.ir import IRBuilder
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 
 from irad.errors import SignatureError
 from irad.frontend.calls.task import Task
@@ -19,7 +20,7 @@ from irad.frontend.values.abi import Argument
 from irad.passes.mode import Algebra
 
 
-def no_directions(dispatcher: Any) -> SignatureError:
+def no_directions(dispatcher: Dispatcher) -> SignatureError:
     """The error of a batch whose directions cannot be counted."""
     return SignatureError(
         f"the directions of an irad.BatchDuplicated argument of {dispatcher.py_func.__qualname__} are not a tuple, or "
@@ -30,7 +31,7 @@ def no_directions(dispatcher: Any) -> SignatureError:
     )
 
 
-def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) -> tuple[Any, ...]:
+def types_of_lanes(dispatcher: Dispatcher, argument: Argument, given: Any, task: Task) -> tuple[Any, ...]:
     """The types of what is given for an argument, lane by lane.
 
     Raises:
@@ -59,7 +60,7 @@ def types_of_lanes(dispatcher: Any, argument: Argument, given: Any, task: Task) 
     )
 
 
-def seed_types_of_lanes(dispatcher: Any, given: Any, task: Task) -> tuple[Any, ...]:
+def seed_types_of_lanes(dispatcher: Dispatcher, given: Any, task: Task) -> tuple[Any, ...]:
     """The types of the cotangents of the value, lane by lane; None stands for all.
 
     Raises:

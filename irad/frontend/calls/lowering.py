@@ -61,8 +61,8 @@ _STATUS = ir.IntType(32)
 def emit_call(
     emit: Emit,
     derivation: Derivation,
-    arguments: Sequence[Any],
-    result_type: Any,
+    arguments: Sequence[Value],
+    result_type: types.Type,
     extras: Extras,
 ) -> Any:
     """Emits both sweeps.
@@ -208,7 +208,7 @@ def _gradients(sweeps: Sweeps, lane: Lane, number: int, target_types: Mapping[in
     derivation = sweeps.derivation
     objects = lane.memory.object_gradients()
 
-    def make(leaf: Content, gradient_type: Any) -> Any:
+    def make(leaf: Content, gradient_type: types.Type) -> Any:
         if leaf.kind.has_memory:
             return lane.memory.gradient_of(leaf, gradient_type)
         if leaf.index in objects:
@@ -257,8 +257,8 @@ def check_forward(derivation: Derivation) -> None:
 def emit_forward_call(
     emit: Emit,
     derivation: Derivation,
-    arguments: Sequence[Any],
-    result_type: Any,
+    arguments: Sequence[Value],
+    result_type: types.Type,
     extras: Extras,
 ) -> Any:
     """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
@@ -332,7 +332,7 @@ def _tangents_of_numbers(sweeps: Sweeps, targets: Mapping[int, tuple[Any, Any]])
         yield from _floats_of(sweeps.emit, leaf, value, given)
 
 
-def _floats_of(emit: Emit, leaf: Content, value: Any, given: Any) -> Iterator[Any]:
+def _floats_of(emit: Emit, leaf: Content, value: Value, given: Any) -> Iterator[Any]:
     context, builder = emit.context, emit.builder
     zero: Any = cgutils.get_null_value(context.get_value_type(leaf.number))
     number = zero if given == types.none else context.cast(builder, value, given, leaf.number)
@@ -400,7 +400,7 @@ class _TangentOfValue:
                 cgutils.raw_memcpy(build, start, data, size, 1)
         return owned_record(self.context, build, content.type, meminfo, start)
 
-    def _optional(self, return_type: Any, is_there: Any, inside: Content) -> Any:
+    def _optional(self, return_type: types.Type, is_there: Any, inside: Content) -> Any:
         """Of what may be None, which is what is ``inside`` where ``is_there``."""
         wanted, builder, results = gradients.tangent_type(return_type), self.builder, self.sweeps.references.results
         if wanted == types.none:

@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from llvmlite.ir import Value
 from numba import njit
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
 from irad.errors import SignatureError, UnsupportedError
@@ -41,7 +43,7 @@ _PROBLEM, _REMEDY, _REASON = (
 )
 
 
-def check_exchange(primal: Any, derivation: Derivation) -> None:
+def check_exchange(primal: Dispatcher, derivation: Derivation) -> None:
     """Checks that a derivative of a recursive function can be differentiated.
 
     Raises:
@@ -82,7 +84,7 @@ class Exchanged:
             and whether tangents are passed.
     """
 
-    def __init__(self, primal: Any, derivation: Derivation, make_call: Callable[..., Definition]) -> None:
+    def __init__(self, primal: Dispatcher, derivation: Derivation, make_call: Callable[..., Definition]) -> None:
         self._primal, self._make_call, self._kinds = primal, make_call, derivation.argument_types
         self._task = replace(derivation.task, is_primal=False)
         self._called: list[Definition] = []  # nothing else holds them
@@ -96,7 +98,7 @@ class Exchanged:
         parts |= cotangent_functions(*self._cotangent_rule(), len(self._kinds), (), _FILE)
         catalogue.declare_new(self._gradient, parts, repeats=True)
 
-    def lower(self, emit: Emit, values: Sequence[Any]) -> Any:
+    def lower(self, emit: Emit, values: Sequence[Value]) -> Value:
         """Emits a call."""
         context = emit.context
         function = types.Dispatcher(self._gradient)

@@ -65,7 +65,7 @@ def in_all_lanes(task: Task, found: list[Any]) -> Any:
     return types.BaseTuple.from_types(tuple(found)) if task.is_batched else found[0]
 
 
-def gradient_type_of(numba_type: Any, target: Any) -> Any:
+def gradient_type_of(numba_type: types.Type, target: Any) -> Any:
     """The type of a derivative; its arrays are the caller's where a destination is returned."""
     if target is None:
         return gradients.gradient_type(numba_type)

@@ -125,7 +125,7 @@ def speculating(
             if not _is_checkable(signature.return_type):
                 return certain.define(given)
 
-            def lower_checked(emit: Emit, called: Any, values: Sequence[Any]) -> Any:
+            def lower_checked(emit: Emit, called: Any, values: Sequence[Value]) -> Any:
                 context, builder, result = emit.context, emit.builder, lower(emit, called, values)
                 held = result, called.return_type, builder
                 parts = [] if looked_at is None else [looked_at(held)]
@@ -141,7 +141,7 @@ def speculating(
 
             return signature, lower_checked
 
-        def lower(*args: Any) -> Any:
+        def lower(*args: Any) -> Value:
             return choose()[1](*args)
 
         return choose()[0], lower
@@ -173,7 +173,7 @@ def _is_checkable(kind: Any) -> bool:
 _FLOATS = (*layouts.FLOATS, *layouts.COMPLEX)
 
 
-def _nans(emit: Emit, value: Any, kind: Any) -> Iterator[Value]:
+def _nans(emit: Emit, value: Value, kind: Any) -> Iterator[Value]:
     """Bits that say that there is one."""
     builder = emit.builder
     if isinstance(kind, types.BaseTuple):

@@ -73,7 +73,7 @@ class SeededPart:
     way: str
 
 
-def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
+def check_seed(name: str, return_type: types.Type, seed_type: types.Type) -> None:
     """Checks the structure of a seed against that of the return value.
 
     Args:
@@ -123,7 +123,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         raise _misfit(name, return_type, seed_type, at, wanted)
 
 
-def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -> SignatureError:
+def _misfit(name: str, return_type: types.Type, seed_type: types.Type, at: str, wanted: str) -> SignatureError:
     what = f"value{at}" if at else "the value"
     return SignatureError(
         f"the cotangent of {what} of {name} is {described(seed_type)}, but {what} is {described(return_type)}",
@@ -132,19 +132,19 @@ def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -
     )
 
 
-def store_unit(builder: IRBuilder, shadow: Any, path: tuple[int, ...]) -> None:
+def store_unit(builder: IRBuilder, shadow: Value, path: tuple[int, ...]) -> None:
     """Makes 1 the cotangent of the float at a path of the returned value."""
     place = place_of(builder, shadow, path)
     builder.store(ir.Constant(place.type.pointee, 1.0), place)
 
 
-def store_zero(builder: IRBuilder, shadow: Any, path: tuple[int, ...]) -> None:
+def store_zero(builder: IRBuilder, shadow: Value, path: tuple[int, ...]) -> None:
     """Makes 0 the cotangent of the number at a path of the returned value."""
     place = place_of(builder, shadow, path)
     builder.store(cgutils.get_null_value(place.type.pointee), place)
 
 
-def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
+def seeded_parts(return_type: types.Type, seed_type: types.Type) -> list[SeededPart]:
     """What in the return value gets a cotangent, in order; None stands for that of a whole tuple, too."""
     return list(_seeded(tree.content_of(return_type), seed_type, (), (), ""))
 
@@ -168,8 +168,8 @@ def _seeded(
 
 def misfits(
     emit: Emit,
-    value: Any,
-    seed: Any,
+    value: Value,
+    seed: Value,
     parts: Sequence[SeededPart],
     notes_of: NotesOf | None = None,
 ) -> list[Misfit]:
@@ -232,8 +232,8 @@ def _another_structure(at: str) -> tuple[str, str, str]:
 
 def add_seeds(
     emit: Emit,
-    return_type: Any,
-    value: Any,
+    return_type: types.Type,
+    value: Value,
     seeds: Sequence[tuple[Any, Any]],
     lanes: Sequence[tuple[Any, NotesOf]],
     refuse: Callable[[list[Misfit]], None] | None = None,
@@ -263,8 +263,8 @@ def add_seeds(
 def add_seed(
     emit: Emit,
     lane: tuple[Any, NotesOf],
-    value: Any,
-    seed: Any,
+    value: Value,
+    seed: Value,
     seeded: SeededPart,
 ) -> None:
     """Adds the seed of one part.
@@ -337,6 +337,6 @@ def places_of(builder: IRBuilder, pointers: tuple[Value, Value], content: Conten
     return value, shadow
 
 
-def part_of(builder: IRBuilder, value: Any, path: tuple[int, ...]) -> Any:
+def part_of(builder: IRBuilder, value: Value, path: tuple[int, ...]) -> Any:
     """A part of a tuple."""
     return builder.extract_value(value, list(path)) if path else value

@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from llvmlite.ir import Value
 from numba import typeof
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.typing import Signature
 
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls import seeding
@@ -71,7 +74,7 @@ class Separate:
     writes_seeded: bool = False
     otherwise: Callable[[Any, tuple[Any, ...]], Task] | None = None
 
-    def derivation(self, primal: Any, argument_types: tuple[Any, ...], width: int | None) -> Derivation:
+    def derivation(self, primal: Dispatcher, argument_types: tuple[Any, ...], width: int | None) -> Derivation:
         """The derivation for some types of arguments, in several directions or, without a width, in one.
 
         Raises:
@@ -87,7 +90,7 @@ class Separate:
 
     def _derivation(
         self,
-        primal: Any,
+        primal: Dispatcher,
         argument_types: tuple[Any, ...],
         width: int | None,
         task_for: Callable[[Any, tuple[Any, ...]], Task],
@@ -132,7 +135,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
         numbers: the number for each tuple of argument types, after which the type of the given shadows may stand.
     """
 
-    def __init__(self, primal: Any, sweeps: Separate, options: Options, rebuild: tuple[Any, ...]) -> None:
+    def __init__(self, primal: Dispatcher, sweeps: Separate, options: Options, rebuild: tuple[Any, ...]) -> None:
         self.sweeps, self.options = sweeps, options
         self.specialisations: list[Specialisation] = []
         self.numbers = dict[tuple[Any, ...], int]()
@@ -149,7 +152,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
             pullback = _pullback(primal, derivation, sweeps, targets)
             self.specialisations.append(Specialisation(derivation, pullback, result_type.types[3]))
 
-            def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+            def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
                 if private.shadow().is_here():
                     library: Any = emit.context.active_code_library
                     library.pullback = primal.py_func.__qualname__
@@ -173,7 +176,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
         return self.numbers[(*taken, types.BaseTuple.from_types(tuple(given[:count]))) if count else tuple(taken)]
 
 
-def _width_of(primal: Any, sweeps: Separate, given: tuple[Any, ...]) -> int | None:
+def _width_of(primal: Dispatcher, sweeps: Separate, given: tuple[Any, ...]) -> int | None:
     """The number of directions, which is that of the shadows given for the first argument; None: one, by itself.
 
     Raises:
@@ -188,7 +191,7 @@ def _width_of(primal: Any, sweeps: Separate, given: tuple[Any, ...]) -> int | No
 
 
 def _pullback(
-    primal: Any, derivation: Derivation, sweeps: Separate, targets: Mapping[int, Any]
+    primal: Dispatcher, derivation: Derivation, sweeps: Separate, targets: Mapping[int, Any]
 ) -> DerivativeDispatcher:
     seeds_arrays = sweeps.writes_seeded and derivation.task.seed is Seed.NONE
 
@@ -199,7 +202,7 @@ def _pullback(
             else:
                 seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
 
-        def lower(emit: Emit, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
             return emit_pullback(
                 emit,
                 derivation,
@@ -225,7 +228,7 @@ def _no_pickle() -> None:
 
 
 def task_for(
-    primal: Any,
+    primal: Dispatcher,
     argument_types: tuple[Any, ...],
     options: Options,
     argnums: tuple[int, ...] | None = None,
@@ -251,7 +254,7 @@ def task_for(
     return Task(roles, seed, returns=returns, options=options, shows_zeros=shows_zeros)
 
 
-def returned_type(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Any:
+def returned_type(primal: Dispatcher, argument_types: tuple[Any, ...], options: Options) -> Any:
     """The type of what a function returns."""
     with compiler_lock():
         rule_plugins.load()

@@ -120,7 +120,7 @@ class State:
         """The state that is an array of bytes."""
         return cls(emit, derivation, emit.array(STATE_TYPE, array).data)
 
-    def field(self, name: str, llvm_type: Any) -> Value:
+    def field(self, name: str, llvm_type: ir.Type) -> Value:
         """A pointer to a field of the head."""
         return field_of(self._builder, self.head, STATE.offset(name), llvm_type)
 

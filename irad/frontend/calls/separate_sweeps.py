@@ -17,6 +17,7 @@ from llvmlite.ir import Value
 from numba.core import cgutils, types
 from numba.core.cgutils import ValueStructProxy
 from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
@@ -54,7 +55,7 @@ _I64 = ir.IntType(64)
 def emit_augmented(
     emit: Emit,
     derivation: Derivation,
-    values: Sequence[Any],
+    values: Sequence[Value],
     number: int,
     given: Extras,
 ) -> Any:
@@ -237,8 +238,8 @@ def emit_pullback(
     emit: Emit,
     derivation: Derivation,
     targets: Mapping[int, Any],
-    signature: Any,
-    values: Sequence[Any],
+    signature: Signature,
+    values: Sequence[Value],
     *,
     repeats: bool,
     seeds_arrays: bool,
@@ -464,7 +465,7 @@ class _Pullback:
         copies, instances = self._copies(shadows)
         lists = dict(zip((leaf.index for _, leaf in derivation.active_lists()), shadows.blocks, strict=False))
 
-        def make(argument: Argument, leaf: Content, gradient_type: Any) -> Any:
+        def make(argument: Argument, leaf: Content, gradient_type: Type) -> Any:
             match leaf.kind:
                 case LeafKind.NUMBER | LeafKind.OPTIONAL:
                     return cotangents.value(leaf, gradient_type)

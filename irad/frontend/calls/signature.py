@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from typing import Any
 
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.task import Role, Seed, Task
@@ -41,7 +42,9 @@ def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
             )
 
 
-def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task, *, may_be_none: bool = False) -> None:
+def check_arguments(
+    dispatcher: Dispatcher, arguments: tuple[Argument, ...], task: Task, *, may_be_none: bool = False
+) -> None:
     """Checks the differentiated arguments of a call.
 
     Args:
@@ -72,7 +75,7 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
             raise _without_derivative(dispatcher, argument)
 
 
-def _check_leaf(dispatcher: Any, argument: Argument, leaf: Content) -> None:
+def _check_leaf(dispatcher: Dispatcher, argument: Argument, leaf: Content) -> None:
     if not _is_refused(leaf):
         return
     part = unknown_part(leaf)
@@ -90,7 +93,7 @@ def _is_refused(leaf: Content) -> bool:
     return leaf.kind is LeafKind.INERT and may_hold_floats(leaf)
 
 
-def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
+def _check_role(dispatcher: Dispatcher, argument: Argument, role: Role) -> None:
     """`irad.autodiff`'s annotations: a number travels by value, an array or record by its memory."""
     kinds = {leaf.kind for leaf in argument.leaves}
     if role is Role.ACTIVE and any(kind.has_memory for kind in kinds):
@@ -134,7 +137,7 @@ def may_have_derivative(argument: Argument) -> bool:
     return any(leaf.kind is not LeafKind.INERT or _is_refused(leaf) for leaf in argument.leaves)
 
 
-def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> SignatureError:
+def without_derivative(dispatcher: Dispatcher, arguments: tuple[Argument, ...]) -> SignatureError:
     """The error of a call none of whose arguments has a derivative."""
     return SignatureError(
         f"no argument of {name_of(dispatcher)} has a derivative: "
@@ -145,7 +148,7 @@ def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> Sign
     )
 
 
-def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
+def _without_derivative(dispatcher: Dispatcher, argument: Argument) -> SignatureError:
     kind = argument.type
     remedy, reason = _LEAVE_OUT, _NO_CHANGE
     if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
@@ -187,7 +190,7 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         raise _not_a_float(dispatcher, return_type)
 
 
-def without_aux(dispatcher: Any, return_type: Any) -> SignatureError:
+def without_aux(dispatcher: Dispatcher, return_type: types.Type) -> SignatureError:
     """The error of ``has_aux=True`` for a function that does not return a pair."""
     return SignatureError(
         f"{name_of(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
@@ -197,7 +200,7 @@ def without_aux(dispatcher: Any, return_type: Any) -> SignatureError:
     )
 
 
-def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
+def _not_a_float(dispatcher: Dispatcher, return_type: types.Type) -> SignatureError:
     name = dispatcher.py_func.__name__
     leaves = list(tree.returned_leaves(return_type))
     seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
@@ -241,7 +244,7 @@ _GIVEN = {Role.TANGENT: "tangent"}
 
 
 def check_destination(
-    dispatcher: Any, argument: Argument, role: Role, destination: Any, written: Set[tuple[int, ...]]
+    dispatcher: Dispatcher, argument: Argument, role: Role, destination: Any, written: Set[tuple[int, ...]]
 ) -> None:
     """Checks the type of the memory that the caller gives for the derivative of an argument.
 
@@ -272,7 +275,7 @@ def check_destination(
         )
 
 
-def check_written_back(dispatcher: Any, argument: Argument, given: Any, *, is_in_tuple: bool) -> None:
+def check_written_back(dispatcher: Dispatcher, argument: Argument, given: Any, *, is_in_tuple: bool) -> None:
     """Checks that lists of Python show the numbers that are written to them.
 
     Args:
@@ -305,12 +308,12 @@ def _parts_like(numba_type: Any, given: Any, path: tuple[int, ...]) -> Iterator[
         yield path, given
 
 
-def _is_tuple(numba_type: Any) -> bool:
+def _is_tuple(numba_type: types.Type) -> bool:
     return isinstance(numba_type, types.BaseTuple)
 
 
 def _check_target(
-    dispatcher: Any, argument: Argument, role: Role, leaf: Content, target: Content, is_only_read: bool
+    dispatcher: Dispatcher, argument: Argument, role: Role, leaf: Content, target: Content, is_only_read: bool
 ) -> None:
     wanted = _wanted(role, leaf, is_only_read)
     if wanted is None:

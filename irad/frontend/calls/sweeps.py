@@ -73,7 +73,7 @@ class Cotangents:
         self._leaves = [leaf for _, leaf in derivation.active_numbers()]
         self._places = {leaf.index: self._zeroed(emit.context.get_value_type(leaf.number)) for leaf in self._leaves}
 
-    def _zeroed(self, llvm_type: Any) -> Any:
+    def _zeroed(self, llvm_type: ir.Type) -> Any:
         place = cgutils.alloca_once(self._builder, llvm_type)
         self._builder.store(cgutils.get_null_value(llvm_type), place)
         return place
@@ -128,7 +128,7 @@ class Sweeps:
         self,
         emit: Emit,
         derivation: Derivation,
-        arguments: Sequence[Any],
+        arguments: Sequence[Value],
         extras: Extras,
         keeps_value: bool,
         *,
@@ -167,7 +167,7 @@ class Sweeps:
         own = (self.emit, self.derivation, self.flat, targets, self.references, others)
         return ArgumentMemory(*own, is_separate=self._keeps_tape)
 
-    def zeroed(self, llvm_type: Any) -> Any:
+    def zeroed(self, llvm_type: ir.Type) -> Any:
         """A zeroed place on the stack."""
         place = cgutils.alloca_once(self.builder, llvm_type)
         self.builder.store(cgutils.get_null_value(llvm_type), place)

@@ -19,7 +19,10 @@ from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.core.typing import Signature
 from numba.cuda.extending import intrinsic
 
 from irad.errors import SourceLocation, UnsupportedError
@@ -82,7 +85,7 @@ def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
             *(types.none if isinstance(kind, types.Omitted) else kind for kind in kinds)
         )
 
-        def lower(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+        def lower(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]) -> Value:
             if isinstance(signature.return_type, types.Dispatcher):  # which is nothing at run time
                 return context.get_dummy_value()
             passed = [
@@ -184,7 +187,7 @@ def _typed(context: Any, meaning: Any, given: tuple[Any, ...], make: _Make) -> t
 
     compiled = make(meaning(given, returned), {}).compile_device(given)
 
-    def lower(context: Any, builder: Any, _: Any, arguments: Sequence[Any]) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, _: Any, arguments: Sequence[Value]) -> Value:
         context.active_code_library.add_linking_library(compiled.library)
         return context.call_internal(builder, compiled.fndesc, compiled.signature, arguments)
 
@@ -307,7 +310,7 @@ class _Call:
             SourceLocation.of(function),
         )
 
-    def lower(self, context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def lower(self, context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         """Emits the call."""
         emit = Emit(context, builder)
         arguments, more = values[: self.what.count], list(values[self.what.count :])
@@ -345,7 +348,7 @@ class _Call:
             ):
                 _store_seed(emit, self.derivation.return_type, kind, value, lane.shadow, ())
 
-    def _call(self, emit: Emit, arguments: Sequence[Any], lanes: Sequence[_Lane]) -> Any:
+    def _call(self, emit: Emit, arguments: Sequence[Value], lanes: Sequence[_Lane]) -> Any:
         """Emits the call of the function that is declared only; what the primal returns."""
         context, builder = emit.context, emit.builder
         context.active_code_library.add_linking_library(self.compiled.library)
@@ -397,7 +400,7 @@ class _Call:
             if self.task.role_of(argument.position) is Role.INTO:
                 _emit(emit, _clearing(kind.ndim), types.none(kind), (array._getvalue(),))
 
-    def _check_shapes(self, emit: Emit, arguments: Sequence[Any], lane: _Lane) -> None:
+    def _check_shapes(self, emit: Emit, arguments: Sequence[Value], lane: _Lane) -> None:
         """Raises where the memory for a derivative is not laid out as its array is."""
         for argument, leaf, array, kind in self._arrays(emit, lane):
             own, own_type = memory_at(emit, arguments[argument.position], argument.type, leaf.path)
@@ -477,7 +480,7 @@ def _packed(emit: Emit, parts: Sequence[tuple[Any, Any]], kind: Any = None) -> t
     return emit.context.make_tuple(emit.builder, kind, [value for value, _ in parts]), kind
 
 
-def _without_inert(emit: Emit, value: Any, kind: Any, wanted: Any) -> Any:
+def _without_inert(emit: Emit, value: Value, kind: Any, wanted: Any) -> Any:
     """A value with None in place of what has no derivative."""
     context, builder = emit.context, emit.builder
     if isinstance(kind, types.BaseTuple):
@@ -502,7 +505,7 @@ def _store_seed(emit: Emit, kind: Any, seed_type: Any, seed: Any, shadow: Any, p
     builder.store(emit.context.cast(builder, seed, seed_type, kind), seeding.place_of(builder, shadow, path))
 
 
-def _emit(emit: Emit, code: Callable[..., Any], signature: Any, values: Sequence[Any]) -> None:
+def _emit(emit: Emit, code: Callable[..., Any], signature: Signature, values: Sequence[Value]) -> None:
     context, builder = emit.context, emit.builder
     compiled = context.compile_subroutine(builder, code, signature, caching=False)
     context.call_internal(builder, compiled.fndesc, signature, values)

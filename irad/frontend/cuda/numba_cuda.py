@@ -23,8 +23,10 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba import cuda
 from numba.core import cgutils, types
+from numba.core.base import BaseContext
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.cpython import builtins
@@ -276,7 +278,7 @@ class _TypingContext(target.CUDATypingContext):
         self._are_twins.add(twin)
         return twin
 
-    def _with_twins(self, type_: Any) -> Any:
+    def _with_twins(self, type_: types.Type) -> Any:
         """A type with twins in place of the functions that it mentions, such as that of a tuple of functions."""
         if isinstance(type_, types.Dispatcher) and type_.dispatcher not in self._are_twins:
             return super().resolve_value_type(self._twin_of(type_.dispatcher))
@@ -301,7 +303,7 @@ class _TargetContext(target.CUDATargetContext):
 _REAL_DIVMOD: Final = compat.numba_module("numba.cuda.cpython.numbers").real_divmod
 
 
-def _divmod_of_reals(context: Any, builder: Any, x: Any, y: Any) -> Any:
+def _divmod_of_reals(context: BaseContext, builder: IRBuilder, x: Value, y: Value) -> Any:
     """Quotient and remainder of floats; for halves there is no rule."""
     if x.type in (ir.FloatType(), ir.DoubleType()):
         return shortcuts.divmod_of_reals(None, _REAL_DIVMOD, context, builder, x, y)

@@ -178,7 +178,7 @@ def flatten(signature: KernelSignature, arguments: Sequence[Any]) -> list[Flat]:
     return flat
 
 
-def _flat(name: str, type_: Any, value: Any) -> Iterator[Flat]:
+def _flat(name: str, type_: types.Type, value: Any) -> Iterator[Flat]:
     match type_:
         case types.Array():
             yield from _array(name, type_, value)

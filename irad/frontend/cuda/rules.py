@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.cuda.extending import intrinsic
@@ -293,7 +294,7 @@ def _called(compiled: Any) -> Any:
     return compiled.signature, lower
 
 
-def _call(emit: Emit, compiled: Any, arguments: Sequence[Any]) -> Any:
+def _call(emit: Emit, compiled: Any, arguments: Sequence[Value]) -> Any:
     """A call of a compiled function in a function of Numba's convention: what it raises is passed on."""
     context = emit.context
     context.active_code_library.add_linking_library(compiled.library)
@@ -383,7 +384,7 @@ class _RuledCall:
 
     # -------------------------------------------------------------------------------------------- tapes
 
-    def leaves(self, type_: Any) -> Iterator[Any]:
+    def leaves(self, type_: types.Type) -> Iterator[Any]:
         """The numbers of a tape."""
         if isinstance(type_, types.BaseTuple):
             for each in type_:
@@ -393,7 +394,7 @@ class _RuledCall:
         elif type_ != types.none:
             raise self.refused(f"keeps {type_} on its tape")
 
-    def flat(self, builder: Any, type_: Any, value: Any) -> Iterator[Any]:
+    def flat(self, builder: IRBuilder, type_: types.Type, value: Value) -> Iterator[Any]:
         """Their values."""
         if isinstance(type_, types.BaseTuple):
             for index, each in enumerate(type_):
@@ -401,7 +402,7 @@ class _RuledCall:
         elif type_ != types.none:
             yield value
 
-    def packed(self, emit: Emit, type_: Any, rest: Iterator[Any]) -> Any:
+    def packed(self, emit: Emit, type_: types.Type, rest: Iterator[Any]) -> Any:
         """A tape of its values."""
         context = emit.context
         if isinstance(type_, types.BaseTuple):
@@ -444,7 +445,7 @@ class _RuledCall:
         self.end(inside, function, [self.number(inside, value, type_, result, True) for value, type_ in parts])
         return emit.builder.bitcast(function, _POINTER)
 
-    def number(self, emit: Emit, value: Any, found: Any, wanted: Any, active: bool) -> Any:
+    def number(self, emit: Emit, value: Value, found: Any, wanted: Any, active: bool) -> Any:
         """A number of the type that is wanted; zero where none is."""
         context = emit.context
         if not active:
@@ -463,7 +464,7 @@ class _RuledCall:
         function.linkage = "internal"
         return function, Emit(context, ir.IRBuilder(function.append_basic_block()))
 
-    def run(self, emit: Emit, compiled: Any, arguments: Sequence[Any]) -> Any:
+    def run(self, emit: Emit, compiled: Any, arguments: Sequence[Value]) -> Any:
         """Calls a compiled function; one that raises gives what it had."""
         context = emit.context
         context.active_code_library.add_linking_library(compiled.library)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from numba.core import sigutils, types
+from numba.core.dispatcher import Dispatcher
 
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.numba import internals
@@ -19,12 +20,12 @@ Signature = tuple[tuple[Any, ...], Any]
 """The types of the arguments, and of the result if it was given."""
 
 
-def note_signatures(dispatcher: Any, given: Sequence[Any]) -> None:
+def note_signatures(dispatcher: Dispatcher, given: Sequence[Any]) -> None:
     """Remembers signatures that Numba has not compiled."""
     setattr(dispatcher, _GIVEN, [sigutils.normalize_signature(each) for each in given])
 
 
-def signatures_of(dispatcher: Any) -> list[Signature]:
+def signatures_of(dispatcher: Dispatcher) -> list[Signature]:
     """The signatures of a dispatcher that takes nothing else; empty for all others."""
     noted: list[Signature] = getattr(dispatcher, _GIVEN, [])
     if noted or internals.takes_new_types(dispatcher):

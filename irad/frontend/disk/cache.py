@@ -136,7 +136,7 @@ class DiskCache(internals.CacheOfDispatcher):
 
     keeps_derivatives: Final = True
 
-    def __init__(self, dispatcher: Any, identity: object = None) -> None:
+    def __init__(self, dispatcher: Dispatcher, identity: object = None) -> None:
         stored.number_apart()
         self._dispatcher, self._identity = weakref.ref(dispatcher), identity
         function = dispatcher.py_func if identity is None else innermost(dispatcher).py_func
@@ -238,14 +238,14 @@ class DiskCache(internals.CacheOfDispatcher):
         _LOG.debug("%s is compiled in each process: %s", self._name, reason)
 
 
-def innermost(dispatcher: Any) -> Any:
+def innermost(dispatcher: Dispatcher) -> Any:
     """The function that a derivative, of whatever order, is of."""
     while hasattr(dispatcher, "primal"):
         dispatcher = dispatcher.primal
     return dispatcher
 
 
-def _note_specialisation(dispatcher: Any, compiled: CompileResult) -> None:
+def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
     """Forgets derivatives from the disk, if Numba now compiles one of their functions with other values."""
     for derivative in list(_loaded):
         if derivative is not dispatcher and internals.cache_of(derivative).is_outdated(dispatcher):

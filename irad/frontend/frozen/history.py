@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any, Final
 
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 
 from irad.frontend.frozen.inherited_options import inherited
 from irad.frontend.frozen.values import Place, Snapshot, has_names, is_of_library
@@ -56,7 +57,7 @@ def is_noted(function: Any, library: object) -> bool:
     return any(each.library() is library for each in _made.get(function, ()))
 
 
-def _note_specialisation(dispatcher: Any, compiled: CompileResult) -> None:
+def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
     function = dispatcher.py_func
     if has_names(compiled.type_annotation) and not is_of_library(function.__module__):
         note(function, compiled, Snapshot(compiled.type_annotation).tokens)

@@ -206,7 +206,7 @@ def token(value: object, *, content: bool = False) -> object:
             return _Identity(value)
 
 
-def _library_token(dispatcher: Any, around: tuple[object, ...] = ()) -> object:
+def _library_token(dispatcher: Dispatcher, around: tuple[object, ...] = ()) -> object:
     """A token that equals that of other dispatchers of the same library function: Numba makes some per compilation."""
     function = dispatcher.py_func
     if function.__code__ in around:  # it calls itself, as Numba's sorts do

@@ -447,7 +447,7 @@ class ArgumentMemory:
         self.context.nrt.incref(self.builder, given_type, given)
         return given
 
-    def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
+    def list_gradient(self, leaf: Content, gradient_type: types.Type) -> Any:
         """The derivative of a list as a new list."""
         block = self._lists[leaf.data_index]
         return list_of_block(self.emit, gradient_type, block.data, block.items, self.references)

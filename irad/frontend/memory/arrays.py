@@ -221,7 +221,7 @@ def unalias_elements(emit: Emit, leaf: Content, flat: list[Any], references: Ref
         flat[index] = builder.load(slot)
 
 
-def item_at(emit: Emit, leaf: Content, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
+def item_at(emit: Emit, leaf: Content, data: Value, shape: Any, strides: Any, indices: Any) -> Any:
     """The place of an element of an array."""
     return cgutils.get_item_pointer2(emit.context, emit.builder, data, shape, strides, leaf.type.layout, indices)
 

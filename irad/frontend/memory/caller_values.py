@@ -111,7 +111,7 @@ class CallerValues(NotesVisitor):
         NotesVisitor.__init__(self, emit, noted)
         self._refuse, self._words, self._visit_float, self._visit_block = refuse, words, visit, visit_block
 
-    def value(self, content: tree.Content, given: Any, given_type: Any, name: str) -> None:
+    def value(self, content: tree.Content, given: Any, given_type: types.Type, name: str) -> None:
         """Follows what is given for an object.
 
         Args:

@@ -95,7 +95,7 @@ class Maker:
         self._emit, self._context, self._builder = emit, emit.context, emit.builder
         self._fail = fail
 
-    def list_of(self, list_type: Any, count: Any, item: Callable[[Any], Any]) -> Any:
+    def list_of(self, list_type: types.Type, count: Any, item: Callable[[Any], Any]) -> Any:
         """A list, with the items that ``item`` emits for the numbers from 0 to before ``count``."""
         context, build = self._context, self._builder
         if isinstance(list_type, types.ListType):

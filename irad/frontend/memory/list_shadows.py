@@ -57,7 +57,7 @@ class ListBlock:
     shadow: Any
 
 
-def head_size(list_type: Any) -> int:
+def head_size(list_type: types.Type) -> int:
     """Bytes of a block before the payload or the items."""
     return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD
 
@@ -126,7 +126,7 @@ def fill_block(
         builder.store(item, builder.gep(first, [loop.index]))
 
 
-def clear_block(builder: IRBuilder, list_type: Any, block: Value, size: Value) -> None:
+def clear_block(builder: IRBuilder, list_type: types.Type, block: Value, size: Value) -> None:
     """Clears the cotangents in a block of ``size`` bytes."""
     first = INTP(head_size(list_type) + _before_items(list_type))
     cgutils.memset(builder, builder.gep(block, [first]), builder.sub(size, first), 0)

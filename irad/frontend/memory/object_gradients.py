@@ -12,6 +12,7 @@ from typing import Any
 
 from llvmlite.ir import Value
 from numba.core import cgutils
+from numba.core.types import Type
 
 from irad.frontend.emit import INTP, Emit
 from irad.frontend.memory.containers import Maker
@@ -44,7 +45,7 @@ class NotesVisitor(Visitor):
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
-    def _noted_value(self, numba_type: Any, size: int) -> Any:
+    def _noted_value(self, numba_type: Type, size: int) -> Any:
         return self._noted.value(size, self._context.data_model_manager[numba_type])
 
     def _noted_fields(self, instance: tree.InstanceContent) -> tuple[Any, list[Any]]:

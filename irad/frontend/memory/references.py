@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils
+from numba.core.types import Type
 
 from irad.errors import HERE, SignatureError
 from irad.frontend import resident
@@ -128,7 +129,7 @@ class References:
         self._builder.store(meminfo, slot)
         return meminfo
 
-    def keep(self, numba_type: Any, value: Any) -> Any:
+    def keep(self, numba_type: Type, value: Any) -> Any:
         """Holds a value that was made, as a result; returns it."""
         for _, meminfo in self._context.nrt.get_meminfos(self._builder, numba_type, value):
             self._builder.store(meminfo, self.slot(self.results))

@@ -56,7 +56,7 @@ class ShadowAt:
     region: Any
     offset: Any
 
-    def plus(self, builder: IRBuilder, offset: Any) -> ShadowAt:
+    def plus(self, builder: IRBuilder, offset: Value) -> ShadowAt:
         """An address further on."""
         return ShadowAt(self.region, builder.add(self.offset, offset))
 
@@ -153,7 +153,7 @@ class Regions:
         is_address = isinstance(word, Value) and isinstance(word.type, ir.PointerType)
         return self._builder.ptrtoint(word, INTP) if is_address else word
 
-    def note_value(self, numba_type: Any, size: int, source: Any) -> None:
+    def note_value(self, numba_type: types.Type, size: int, source: Any) -> None:
         """Notes a value at an address; ``size`` is its bytes."""
         index = self._advance(_NOTED, words_of(size))
         if self._tables:
@@ -396,7 +396,7 @@ class SsaRecorder:
         """Keeps numbers and addresses."""
         self.kept += words
 
-    def note_value(self, numba_type: Any, size: int, source: Any) -> None:
+    def note_value(self, numba_type: types.Type, size: int, source: Any) -> None:
         """Keeps the value at an address."""
         model = self._context.data_model_manager[numba_type]
         pointer = self._builder.bitcast(source, model.get_data_type().as_pointer())

@@ -109,7 +109,7 @@ def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> A
     return builder.and_(count, any_of(builder, verdicts))
 
 
-def _absolute(builder: IRBuilder, value: Any) -> Any:
+def _absolute(builder: IRBuilder, value: Value) -> Any:
     return builder.select(builder.icmp_signed("<", value, INTP(0)), builder.neg(value), value)
 
 
@@ -170,6 +170,6 @@ def array_at(
     return array._getvalue()
 
 
-def bytes_at(emit: Emit, data: Any, size: Value, meminfo: Value) -> Any:
+def bytes_at(emit: Emit, data: Value, size: Value, meminfo: Value) -> Any:
     """Memory as a value of the state of a pullback, of the type `BYTES`, which takes over a reference."""
     return array_at(emit, BYTES, data, (size,), (INTP(1),), meminfo)

@@ -18,6 +18,7 @@ from typing import Any, Final
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils
+from numba.core.types import Type
 
 from irad.frontend import resident
 from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
@@ -207,7 +208,7 @@ class ArgumentWalk(Visitor):
             self.visit(found.value, Cursor(value, moved(self._emit, cell, found.value_at)))
         return struct
 
-    def _hold_value(self, numba_type: Any, place: Value) -> None:
+    def _hold_value(self, numba_type: Type, place: Value) -> None:
         """Holds what a value in memory points to."""
         build, context = self._builder, self._context
         model = context.data_model_manager[numba_type]

@@ -18,7 +18,7 @@ from numba.core import bytecode, caching, ir
 from numba.core.base import BaseContext
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
-from numba.core.dispatcher import _FunctionCompiler
+from numba.core.dispatcher import Dispatcher, _FunctionCompiler
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
 from numba.core.typing import Signature
@@ -31,7 +31,7 @@ from numba.typed.dictobject import _dict_lookup
 # ------------------------------------------------------------------------------------------------ private compilation
 
 
-def takes_new_types(dispatcher: Any) -> bool:
+def takes_new_types(dispatcher: Dispatcher) -> bool:
     """Whether a dispatcher compiles for types that it has no specialisation for: not one with explicit signatures.
 
     Replace by: a property of dispatchers that says so.
@@ -39,7 +39,7 @@ def takes_new_types(dispatcher: Any) -> bool:
     return bool(getattr(dispatcher, "_can_compile", True))
 
 
-def compile_only(dispatcher: Any, arguments: tuple[Type, ...], result: Type | None) -> CompileResult:
+def compile_only(dispatcher: Dispatcher, arguments: tuple[Type, ...], result: Type | None) -> CompileResult:
     """Compiles a function for argument types; the dispatcher does not remember it.
 
     Replace by: `numba.core.compiler.compile_extra`, if it took a dispatcher's options.
@@ -48,7 +48,7 @@ def compile_only(dispatcher: Any, arguments: tuple[Type, ...], result: Type | No
     return found
 
 
-def is_lowered_by_numba(dispatcher: Any) -> bool:
+def is_lowered_by_numba(dispatcher: Dispatcher) -> bool:
     """Whether the code of a dispatcher comes from Numba's lowering: a subclass may have a compiler of its own.
 
     Replace by: a public way to say how a dispatcher compiles.
@@ -57,7 +57,7 @@ def is_lowered_by_numba(dispatcher: Any) -> bool:
     return compile_of is _FunctionCompiler.compile
 
 
-def compiler_of(dispatcher: Any) -> Any:
+def compiler_of(dispatcher: Dispatcher) -> Any:
     """What compiles the functions of a dispatcher: it has its options, variables' types and pipeline.
 
     Replace by: public attributes of dispatchers, as `targetoptions` is one.
@@ -65,7 +65,7 @@ def compiler_of(dispatcher: Any) -> Any:
     return dispatcher._compiler
 
 
-def while_compiling(dispatcher: Any) -> AbstractContextManager[None]:
+def while_compiling(dispatcher: Dispatcher) -> AbstractContextManager[None]:
     """A context in which a dispatcher knows that it is being compiled, so that its function may call itself.
 
     Replace by: nothing, if `compile_only` were public.
@@ -74,7 +74,7 @@ def while_compiling(dispatcher: Any) -> AbstractContextManager[None]:
     return counter
 
 
-def become(dispatcher: Any, kind: type) -> None:
+def become(dispatcher: Dispatcher, kind: type) -> None:
     """Makes a dispatcher of Numba one of a class of irad.
 
     Replace by: an option of `numba.njit` for the class of the dispatcher.
@@ -234,7 +234,7 @@ Replace by: the same under a public name.
 """
 
 
-def cache_of(dispatcher: Any) -> Any:
+def cache_of(dispatcher: Dispatcher) -> Any:
     """What keeps the specialisations of a dispatcher on the disk; None where it has nothing of the kind.
 
     Replace by: a public property of dispatchers.
@@ -242,7 +242,7 @@ def cache_of(dispatcher: Any) -> Any:
     return getattr(dispatcher, "_cache", None)
 
 
-def set_cache(dispatcher: Any, cache: object) -> None:
+def set_cache(dispatcher: Dispatcher, cache: object) -> None:
     """Gives a dispatcher something that keeps its specialisations on the disk.
 
     Replace by: an option of `numba.njit`: ``cache=`` with an object.

@@ -186,11 +186,11 @@ def index_array(
 def row_of_array(
     shadow: Shadow,
     original: Original,
-    context: Any,
+    context: BaseContext,
     builder: IRBuilder,
     result: types.Type,
     array: Any,
-    value: Any,
+    value: Value,
     index: Value,
 ) -> Any:
     """Lowers an index along the first axis: an element, or a view of a row."""

@@ -46,7 +46,7 @@ def _differentiated_as(value: Any, formula: Any) -> Any:
     return _with_slope(stop_gradient(value), formula)
 
 
-def _has_derivative(type_: Any, ndim: int) -> bool:
+def _has_derivative(type_: types.Type, ndim: int) -> bool:
     return isinstance(type_, types.Array) and type_.ndim == ndim and type_.dtype in _FLOATS
 
 

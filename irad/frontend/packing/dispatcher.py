@@ -24,7 +24,7 @@ from irad.frontend.packing.packed import Structure, is_packed_type, is_structure
 # Packed structures in compiled code: parts by key, found when the function is compiled.
 
 
-def _keys(numba_type: Any) -> tuple[str, ...] | None:
+def _keys(numba_type: types.Type) -> tuple[str, ...] | None:
     """The keys of a packed dictionary."""
     cls = structure_of(numba_type)
     return cls.keys if cls is not None and issubclass(cls.owner, dict) else None

@@ -38,7 +38,7 @@ _HELPERS: Final = (
 _SCOPE: Final = {**SCOPE, "np": np, "List": List, **{helper.__name__: helper for helper in _HELPERS}}
 
 
-def is_complex(numba_type: Any) -> bool:
+def is_complex(numba_type: types.Type) -> bool:
     """Whether a number, or the elements of an array, are complex."""
     return isinstance(getattr(numba_type, "dtype", numba_type), types.Complex)
 
@@ -171,7 +171,7 @@ def arithmetic(number: str, write: str) -> Operation:
     return Operation(_always(number), _always(f"fitted({number}, {{0}})"), _always(write))
 
 
-def mapped(f: str, numba_type: Any, count: int, results: int = 1) -> Operation:
+def mapped(f: str, numba_type: types.Type, count: int, results: int = 1) -> Operation:
     """Calls a function with the vectors of all structures.
 
     Args:
@@ -191,7 +191,7 @@ def mapped(f: str, numba_type: Any, count: int, results: int = 1) -> Operation:
     return Operation(_always(call), _always(f"several({call}, {{0}})"), _always(f"found = {call}; {each}"))
 
 
-def _with_out(numba_type: Any, of_ufunc: str, of_jitted: str) -> str | None:
+def _with_out(numba_type: types.Type, of_ufunc: str, of_jitted: str) -> str | None:
     """The call that has a function write its result, if it can be told where."""
     if isinstance(getattr(numba_type, "typing_key", None), np.ufunc):
         return of_ufunc
@@ -269,7 +269,7 @@ def to_vec(call: Call, values: Mapping[str, Any]) -> Callable[..., Any]:
     return source.function(FILE)
 
 
-def from_vec(call: Call, vector: str, like: str, numba_type: Any) -> Callable[..., Any]:
+def from_vec(call: Call, vector: str, like: str, numba_type: types.Type) -> Callable[..., Any]:
     """A structure with elements of a flat array.
 
     Args:

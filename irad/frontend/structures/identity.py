@@ -14,8 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
+from numba.core.typing import Signature
 from numba.extending import intrinsic, overload, register_jitable
 from numba.np import arrayobj
 
@@ -32,7 +34,7 @@ _WORD = types.intp
 def address(_typing_context: Any, value: Any) -> Any:
     """Where an array, a record, a list, a dictionary or an instance begins, as an integer."""
 
-    def generate(context: BaseContext, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Any) -> Value:
         (argument,) = arguments
         if isinstance(value, types.Record):
             pointer = argument
@@ -57,7 +59,7 @@ def as_type(_typing_context: Any, value: Any, wanted: Any) -> Any:
     if isinstance(value, types.Complex) and not isinstance(target, types.Complex):
         raise misfit(value, target)
 
-    def generate(context: BaseContext, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Any) -> Value:
         found = arguments[0]
         if not isinstance(value, types.Array):
             found = context.cast(builder, found, value, target)
@@ -83,7 +85,7 @@ def stack_words(_typing_context: Any, rows: Any, columns: Any) -> Any:
     shape = rows.literal_value, columns.literal_value
     made = types.Array(_WORD, 2, "C")
 
-    def generate(context: BaseContext, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Any) -> Value:
         word = context.get_value_type(_WORD)
         room = ir.ArrayType(word, shape[0] * shape[1])
         place = cgutils.alloca_once(builder, room)
@@ -117,7 +119,7 @@ def _key_typed(value: Any) -> Any:
     return lambda value: (address(value),)
 
 
-def key_length(numba_type: Any) -> int:
+def key_length(numba_type: types.Type) -> int:
     """How many integers a key is."""
     return 1 + 2 * numba_type.ndim if isinstance(numba_type, types.Array) else 1
 

@@ -249,7 +249,7 @@ class Walk(Form[_Place, _Place, Sequence[str]]):
     def _line(self, text: str, inputs: Sequence[str], **names: str) -> None:
         self._source.line(text.format(*inputs, **names))
 
-    def _made(self, expression: str, inputs: Sequence[str], numba_type: Any) -> Sequence[str]:
+    def _made(self, expression: str, inputs: Sequence[str], numba_type: types.Type) -> Sequence[str]:
         """Variables with the results of an operation for one vector."""
         found, wanted = expression.format(*inputs), self._source.constant(numba_type, "type")
         if self._results == 1:

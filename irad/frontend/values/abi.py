@@ -58,7 +58,7 @@ class Argument:
         return f"argument {self.position} ({self.name})"
 
 
-def leaves_of(numba_type: Any, index: int = 0) -> tuple[tree.Content, ...]:
+def leaves_of(numba_type: types.Type, index: int = 0) -> tuple[tree.Content, ...]:
     """The leaves of a value, in the order of the LLVM parameters from ``index`` on."""
     return tuple(tree.leaves(passed(numba_type, index)))
 
@@ -108,13 +108,13 @@ def header_of(data: MemoryType | None) -> MemoryType:
     return MemoryType(HEADER_SIZE, (), behind=((HEADER_DATA, data),), is_header=True)
 
 
-def memory_of_return(return_type: Any) -> MemoryType:
+def memory_of_return(return_type: types.Type) -> MemoryType:
     """Layout of the memory that the pointer for the return value points to."""
     llvm_type = return_llvm_type(return_type)
     return MemoryType(int(target_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
 
 
-def return_llvm_type(return_type: Any) -> Any:
+def return_llvm_type(return_type: types.Type) -> Any:
     """LLVM type of the memory that the pointer for the return value points to."""
     return target_context().data_model_manager[return_type].get_return_type()
 
@@ -150,7 +150,7 @@ def _struct(*parts: MemoryType) -> MemoryType:
     return MemoryType(2 * _WORD, (), declared=declared, single=True)
 
 
-def _fields(numba_type: Any) -> tuple[tuple[int, str], ...]:
+def _fields(numba_type: types.Type) -> tuple[tuple[int, str], ...]:
     return tuple(fields_of_llvm(target_context().get_data_type(numba_type), 0))
 
 

@@ -15,22 +15,22 @@ from irad.frontend.values.layouts import COMPLEX, mapped, tuple_type
 from irad.frontend.values.tree import content_of
 
 
-def gradient_type(numba_type: Any) -> Any:
+def gradient_type(numba_type: types.Type) -> Any:
     """The type of the gradient with respect to an argument of a type."""
     return mapped(numba_type, _gradient_of_leaf)
 
 
-def _gradient_of_leaf(numba_type: Any) -> Any:
+def _gradient_of_leaf(numba_type: types.Type) -> Any:
     content = content_of(numba_type)
     return types.none if content.kind is tree.LeafKind.INERT else gradient_of_content(content)
 
 
-def tangent_type(return_type: Any) -> Any:
+def tangent_type(return_type: types.Type) -> Any:
     """The type of the tangent of a returned value: where that, or a part, may be None, so may its tangent."""
     return mapped(return_type, _tangent_of_leaf)
 
 
-def _tangent_of_leaf(numba_type: Any) -> Any:
+def _tangent_of_leaf(numba_type: types.Type) -> Any:
     if not isinstance(numba_type, types.Optional):
         return _gradient_of_leaf(numba_type)
     inside = tangent_type(numba_type.type)
@@ -90,7 +90,7 @@ def may_be_shadow(content: tree.Content, given: Any) -> bool:
             return bool(given == known.type)
 
 
-def is_copied_list(numba_type: Any) -> bool:
+def is_copied_list(numba_type: types.Type) -> bool:
     """Whether values of a type are lists whose numbers Numba copies when they come from Python."""
     return isinstance(numba_type, types.List) and any(
         isinstance(leaf, tree.NumberContent) for leaf in tree.leaves(content_of(numba_type.dtype))
@@ -130,7 +130,7 @@ def may_be_cotangent(content: tree.Content, given: Any) -> bool:
     return may_be_tangent(content, given)
 
 
-def is_packed_list(numba_type: Any) -> bool:
+def is_packed_list(numba_type: types.Type) -> bool:
     """Whether a type is that of a tuple which stands for a list."""
     packed = structure_of(numba_type)
     return packed is not None and issubclass(packed.owner, list)
@@ -173,7 +173,7 @@ def _may_be_tangents(content: tree.Content, given: Any) -> bool:
     return bool(given == content.type) if isinstance(content, tree.NumberContent) else may_be_tangent(content, given)
 
 
-def _class_name(numba_type: Any) -> str:
+def _class_name(numba_type: types.Type) -> str:
     if isinstance(numba_type, types.ClassInstanceType):
         return str(numba_type.class_type.class_name)
     return type(numba_type).__name__
@@ -185,6 +185,6 @@ def _tuple_class(name: str, fields: tuple[str, ...]) -> Any:
     return namedtuple(name, [field.lstrip("_") for field in fields], rename=True)
 
 
-def owned_type(return_type: Any) -> Any:
+def owned_type(return_type: types.Type) -> Any:
     """The type of a returned value where a derivative returns it among other things."""
     return OwnedRecord(return_type) if isinstance(return_type, types.Record) else return_type

@@ -377,17 +377,17 @@ _CONSTANTS: Final = (
 )
 
 
-def kind_of(numba_type: Any) -> LeafKind:
+def kind_of(numba_type: types.Type) -> LeafKind:
     """What a value of a type means for a derivative."""
     return content_of(numba_type).kind
 
 
-def returned_leaves(return_type: Any) -> Iterator[Content]:
+def returned_leaves(return_type: types.Type) -> Iterator[Content]:
     """The leaves of a returned value, of what may be None what it may be."""
     yield from (leaf for leaf, _ in _returned(content_of(return_type), ()))
 
 
-def returned_references(return_type: Any) -> dict[Reference, tuple[tuple[int, ...], ...]]:
+def returned_references(return_type: types.Type) -> dict[Reference, tuple[tuple[int, ...], ...]]:
     """The lists, dictionaries and instances with derivatives in a returned value.
 
     Each has the paths to the flags that tell whether it is there.
@@ -413,17 +413,17 @@ def _returned(
             yield content, flags
 
 
-def content_of(numba_type: Any) -> Content:
+def content_of(numba_type: types.Type) -> Content:
     """What a value of a type holds."""
     return _content(numba_type, None, (), ())
 
 
-def passed(numba_type: Any, index: int = 0) -> Content:
+def passed(numba_type: types.Type, index: int = 0) -> Content:
     """What a value of a type holds that is passed from an LLVM parameter on."""
     return _content(numba_type, index, (), ())
 
 
-def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Content:
+def _content(numba_type: types.Type, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Content:
     at: Any = (numba_type, index or 0, path)
     if numba_type in around:
         return UnknownContent(*at, described=f"a {numba_type} in a {numba_type}")
@@ -456,7 +456,7 @@ def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: 
             return UnknownContent(*at, described=f"a {numba_type}")
 
 
-def _held(numba_type: Any, around: tuple[Any, ...]) -> Content:
+def _held(numba_type: types.Type, around: tuple[Any, ...]) -> Content:
     """Content of the memory that a reference points to."""
     return _content(numba_type, None, (), around)
 
@@ -483,7 +483,7 @@ def _is_unknown(content: Content) -> bool:
     return isinstance(content, UnknownContent) or any(map(_is_unknown, children(content)))
 
 
-def _is_constant(numba_type: Any) -> bool:
+def _is_constant(numba_type: types.Type) -> bool:
     if isinstance(numba_type, types.EnumMember):
         return _is_constant(numba_type.dtype)
     return isinstance(numba_type, _CONSTANTS)
