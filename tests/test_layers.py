@@ -25,6 +25,7 @@ LAYERS = (
         "irad.lazy",
         "irad.errors",
         "irad.message",
+        "irad.records",
         "irad.source_text",
         "irad.options",
         "irad.data",
@@ -60,7 +61,8 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 BESIDE = {
     "irad.errors": {"irad.message"},
     "irad.options": {"irad.errors"},
-    "irad.data": {"irad.errors", "irad.lazy", "irad.message"},
+    "irad.source_text": {"irad.records"},
+    "irad.data": {"irad.errors", "irad.lazy", "irad.message", "irad.records"},
     "irad.raw": {"irad.backend"},
     "irad.kernel": {"irad.backend", "irad.raw"},
     "irad.frontend": {"irad.backend", "irad.raw", "irad.kernel", "irad.debug"},
