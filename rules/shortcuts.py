@@ -175,6 +175,7 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("as_squared_length", lambda v, a, b, y: (None, 2.0 * a, 2.0 * b), on=_ANY),
     elementwise("as_squared_root", lambda v, x, y: (None, where(x >= 0.0, 1.0, math.nan)), on=_BASE, also=(0.0,)),
     elementwise("as_base", lambda v, x, p, y: (None, _side(x, p), None), on=_ANY, kinks=_SIDE),
+    elementwise("as_length", lambda v, s, y: (1.0, None), on=_ANY),
     elementwise("as_identity", lambda v, x, y: (None, 1.0), on=_ANY),
     *(_of_value(name, part, partials) for name in _SLOPES for part, partials in _PARTS),
     *(_part(name, part, partials) for name in _NEXT for part, partials in _PARTS),

@@ -91,7 +91,7 @@ _PARTS: Final = ("re", "im")
 VALUES: Final[Mapping[str, int]] = MappingProxyType(
     {
         **dict.fromkeys(("as_logaddexp", "as_logaddexp2", "as_sinc", "as_remainder", "as_cbrt"), 0),
-        **dict.fromkeys(("as_squared_length", "as_squared_root", "as_base", "as_identity"), 0),
+        **dict.fromkeys(("as_squared_length", "as_squared_root", "as_base", "as_identity", "as_length"), 0),
         **{f"as_{name}_{part}": i for name in (*HOLOMORPHIC, "cpow") for i, part in enumerate(_PARTS)},
     }
 )

@@ -11,7 +11,7 @@ Method  the square of a root that was multiplied or divided by other numbers, as
         it is 2, |x| has the slope on the side that the sign of a zero tells: the mean of both sides, which it has
         elsewhere, is 0, and its square would stand in the second derivative.
 Limit   all factors have to be the same root in the same function: not one that was stored to memory in between, or
-        chosen by a branch. `np.linalg.norm(x)**2` stays as it is.
+        chosen by a branch. Of norms and standard deviations the front end says what their square is (`stand_ins`).
 
     %h = call double @hypot(double %a, double %b)
     %p = fmul double %h, %h
@@ -128,7 +128,8 @@ class _ScaledRoot:
         if _name(self.root) == "hypot":  # factors are not squared by themselves, which might overflow
             return _call("as_squared_length", build, value, *(self._scaled(u, build) for u in under))
         plain = value if not self.steps else build.fmul(self.root, self.root)
-        square = _call("as_squared_root", build, plain, *under)
+        kind = "as_identity" if _name(self.root) == "as_length" else "as_squared_root"
+        square = _call(kind, build, plain, under[-1])
         if not self.steps:
             return square
         scaled = self._scaled(self._scaled(square, build), build)
@@ -143,7 +144,7 @@ class _ScaledRoot:
 def _scaled_root(value: Value, most: int = _MOST_STEPS) -> _ScaledRoot | None:
     """The root that a number is, but for its sign and for factors."""
     match value:
-        case Call() if _name(value) in ("hypot", "sqrt"):
+        case Call() if _name(value) in ("hypot", "sqrt", "as_length"):
             return _ScaledRoot(value)
         case Unary(opcode="fneg", operands=[inside]):
             return _scaled_root(inside, most)
@@ -169,5 +170,7 @@ def _name(call: Call) -> str | None:
 def _functions() -> dict[str, str]:
     """The functions that matter, by symbol."""
     return {
-        symbol: name for name in ("hypot", "sqrt", "as_cbrt", "fabs", "pow") for symbol, _ in symbols_of_function(name)
+        symbol: name
+        for name in ("hypot", "sqrt", "as_cbrt", "as_length", "fabs", "pow")
+        for symbol, _ in symbols_of_function(name)
     }

@@ -331,6 +331,21 @@ def test_squares_of_lengths_in_arrays(function: Any):
     np.testing.assert_allclose(irad.grad(along)(x, v), 3.0 * v, atol=1e-15)
 
 
+def test_squares_of_norms_and_deviations():
+    """Of vectors, a matrix, complex numbers."""
+
+    @njit
+    def squares(x):
+        z = x[:2] + 1j * x[2:]
+        norms = np.linalg.norm(x) ** 2 + 2.0 * np.linalg.norm(z) ** 2 + np.linalg.norm(x.reshape(2, 2)) ** 2
+        return norms + 4.0 * np.std(x) ** 2
+
+    wanted = 10.0 * np.eye(4) - 0.5
+    for x in (np.zeros(4), np.array([1.0, -2.0, 0.5, 3.0])):
+        np.testing.assert_allclose(irad.hessian(squares)(x), wanted, atol=1e-14)
+        np.testing.assert_allclose(irad.grad(squares)(x), wanted @ x, atol=1e-14)
+
+
 def test_squares_of_lengths_in_single_precision():
     function = njit(lambda z: abs(z) ** 2 + math.sqrt(z.real) ** 2)
     (by_z,) = (irad.grad(function)(np.complex64(0)),)

@@ -104,7 +104,7 @@ def _mark_of(function: object, signature: Signature) -> Lowering | None:
 
 def _real_mark(name: str) -> Lowering:
     def mark(emit: Emit, signature: Signature, arguments: Sequence[Value], value: Value) -> Value:
-        return _passed(emit.builder, name, value, *_cast(emit, signature, arguments))
+        return passed(emit.builder, name, value, *_cast(emit, signature, arguments))
 
     return mark
 
@@ -115,8 +115,8 @@ def _complex_mark(name: str) -> Lowering:
         parts = [part for number in _cast(emit, signature, arguments) for part in _parts(emit, type_, number)]
         result = context.make_complex(builder, type_)
         real, imag = _parts(emit, type_, value)
-        result.real = _passed(builder, f"{name}_re", real, imag, *parts)
-        result.imag = _passed(builder, f"{name}_im", real, imag, *parts)
+        result.real = passed(builder, f"{name}_re", real, imag, *parts)
+        result.imag = passed(builder, f"{name}_im", real, imag, *parts)
         return result._getvalue()
 
     return mark
@@ -134,7 +134,7 @@ def _parts(emit: Emit, type_: types.Type, number: Value) -> tuple[Value, Value]:
     return pair.real, pair.imag
 
 
-def _passed(builder: IRBuilder, name: str, *given: Value) -> Value:
+def passed(builder: IRBuilder, name: str, *given: Value) -> Value:
     """The value, or a part of it, as that of a function: of numbers of its type."""
     type_ = given[0].type
     symbol = f"irad_as_{name}_{'f32' if type_ == ir.FloatType() else 'f64'}"
@@ -178,7 +178,7 @@ def divmod_of_reals(
 ) -> tuple[Value, Value]:
     """Lowers Python's quotient and remainder of floats; for a remainder of zero the code of Numba has a constant."""
     quotient, remainder = original(context, builder, x, y)
-    return quotient, _passed(builder, "remainder", remainder, x, y)
+    return quotient, passed(builder, "remainder", remainder, x, y)
 
 
 # ------------------------------------------------------------------------------------------------ bodies

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 from numba.core import cgutils, types
+from numba.extending import intrinsic
 from numba.np.arraymath import _select_two, binary_search_with_guess
 from numba.np.linalg import ensure_blas
 from numba.np.polynomial import polynomial_functions
@@ -29,6 +30,7 @@ from numpy.polynomial import polyutils
 
 from irad.frontend.custom.stop_gradient import stop_gradient
 from irad.frontend.generated import function_from
+from irad.frontend.numba import shortcuts
 
 _FLOATS: Final = (types.float32, types.float64, types.complex64, types.complex128)
 
@@ -44,6 +46,32 @@ def _with_slope(value: Any, term: Any) -> Any:
 def _differentiated_as(value: Any, formula: Any) -> Any:
     """The value, with the derivative of a formula in place of its own."""
     return _with_slope(stop_gradient(value), formula)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _as_length(_: Any, value: types.Float, square: types.Float) -> Any:
+    """A length, with what the derivatives of its square are those of; unused, that costs nothing."""
+
+    def passed(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        length, under = arguments
+        return shortcuts.passed(builder, "length", length, context.cast(builder, under, square, value))
+
+    return value(value, square), passed
+
+
+@njit
+def _square(x: Any, centre: Any) -> Any:
+    """Sum of the squared distances from a number, without an array of them: what is not used is left out."""
+    total = 0.0
+    for each in x.flat:
+        apart = each - centre
+        total += apart.real * apart.real + apart.imag * apart.imag
+    return total
+
+
+@njit
+def _variance(a: Any) -> Any:
+    return _square(a, np.mean(a)) / a.size
 
 
 def _has_derivative(type_: types.Type, ndim: int) -> bool:
@@ -179,9 +207,9 @@ def _standard_deviation(original: Any, a: Any, *_: Any, **__: Any) -> Callable[.
 
     def std(a):  # type: ignore[no-untyped-def]
         value = original(a)
-        if value != 0.0:
-            return value
-        return _differentiated_as(value, length((a - np.mean(a)).ravel()) / np.sqrt(a.size))
+        if value == 0.0:
+            value = _differentiated_as(value, length((a - np.mean(a)).ravel()) / np.sqrt(a.size))
+        return _as_length(value, _variance(a))
 
     return std
 
@@ -490,7 +518,9 @@ def _det(original: Any, a: Any) -> Callable[..., Any] | None:
 
 def _norm(original: Any, x: Any, ord: Any = None) -> Callable[..., Any] | None:
     """The norm, with the subgradient 0 for a vector of zeros: the square root alone would make it NaN."""
-    if not _has_derivative(x, 1) or cgutils.is_nonelike(ord):
+    if cgutils.is_nonelike(ord) and (_has_derivative(x, 1) or _has_derivative(x, 2)):
+        return lambda x, ord=None: _as_length(original(x), _square(x, 0.0))
+    if not _has_derivative(x, 1):
         return None
 
     def norm(x, ord=None):  # type: ignore[no-untyped-def]
