@@ -255,7 +255,7 @@ Annotation = (
     | BatchMixedDuplicated
 )
 
-ROLES: dict[type, Role] = {
+ROLES: Final[dict[type, Role]] = {
     Const: Role.CONST,
     Cache: Role.CONST,
     Active: Role.ACTIVE,
@@ -266,18 +266,43 @@ ROLES: dict[type, Role] = {
     BatchDuplicatedNoNeed: Role.SHADOW,
     BatchMixedDuplicated: Role.MIXED,
 }
-FORWARD_ROLES: dict[type, Role] = {
-    Const: Role.CONST,
-    Cache: Role.CONST,
-    Duplicated: Role.TANGENT,
-    DuplicatedNoNeed: Role.TANGENT,
-    MixedDuplicated: Role.TANGENT,
-    BatchDuplicated: Role.TANGENT,
-    BatchDuplicatedNoNeed: Role.TANGENT,
-    BatchMixedDuplicated: Role.TANGENT,
+FORWARD_ROLES: Final[dict[type, Role]] = {
+    kind: Role.TANGENT if role.has_destination else role for kind, role in ROLES.items() if kind is not Active
 }
 NO_NEED: Final = (DuplicatedNoNeed, BatchDuplicatedNoNeed)
 BATCHES: Final = (BatchDuplicated, BatchDuplicatedNoNeed, BatchMixedDuplicated)
+WITHOUT_SHADOW: Final = (Const, Cache, Active)
+
+
+def annotation_for(*, numbers: bool, memory: bool, is_batch: bool = False) -> type:
+    """The annotation of an argument that takes part in reverse mode, by whether it holds numbers, and memory."""
+    if not memory:
+        return Active
+    if is_batch:
+        return BatchMixedDuplicated if numbers else BatchDuplicated
+    return MixedDuplicated if numbers else Duplicated
+
+
+def shadows_of(annotation: Any) -> tuple[Any, ...]:
+    """The shadows of an argument, one for each direction; none of what has none."""
+    if isinstance(annotation, WITHOUT_SHADOW):
+        return ()
+    return tuple(annotation.shadow) if isinstance(annotation, BATCHES) else (annotation.shadow,)
+
+
+def has_one_direction(kind: type) -> bool:
+    """Whether an annotation is not for several directions at once: it has one shadow."""
+    return kind not in BATCHES and kind not in WITHOUT_SHADOW
+
+
+def active_in_forward_mode(argument: str, reason: str, location: SourceLocation | None = None) -> SignatureError:
+    """The error of an argument that is `Active` in forward mode."""
+    return SignatureError(
+        f"{argument} is irad.Active, which is for reverse mode",
+        "give a number its tangent: irad.Duplicated(x, 1.0)",
+        reason,
+        location,
+    )
 
 
 def in_order(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:

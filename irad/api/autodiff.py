@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ from irad.api.annotations import (
     FORWARD_ROLES,
     NO_NEED,
     ROLES,
+    WITHOUT_SHADOW,
     Active,
     Annotation,
     AutodiffMode,
@@ -28,7 +30,10 @@ from irad.api.annotations import (
     Duplicated,
     DuplicatedNoNeed,
     MixedDuplicated,
+    active_in_forward_mode,
+    has_one_direction,
     in_order,
+    shadows_of,
     width_of,
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
@@ -126,7 +131,7 @@ def autodiff(
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
     key = (mode, kinds, source, options, width_of(arguments))
     derivative = remembered(primal, key, lambda: autodiff_of(primal, mode, arguments, source, options))
-    extras = [a.shadow for a in arguments if not isinstance(a, Const | Cache | Active)]
+    extras = [a.shadow for a in arguments if not isinstance(a, WITHOUT_SHADOW)]
     if source is Seed.GIVEN:
         extras.append(seed)
     found = derivative(*extras, *[a.value for a in arguments])
@@ -149,11 +154,10 @@ def _with_numbers_returned(primal: CPUDispatcher, arguments: tuple[Any, ...]) ->
     """The shadows of structures, and annotations with which the derivatives with respect to numbers are returned."""
     shadows, found, names = Shadows(), list(arguments), argument_names(primal.py_func, len(arguments))
     for position, argument in enumerate(arguments):
-        if _is_structure_with_shadow(argument):
-            kind = type(argument)
-            lanes = tuple(argument.shadow) if kind in BATCHES else (argument.shadow,)
-            if shadows.open(position, names[position], argument.value, lanes):
-                found[position] = _RETURNING[kind](argument.value, argument.shadow)
+        if not _is_structure_with_shadow(argument):
+            continue
+        if shadows.open(position, names[position], argument.value, shadows_of(argument)):
+            found[position] = _RETURNING[type(argument)](argument.value, argument.shadow)
     shadows.check()
     return shadows, tuple(found)
 
@@ -251,9 +255,8 @@ def _check_forward(primal: CPUDispatcher, arguments: tuple[Any, ...], seed: Seed
     name = primal.py_func.__qualname__
     for position, argument in enumerate(arguments):
         if isinstance(argument, Active):
-            raise SignatureError(
-                f"argument {position} of {name} is irad.Active, which is for reverse mode",
-                "give a number its tangent: irad.Duplicated(x, 1.0)",
+            raise active_in_forward_mode(
+                f"argument {position} of {name}",
                 "in forward mode the derivative is that of the value, in the direction that the tangents give",
                 location_of(primal.py_func),
             )
@@ -287,8 +290,7 @@ def check_batches(primal: CPUDispatcher, kinds: tuple[type, ...], *, is_forward:
     """
     if not any(kind in BATCHES for kind in kinds):
         return False
-    alone = (Const, Cache, *BATCHES) if is_forward else (Const, Cache, Active, *BATCHES)
-    if not all(kind in alone for kind in kinds):
+    if any(map(has_one_direction, kinds)):
         what = "tangents" if is_forward else "shadows"
         raise SignatureError(
             f"some arguments of {primal.py_func.__qualname__} have {what} in several directions, others in one",
@@ -301,11 +303,8 @@ def check_batches(primal: CPUDispatcher, kinds: tuple[type, ...], *, is_forward:
 
 # In compiled code an annotation is a named tuple, a mode is a type of its own.
 
-_ALONE: Final = (Const, Cache, Active)
-_WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated, *BATCHES)
-_HELD: Final[dict[type, Any]] = {
-    **{kind: namedtuple(kind.__name__, ["value"]) for kind in _ALONE},
-    **{kind: namedtuple(kind.__name__, ["value", "shadow"]) for kind in _WITH_SHADOW},
+_HELD: Final[dict[Any, Any]] = {
+    kind: namedtuple(kind.__name__, [field.name for field in dataclasses.fields(kind)]) for kind in ROLES
 }
 _KINDS: Final = {held: kind for kind, held in _HELD.items()}
 
@@ -347,7 +346,7 @@ class Described:
 
 def _register(kind: type) -> None:
     held = _HELD[kind]
-    if kind in _ALONE:
+    if kind in WITHOUT_SHADOW:
         offer(kind, lambda value: lambda value: held(value), literals=False)
     else:
         offer(kind, lambda value, shadow: lambda value, shadow: held(value, shadow), literals=False)

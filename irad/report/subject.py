@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from irad.api.annotations import Active, Const, Duplicated, MixedDuplicated, Reverse
+from irad.api.annotations import Active, Const, Reverse, annotation_for
 from irad.api.argument_types import with_types
 from irad.api.autodiff import autodiff_of
 from irad.api.functions import check_options, options_or_default, primal_of
@@ -151,9 +151,8 @@ def _autodiff(
 
 def _annotation(argument: Argument) -> Any:
     has_memory = {leaf.kind.has_memory for leaf in argument.leaves if leaf.kind is not LeafKind.INERT}
-    if has_memory == {True}:
-        return Duplicated(None, None)
-    return MixedDuplicated(None, None) if True in has_memory else Active(None)
+    kind = annotation_for(numbers=False in has_memory, memory=True in has_memory)
+    return kind(None) if kind is Active else kind(None, None)
 
 
 def _compiled(derivative: Any, task: Task, kinds: tuple[Any, ...], returned: Any) -> tuple[str, Any, tuple[Any, ...]]:

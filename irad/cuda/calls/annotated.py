@@ -11,18 +11,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from irad.api.annotations import BATCHES, Active, BatchMixedDuplicated, Cache, Const, MixedDuplicated, width_of
+from irad.api.annotations import (
+    BATCHES,
+    FORWARD_ROLES,
+    ROLES,
+    Active,
+    Cache,
+    Const,
+    active_in_forward_mode,
+    has_one_direction,
+    shadows_of,
+    width_of,
+)
 from irad.cuda.calls.flatten import Primal, array_of, flat_of, name_of, part_of
 from irad.cuda.devices.device import ArrayView, Device
 from irad.errors import SignatureError
-from irad.frontend.calls.task import AutodiffAnnotation
+from irad.frontend.calls.task import AutodiffAnnotation, Role
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.message import with_article
 from irad.passes.request import ParameterKind
 
 _WHY: Final = "the annotation of an argument says whether it has a derivative, and where that goes"
-_MIXED: Final = (MixedDuplicated, BatchMixedDuplicated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +169,7 @@ def _check_widths(found: Sequence[Any], names: Sequence[str], width: int | None)
                 "give each irad.BatchDuplicated a tuple with as many shadows, at least one",
                 "a direction consists of the shadows of all arguments",
             )
-        if not isinstance(each, (*BATCHES, Const, Cache, Active)):
+        if has_one_direction(type(each)):
             raise SignatureError(
                 f"argument {position} ({names[position]}) has one shadow, another one several",
                 "use irad.BatchDuplicated for each of them",
@@ -177,13 +187,16 @@ class _Reader:
     annotation: Any
     forward: bool
 
+    @property
+    def role(self) -> Role:
+        """What the annotation says of the derivative with respect to the argument."""
+        return (FORWARD_ROLES if self.forward else ROLES)[type(self.annotation)]
+
     def read(self) -> None:
         """Adds what it says to the call."""
         if isinstance(self.annotation, Active):
             self.check_active()
-        elif not isinstance(self.annotation, Const | Cache) and all(
-            leaf.kind is LeafKind.INERT for leaf in self.argument.leaves
-        ):
+        elif self.role is not Role.CONST and all(leaf.kind is LeafKind.INERT for leaf in self.argument.leaves):
             raise SignatureError(
                 f"{self.argument} is {with_article(str(self.argument.type))}, which has no derivative",
                 f"irad.Const({self.argument.name})",
@@ -192,16 +205,14 @@ class _Reader:
         for leaf in self.argument.leaves:
             if leaf.has_memory:
                 self.array(leaf)
-            elif leaf.kind is LeafKind.NUMBER and not isinstance(self.annotation, Const | Cache):
+            elif leaf.kind is LeafKind.NUMBER and self.role is not Role.CONST:
                 self.number(leaf)
 
     def check_active(self) -> None:
         """An active argument is a number or a tuple of numbers, and the mode is reverse."""
         if self.forward:
-            raise SignatureError(
-                f"{self.argument} is irad.Active, which is for reverse mode",
-                "give a number its tangent: irad.Duplicated(x, 1.0)",
-                "in forward mode the derivative is in the direction that the tangents give",
+            raise active_in_forward_mode(
+                str(self.argument), "in forward mode the derivative is in the direction that the tangents give"
             )
         wrong = next((leaf for leaf in self.argument.leaves if leaf.kind is not LeafKind.NUMBER), None)
         if wrong is None:
@@ -222,7 +233,7 @@ class _Reader:
         active = leaf.kind is not LeafKind.INERT and not isinstance(self.annotation, Const)
         shadows: tuple[ArrayView, ...] = ()
         if active and not isinstance(self.annotation, Cache):
-            shadows = tuple(self.shadow(leaf, name, view, each) for each in self.lanes())
+            shadows = tuple(self.shadow(leaf, name, view, each) for each in shadows_of(self.annotation))
         if active:
             self.call.kinds[leaf.data_index] = ParameterKind.SHADOW
         part = ArrayPart(name, leaf.data_index, view, shadows, active and not shadows)
@@ -230,11 +241,6 @@ class _Reader:
 
     def view(self, leaf: Content, value: Any) -> ArrayView:
         return array_of(self.device, self.argument, leaf, value)
-
-    def lanes(self) -> tuple[Any, ...]:
-        """The shadows of the argument, one for each direction."""
-        is_batch = isinstance(self.annotation, BATCHES)
-        return tuple(self.annotation.shadow) if is_batch else (self.annotation.shadow,)
 
     def shadow(self, leaf: Content, name: str, view: ArrayView, given: Any) -> ArrayView:
         """The shadow of an array, checked against it."""
@@ -273,10 +279,10 @@ class _Reader:
         name, position = name_of(self.argument, leaf), self.argument.position
         for offset in range(leaf.float_count):
             self.call.kinds[leaf.index + offset] = ParameterKind.ACTIVE
-        if isinstance(self.annotation, Active) or (not self.forward and isinstance(self.annotation, _MIXED)):
+        if self.role.is_returned:
             self.call.numbers.append(NumberPart(position, name, leaf))
             return
-        given = [part_of(each, leaf) for each in self.lanes()]
+        given = [part_of(each, leaf) for each in shadows_of(self.annotation)]
         if self.forward:
             tangents = tuple(self.tangent(name, leaf, each) for each in given)
             self.call.numbers.append(NumberPart(position, name, leaf, tangents=tangents))

@@ -21,6 +21,7 @@ import numpy as np
 from numba.core import config
 
 import irad
+from irad.api.annotations import annotation_for
 from irad.api.forward import with_direction
 from irad.data.copies import copied, same_bits
 from irad.data.floats import (
@@ -386,9 +387,8 @@ def random_like(value: Any, draw: int = 0) -> Any:
 def annotate(value: Any, shadow: Any) -> Any:
     """An active argument as `irad.autodiff` takes it."""
     numbers, memory = holds(value)
-    if not memory:
-        return irad.Active(value)
-    return irad.MixedDuplicated(value, shadow) if numbers else irad.Duplicated(value, shadow)
+    kind = annotation_for(numbers=numbers, memory=memory)
+    return kind(value, shadow) if memory else kind(value)
 
 
 def describe(value: Any, active: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import irad
+from irad.api.annotations import annotation_for
 from irad.data.copies import copied
 from irad.data.floats import Vector, read_floats
 from irad.errors import NoRuleError
@@ -119,10 +120,8 @@ def _of_lane(lane: int, gradients: Any, shadows: Sequence[Any], active: bool) ->
 def _batch(value: Any, shadows: Iterable[Any]) -> Any:
     """An active argument as `irad.autodiff` takes it."""
     numbers, memory = holds(value)
-    if not memory:
-        return irad.Active(value)
-    batch = irad.BatchMixedDuplicated if numbers else irad.BatchDuplicated
-    return batch(value, tuple(shadows))
+    kind = annotation_for(numbers=numbers, memory=memory, is_batch=True)
+    return kind(value, tuple(shadows)) if memory else kind(value)
 
 
 def _with_memory(trial: Trial) -> Trial:
