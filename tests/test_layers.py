@@ -70,7 +70,7 @@ BESIDE = {
     "irad.cuda": {"irad.api"},
     "irad.report": {"irad", "irad.api", "irad.cuda", "irad.decompile"},
     "irad.testing": {"irad", "irad.api", "irad.cuda", "irad.report"},
-    "irad.benchmark": {"irad", "irad.api", "irad.testing"},
+    "irad.benchmark": {"irad", "irad.testing"},
     "irad.demo": {"irad"},
     "irad.cli": {
         "irad",
