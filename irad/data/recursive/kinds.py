@@ -9,9 +9,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import types
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
@@ -69,7 +70,7 @@ class Container:
         store: replaces the member at a key.
         built: a value like another one with other members, in the order of `members`, maybe of other types.
         is_mutable: whether users may replace members of a value.
-        fields: the names of the attributes of an instance; None for other containers.
+        attributes: the names and the values of the attributes of an instance; None for other containers.
         is_memory: whether members are views of the memory of a value, so that what is written to them is stored.
         identity: as for a vector.
         makes_members: whether members are Python objects that are made whenever they are asked for: their ids say
@@ -83,7 +84,7 @@ class Container:
     store: Callable[[Any, Any, Any], None] | None = None
     built: Callable[[Any, list[Any]], Any] | None = None
     is_mutable: Callable[[Any], bool] = lambda value: True
-    fields: Callable[[Any], tuple[str, ...]] | None = None
+    attributes: Callable[[Any], tuple[tuple[str, ...], Sequence[Any]]] | None = None
     is_memory: bool = False
     identity: Callable[[Any], Any] = id
     makes_members: bool = False
@@ -304,8 +305,6 @@ for _number in (float, complex, np.floating, np.complexfloating):
 # Sets are inactive: their members are found by their values. So are instances of classes that state no
 # fields.
 
-_MISSING: Final = object()
-
 
 def _index(key: Any) -> str:
     return f"[{key!r}]"
@@ -375,9 +374,16 @@ def with_fields(names: Callable[[Any], tuple[str, ...]], copied: Callable[[Any],
         mutable: whether users may assign to fields.
     """
 
+    def attributes(value: Any) -> tuple[tuple[str, ...], Sequence[Any]]:
+        stated = names(value)
+        try:
+            return stated, _getter(stated)(value)
+        except AttributeError:  # some were never assigned
+            assigned = tuple(name for name in stated if hasattr(value, name))
+            return assigned, _getter(assigned)(value)
+
     def members(value: Any) -> Iterator[Member]:
-        found = ((name, getattr(value, name, _MISSING)) for name in names(value))
-        return ((name, member) for name, member in found if member is not _MISSING)
+        return zip(*attributes(value), strict=True)
 
     def built(value: Any, items: list[Any]) -> Any:
         made = copied(value)
@@ -387,7 +393,15 @@ def with_fields(names: Callable[[Any], tuple[str, ...]], copied: Callable[[Any],
 
     store = setattr if mutable else object.__setattr__  # a copy is still being made when it is stored to
     is_mutable = (lambda value: True) if mutable else (lambda value: False)
-    return Container(members, _attribute, copied, store, built, is_mutable, names)
+    return Container(members, _attribute, copied, store, built, is_mutable, attributes)
+
+
+@cache
+def _getter(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
+    """A function of an instance that returns its attributes of these names."""
+    if len(names) > 1 and not any("." in name for name in names):  # a dot would lead to an attribute of an attribute
+        return attrgetter(*names)
+    return lambda value: [getattr(value, name) for name in names]
 
 
 def _of_stated_fields(cls: type) -> Container | None:

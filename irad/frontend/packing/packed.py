@@ -14,7 +14,7 @@ import itertools
 import json
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from operator import attrgetter
@@ -228,7 +228,7 @@ _PLAIN: Final = frozenset({np.ndarray, float, int, bool, complex, str, type(None
 
 def is_packed_type(cls: Any) -> bool:
     """Whether Numba can be given values of a type only as packed."""
-    return cls not in _PLAIN and (issubclass(cls, dict) or _fields_of(cls) is not None)
+    return cls not in _PLAIN and (issubclass(cls, dict) or _attributes_of(cls) is not None)
 
 
 def is_structure(value: Any) -> bool:
@@ -254,7 +254,7 @@ def packed(value: Any) -> Any:
         SignatureError: the keys of a dictionary are not strings, or a structure holds itself.
     """
     try:
-        return _packed(value) if is_structure(value) else value
+        return _packer_of(value.__class__)(value) if is_structure(value) else value
     except RecursionError:
         raise SignatureError(
             f"{with_article(type(value).__name__)} of parameters holds itself",
@@ -264,12 +264,8 @@ def packed(value: Any) -> Any:
         ) from None
 
 
-def _packed(value: Any) -> Any:
-    return _packer_of(value.__class__)(value)
-
-
 def _items(values: Any) -> list[Any]:
-    return [value if type(value) in _PLAIN else _packed(value) for value in values]
+    return [value if type(value) in _PLAIN else _packer_of(value.__class__)(value) for value in values]
 
 
 # --- ways to pack -----------------------------------------------------------------------------------------------------
@@ -286,36 +282,22 @@ def _packer_of(cls: Any) -> Callable[[Any], Any]:
         return lambda value: tuple.__new__(class_for(owner, tuple(range(len(value)))), _items(value))
     if issubclass(cls, tuple):
         return lambda value: tuple.__new__(cls, _items(value))
-    names = None if cls in _PLAIN else _fields_of(cls)
-    return (lambda value: value) if names is None else _instance_packer(cls, names)
+    attributes = None if cls in _PLAIN else _attributes_of(cls)
+    if attributes is None:
+        return lambda value: value
 
-
-def _instance_packer(cls: type, names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], Any]:
     def pack(value: Any) -> Any:
-        fields = names(value)
-        try:
-            items = _getter(fields)(value)
-        except AttributeError:  # some were never assigned
-            fields = tuple(name for name in fields if hasattr(value, name))
-            items = _getter(fields)(value)
-        return tuple.__new__(class_for(cls, fields), _items(items))
+        names, values = attributes(value)
+        return tuple.__new__(class_for(cls, names), _items(values))
 
     return pack
 
 
 @cache
-def _getter(names: tuple[str, ...]) -> Callable[[Any], Any]:
-    """A function of an instance that returns its attributes of these names as a sequence."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda value: [getattr(value, name) for name in names]
-
-
-@cache
-def _fields_of(cls: Any) -> Callable[[Any], tuple[str, ...]] | None:
-    """The names of the attributes of a value, for instances that Numba does not know."""
+def _attributes_of(cls: Any) -> Callable[[Any], tuple[tuple[str, ...], Sequence[Any]]] | None:
+    """What gives the attributes of a value, for instances that Numba does not know."""
     kind = kind_of_type(cls)
-    return kind.fields if isinstance(kind, Container) and not _is_known_to_numba(cls) else None
+    return kind.attributes if isinstance(kind, Container) and not _is_known_to_numba(cls) else None
 
 
 def _is_known_to_numba(cls: Any) -> bool:
@@ -324,7 +306,7 @@ def _is_known_to_numba(cls: Any) -> bool:
 
 
 when_changed(_packer_of.cache_clear)
-when_changed(_fields_of.cache_clear)
+when_changed(_attributes_of.cache_clear)
 
 
 def type_key(value: Any) -> Any:
