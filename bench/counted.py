@@ -83,7 +83,7 @@ def changes(old: Mapping[str, int], new: Mapping[str, int]) -> list[str]:
 
 
 @click.command()
-@click.option("--update", is_flag=True, help="Write the file anew.")
+@click.option("--update", is_flag=True, help="Write the file again.")
 @click.option("--count", is_flag=True, hidden=True, help="Print the figures of this process.")
 def main(update: bool, count: bool) -> None:
     """Compare figures that do not depend on the machine with those of bench/counted.json."""

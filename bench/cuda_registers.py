@@ -39,7 +39,7 @@ RATIO = 2.0
 
 @dataclass(frozen=True)
 class Needs:
-    """Of one kernel, per thread but for shared memory."""
+    """Resources of one kernel, per thread but for shared memory."""
 
     registers: int
     stack: int

@@ -38,7 +38,7 @@ def _bounds(part, parts, count):
 
 
 def _cases(torch: Any, threads: int) -> dict[str, Case]:
-    """Of each function: the loss for irad, the function for PyTorch, arguments, how many of them are differentiated."""
+    """For each function: the loss for irad, that for PyTorch, arguments, how many of them are differentiated."""
     random = np.random.default_rng(0)
     compiled = njit(parallel=threads > 1)
 

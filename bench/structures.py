@@ -65,7 +65,7 @@ def _leaf_runs(count: int) -> dict[str, Callable[[], Any]]:
 
 
 def memory(calls: int) -> tuple[int, int]:
-    """Blocks that calls in place leave behind, and bytes that one takes for a while; its arrays have 8 MB."""
+    """Blocks that calls in place leak, and bytes that one allocates for a while; its arrays have 8 MB."""
     x, y = _two({"w": np.ones(10**6), "layers": [(np.ones(3), 1), 1.0]})
     small, other = _two({"w": np.ones(3), "layers": [(np.ones(3), 1), 1.0]})
     for run in IN_PLACE.values():

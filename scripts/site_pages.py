@@ -34,7 +34,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Makes links lead to pages of the site."""
+    """Makes links point to pages of the site."""
     uri = page.file.src_uri
 
     def replaced(link: re.Match[str]) -> str:
@@ -54,7 +54,7 @@ def _is_page(file: Any) -> bool:
 
 
 def _repository_path(uri: str, target: str) -> str:
-    """The file in the repository that a link of a page leads to."""
+    """The file in the repository that a link of a page points to."""
     return os.path.normpath(os.path.join(os.path.dirname(_home_of(uri)), target))
 
 

@@ -84,7 +84,7 @@ def _timed(spent: dict[str, float]) -> Iterator[None]:
 
 
 def compile_times(program: ArrayProgram) -> dict[str, float]:
-    """The same in this process, for a program that has not been called yet."""
+    """CPU seconds to compile a program and its gradient in this process, where it has not been called yet."""
     args = program.make()
     start = time.process_time()
     program.primal(*args)

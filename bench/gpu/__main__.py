@@ -65,7 +65,7 @@ def measure(case: GpuCase, size: int, rounds: int, place: Place, clock: Clock, b
 
 
 def largest_error(found: Any, wanted: Any) -> float:
-    """Of all entries, over the largest that is wanted."""
+    """Largest difference of two entries, over the largest that is wanted."""
     a, b = (each.copy_to_host() if hasattr(each, "copy_to_host") else np.asarray(each) for each in (found, wanted))
     return float(np.abs(a - b).max() / np.abs(b).max())
 

@@ -44,5 +44,5 @@ class GpuCase:
 
 
 def blocks_of(threads: int) -> Callable[[int], Launch]:
-    """A thread for each of so many elements."""
+    """Launches with a thread for each element, in blocks of ``threads``."""
     return lambda size: (-(-size // threads), threads)

@@ -35,7 +35,7 @@ class Step:
 
     Attributes:
         name: for the report.
-        command: behind the interpreter's; an empty one means that a program it needs is not installed.
+        command: arguments of the interpreter; an empty one means that a program it needs is not installed.
         limit: seconds; less where less is left for all of them.
     """
 
@@ -181,7 +181,7 @@ def check_numba_arrays() -> None:
 
 
 def check_cupy_arrays() -> None:
-    """The same with CuPy's."""
+    """Derivatives on CuPy's arrays, on the default stream and on another one, against those of the executor."""
     try:
         import cupy
     except ImportError:

@@ -13,7 +13,7 @@ class Clock(Protocol):
     """Takes the time of what a function launches."""
 
     def milliseconds(self, run: Callable[[], None]) -> float:
-        """Of one call."""
+        """Time of one call."""
         ...
 
 
@@ -21,7 +21,7 @@ class DeviceClock:
     """Events of the GPU: what the launches take there, without the time of the host."""
 
     def milliseconds(self, run: Callable[[], None]) -> float:
-        """Of one call."""
+        """Time of one call."""
         from numba import cuda  # needs a driver
 
         begin, end = cuda.event(), cuda.event()
@@ -36,7 +36,7 @@ class HostClock:
     """The host's time: on the executor launches return when they are done."""
 
     def milliseconds(self, run: Callable[[], None]) -> float:
-        """Of one call."""
+        """Time of one call."""
         begin = time.perf_counter()
         run()
         return 1e3 * (time.perf_counter() - begin)

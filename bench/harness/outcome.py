@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Of one call, by variant."""
+        """Seconds of one call, by variant."""
         return dict(self.own["sizes"].get(self.size, {}).get("seconds", {}))
 
     @property
@@ -86,7 +86,7 @@ class Outcome:
         return self.ratios_at(self.size)
 
     def ratios_at(self, size: Size) -> dict[str, float]:
-        """The same on inputs of another size; competitors took turns with the hand-written adjoint themselves."""
+        """`ratios` on inputs of a size; competitors took turns with the hand-written adjoint themselves."""
         hand = self.hand_at(size)
         own = self.own["sizes"].get(size, {}).get("seconds", {})
         found = {name: own[name] / hand for name in ("irad", "hand_opt") if hand and name in own}
@@ -198,6 +198,6 @@ def _comparable(case: Mapping[str, Any]) -> dict[str, float]:
 
 
 def geometric_mean(ratios: Iterable[float | None]) -> float | None:
-    """Of the known ratios; None without any."""
+    """Geometric mean of the known ratios; None without any."""
     known = [ratio for ratio in ratios if ratio is not None]
     return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None

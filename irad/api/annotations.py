@@ -1,4 +1,4 @@
-"""What `irad.autodiff` and `irad.split` are told: a mode, and an annotation for each argument, with its shadow."""
+"""The arguments of `irad.autodiff` and `irad.split`: a mode, and an annotation for each argument, with its shadow."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class MixedDuplicated(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchDuplicated(AutodiffAnnotation):
-    """As `Duplicated`, with a tuple of shadows: derivatives in several directions, for one run of the function.
+    """Like `Duplicated`, with a tuple of shadows: derivatives in several directions, for one run of the function.
 
     All arguments that are not constant have as many. In reverse mode the shadows must not overlap.
 
@@ -223,7 +223,7 @@ class BatchDuplicatedNoNeed(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchMixedDuplicated(AutodiffAnnotation):
-    """As `MixedDuplicated`, with a tuple of shadows, one for each direction; the result has a tuple of derivatives.
+    """Like `MixedDuplicated`, with a tuple of shadows, one for each direction; the result has a tuple of derivatives.
 
     Examples:
         >>> import irad
@@ -470,7 +470,7 @@ class AutodiffMode:
         modified: Iterable[int] | None = _UNCHANGED,
         repeatable: bool = _UNCHANGED,
     ) -> AutodiffMode:
-        """The same mode but for what is given.
+        """A copy of the mode with the given settings replaced.
 
         Args:
             primal: whether the value is returned, too.

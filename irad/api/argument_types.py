@@ -59,7 +59,7 @@ def types_of(primal: CPUDispatcher, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The Numba types of a call, one for each parameter: star arguments as one tuple, defaults as Numba passes them.
 
     Raises:
-        SignatureError: the function does not take so many arguments.
+        SignatureError: the function takes another number of arguments.
         BackendError: Numba has no type for one.
     """
     return tuple(kinds_of(primal, bound(primal, args)).values())

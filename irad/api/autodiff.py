@@ -202,7 +202,7 @@ def _shortened(argument: Any) -> str:
 def autodiff_of(
     primal: CPUDispatcher, mode: AutodiffMode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
 ) -> DerivativeDispatcher:
-    """The compiled callable behind `autodiff`: it takes shadows, the seed if one is given, then the arguments.
+    """The compiled callable that `autodiff` calls: it takes shadows, the seed if one is given, then the arguments.
 
     Raises:
         SignatureError: an argument has no annotation, or one that does not go with the mode.

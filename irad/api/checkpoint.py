@@ -149,7 +149,7 @@ def checkpoint_while(condition: Callable[..., Any], step: Callable[..., Any], sn
     Args:
         condition: takes what ``step`` takes, and says whether there is a step. It has no derivative.
         step: as in `checkpoint_loop`.
-        snapshots: likewise.
+        snapshots: as in `checkpoint_loop`.
 
     Returns:
         A compiled function ``(state, …) -> state``, as in `checkpoint_loop`.
@@ -324,7 +324,7 @@ def _ruled(
         names: of its parameters.
         plain: the expression that it returns, with ``called`` as ``irad_called``.
         called: see there.
-        given: the parameters of the functions of the rule, behind those that all rules have.
+        given: the parameters of the functions of the rule, after those that all rules have.
         scope: what these name.
         sweep: the body of the augmented primal up to its result and its tape.
         back: the body of the reverse.

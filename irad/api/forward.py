@@ -85,7 +85,7 @@ def batched_pushforward(
     options: Options | None = None,
     shows_zeros: bool = False,
 ) -> Any:
-    """As `pushforward`, in ``width`` directions beside one run of the function.
+    """Like `pushforward`, in ``width`` directions beside one run of the function.
 
     The result is called as ``(directions, *args)``, with a tuple of as many tangents, each as `pushforward` takes them,
     and returns ``(value, tuple of tangents)``, and what `pushforward` returns with ``has_aux``. It can be called in
@@ -100,7 +100,7 @@ def batched_pushforward(
 def dependence(
     f: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, *, options: Options | None = None
 ) -> Any:
-    """As `batched_pushforward` of width 1, with sets of inputs as tangents; see `irad.passes.forward.dependence`.
+    """Like `batched_pushforward` of width 1, with sets of inputs as tangents; see `irad.passes.forward.dependence`.
 
     The lowest `SET_SIZE` bits of a tangent are a set; the tangent of the value is the union of those that it depends on
     along the branches that are taken.
@@ -189,7 +189,7 @@ def with_direction(args: Sequence[Any], positions: Sequence[int], direction: Any
 
 
 def written_with_direction(args: str, positions: Sequence[int], direction: str) -> str:
-    """The same as code, of the arguments in a tuple; Numba needs each argument in front of a star by itself."""
+    """Code for arguments of `pushforward` from a tuple: Numba needs each one before a star spelled out."""
     after = max(positions) + 1
     return "".join(f"{args}[{i}], " for i in range(after)) + f"{direction}, *{args}[{after}:]"
 

@@ -148,7 +148,7 @@ def primal_of(f: Any) -> Any:
 
 
 def _on_cpu(function: types.FunctionType) -> types.FunctionType:
-    """The function of Python behind a device function, with functions of the CPU in place of other device functions."""
+    """The Python function of a device function, with functions of the CPU in place of other device functions."""
     code, held = function.__code__, function.__closure__ or ()
     own = {
         name: primal_of(each) for name in code.co_names if is_device_function(each := function.__globals__.get(name))

@@ -181,7 +181,7 @@ def check_copyable(primal: CPUDispatcher, argument: Any) -> None:
     """Checks that a linear map can keep an argument.
 
     Raises:
-        SignatureError: it leads to memory that would not be copied.
+        SignatureError: it points to memory that would not be copied.
     """
     if any(leaf.kind in (LeafKind.OBJECT, LeafKind.RECORD) for leaf in argument.leaves):
         raise SignatureError(

@@ -21,7 +21,7 @@ from irad.frontend.offered import PlainFunctionType, check_launched_by_irad, giv
 
 
 def literal(value: Any, name: str) -> Any:
-    """The constant behind an argument of the call: Numba's type of a literal, or the default itself.
+    """The constant passed as an argument of the call, from Numba's type of a literal or from the default itself.
 
     Raises:
         SignatureError: it is not known when Numba compiles.

@@ -225,7 +225,7 @@ class Selection:
 
     @property
     def argnums(self) -> int | tuple[int, ...]:
-        """The same as the ``argnums`` of `primal`."""
+        """The selected positions as ``argnums`` of `primal`: a number, or a tuple of several."""
         return self.positions[0] if self.single else self.positions
 
     @property

@@ -85,7 +85,7 @@ class AugmentedSweep:
         """Runs the function.
 
         Args:
-            arguments: annotated as `irad.split` was told.
+            arguments: with the annotations given to `irad.split`.
             named: further ones, by the name of their parameter; not in compiled code.
 
         Returns:
@@ -103,7 +103,7 @@ class AugmentedSweep:
         return (tape, value) if self.mode.has_primal else tape
 
     def with_options(self, options: Options) -> AugmentedSweep:
-        """The same sweep with other options."""
+        """A copy of the sweep with other options."""
         sweep = _sweep_of(self.sweep.primal, self.mode, self.kinds, options)
         return AugmentedSweep(self.mode, self.kinds, sweep, self.leading)
 
@@ -284,7 +284,7 @@ def check_split_mode(mode: Any, primal: CPUDispatcher) -> None:
 
 
 def check_annotations(augmented: AugmentedSweep, given: tuple[type | None, ...]) -> None:
-    """Checks the annotations of a call against those that `split` was told; None is a value without one.
+    """Checks the annotations of a call against those given to `split`; None is a value without one.
 
     Raises:
         SignatureError: they are others.
@@ -298,7 +298,7 @@ def check_annotations(augmented: AugmentedSweep, given: tuple[type | None, ...])
     raise SignatureError(
         f"{augmented!r} is called with {found or 'no arguments'}",
         f"call it with {wanted}" if wanted else "call it without arguments",
-        "irad.split was told these annotations",
+        "irad.split was given these annotations",
         location_of(augmented.sweep.primal.py_func),
     )
 

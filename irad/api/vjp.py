@@ -84,7 +84,7 @@ class Pullback:
 
         Returns:
             A tuple with one entry for each argument, with its structure; None where there is no derivative. If
-            `irad.vjp` was told argnums or argnames, the entry of that argument, or a tuple of those of several.
+            `irad.vjp` was given argnums or argnames, the entry of that argument, or a tuple of those of several.
 
         Raises:
             SignatureError: the structure, dtype or shape of the cotangent differs from that of the value.
@@ -223,11 +223,11 @@ def augmented_of(
     *,
     shows_zeros: bool = False,
 ) -> AugmentedDispatcher:
-    """The compiled forward sweep behind `vjp`, with respect to some arguments, or to all that have derivatives.
+    """The compiled forward sweep of `vjp`, with respect to some arguments, or to all that have derivatives.
 
     ``shows_zeros`` is that of its `Task`.
 
-    With a width its pullback takes a tuple of so many cotangents, and returns as many derivatives for each argument.
+    Its pullback takes a tuple of ``width`` cotangents, if given, and returns as many derivatives for each argument.
     """
     primal = primal_of(f)
     argnums = None if argnums is None else tuple(sorted(argnums))

@@ -31,19 +31,19 @@ In the source:
 \b
 Markers, before the argument that they are about:
   enzyme_const      has no derivative; the default for integers
-  enzyme_dup        a pointer, behind it the pointer to its shadow, to which the derivative is added; the default
-  enzyme_dupnoneed  the same, and what is left in the memory itself is not needed
+  enzyme_dup        a pointer, followed by the pointer to its shadow, to which the derivative is added; the default
+  enzyme_dupnoneed  as enzyme_dup, and what is left in the memory itself is not needed
   enzyme_out        a number whose derivative is returned; the default for float and double
 
 \b
 In forward mode (__irad_fwddiff), where the tangent of the result is returned:
-  enzyme_dup            a number, behind it its tangent, or a pointer, behind it the pointer to its shadow, which
+  enzyme_dup            a number followed by its tangent, or a pointer followed by the pointer to its shadow, which
                         holds tangents; the default
   enzyme_primal_return  before any argument: return the value, followed by its tangent
 
 \b
 A derivative written by hand:
-  f_augmented takes what f takes, with the shadow behind each pointer, and returns the tape, if there is one, and
+  f_augmented takes what f takes, with the shadow after each pointer, and returns the tape, if there is one, and
   what f returns; f_reverse takes the same, the cotangent of the result if f returns a number, and the tape, adds to
   the shadows and returns the derivatives with respect to the numbers. Mark f noinline, or define it in another file.
 

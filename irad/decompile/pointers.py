@@ -41,7 +41,7 @@ def place_of(sheet: Sheet, pointer: Value) -> ArrayPlace:
         case Freeze(operands=[value]) | Phi(operands=[value]) if pointer not in sheet.reads.affine:
             return place_of(sheet, value)
         case Phi() | Select():
-            raise refused("a pointer that leads to one array or another, or moves through one,", pointer)
+            raise refused("a pointer to one array or another, or one that moves through an array,", pointer)
         case _:
             pass
     raise refused("a pointer that is loaded from memory or computed", pointer)

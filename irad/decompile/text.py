@@ -113,7 +113,7 @@ def natural(index: int) -> int:
 
 
 def whole_items(count: int, size: int) -> int:
-    """The number of items in ``count`` bytes: `count // size` in the text for readers, which ignores a rest."""
+    """The number of items in ``count`` bytes; the text for readers is `count // size`, without the check."""
     if count % size:
         raise IndexError(f"{count} bytes are not a whole number of items of {size} bytes each")
     return count // size

@@ -89,7 +89,7 @@ class _Table:
         if found is None:
             name = python_name(external.symbol_of(address, None, -1)) if address else "null"
             raise NoRuleError(
-                f"a function pointer leads to code without a derivative: {name}",
+                f"a function pointer points to code without a derivative: {name}",
                 "pass functions compiled by numba.njit or numba.cfunc",
                 "Numba did not compile it in this process, so irad has no code to differentiate",
             )

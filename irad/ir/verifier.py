@@ -122,7 +122,7 @@ def _verify_order(check: _Check, block: Block) -> None:
         if not isinstance(inst, Phi):
             head = False
         elif not head:
-            check.fail("the phi stands behind other instructions", inst)
+            check.fail("the phi comes after other instructions", inst)
         if ends or inst.targets:
             _verify_targets(check, inst, block)
 

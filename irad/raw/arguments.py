@@ -174,7 +174,7 @@ def _shadow(
         raise SignatureError(
             f"the shadow of {where} is a {shadow.type}, and not a {value.type}",
             "pass a pointer to the same address space",
-            "the derivative finds the shadow by the steps that lead to the memory itself",
+            "the derivative finds the shadow by the steps by which the memory itself is found",
         )
     return shadow
 
@@ -260,7 +260,7 @@ def _check(role: ArgumentRole, param: Parameter, where: str, mode: Mode) -> None
     if role is ArgumentRole.OUT and is_forward:
         raise SignatureError(
             f"{where} is marked enzyme_out, which is for reverse mode",
-            "mark it enzyme_dup and pass its tangent behind it, or mark it enzyme_const",
+            "mark it enzyme_dup and pass its tangent after it, or mark it enzyme_const",
             "forward mode takes tangents of arguments, and returns that of the result",
         )
     if role in (ArgumentRole.DUP, ArgumentRole.DUP_NO_NEED) and not is_pointer and not (is_forward and is_number):
@@ -272,7 +272,7 @@ def _check(role: ArgumentRole, param: Parameter, where: str, mode: Mode) -> None
             else "only numbers and memory have tangents",
         )
     if role is ArgumentRole.OUT and not is_number:
-        remedy = "mark it enzyme_dup and pass its shadow behind it" if is_pointer else "mark it enzyme_const"
+        remedy = "mark it enzyme_dup and pass its shadow after it" if is_pointer else "mark it enzyme_const"
         raise SignatureError(
             f"{where} is not a floating-point number, so it has no derivative to return",
             remedy,

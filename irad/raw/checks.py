@@ -477,7 +477,7 @@ def _is_unclear(unit: Unit, into: Value, source: Value) -> bool:
 def _unclear(unit: Unit, pointer: Value) -> IradError:
     names = [item.value.name for item in unit.points_to.of(pointer) if item.value is not None]
     name = next((name.removeprefix("arg.") for name in names if name and name.startswith("arg.")), None)
-    whose = f"behind parameter {name}" if name is not None else "with a derivative"
+    whose = f"that parameter {name} points to" if name is not None else "with a derivative"
     return UnsupportedError(
         f"memory {whose} is copied, and nothing shows whether it holds numbers",
         "(a) copy it number by number, (b) compile with optimisation and strict aliasing, so that the types are in the "

@@ -112,7 +112,7 @@ def _tangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
         raise SignatureError(
             f"the call for the tangent of {asked.primal.name} returns {_described(returned)}, not {wanted}",
             f"declare a function whose name holds __irad_fwddiff and that returns {_spell(parts)}",
-            "the call returns the tangent of the result, with enzyme_primal_return behind the value",
+            "the call returns the tangent of the result, with enzyme_primal_return after the value",
         )
     return parts
 

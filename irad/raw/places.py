@@ -16,7 +16,7 @@ from irad.passes.analysis.refused.memory import ARRAY_REMEDY, CONTAINER_REMEDY
 from irad.raw.program import ENTRY, C
 
 _REPORT: Final = "report it with the function"
-_SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow behind it"
+_SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow after it"
 _BY_HAND: Final = "__enzyme_register_gradient_f, which names the two functions of its derivative"
 _GRADIENT: Final = "__irad_autodiff"
 _FORWARD_RULE: Final = "irad.rules.forward("
@@ -30,7 +30,7 @@ _IN_C: Final = (
     ("irad.rules.inactive", "__enzyme_inactivefn"),
     ("irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)", _GRADIENT),
     (
-        "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
+        "(a) pass a pointer to it, or (b) call the Python function of a numba.cfunc, compiled by numba.njit",
         "pass a pointer",
     ),
     (f"(a) {_REPORT} or (b) take the value out of the derivative: irad.stop_gradient(x)", _REPORT),

@@ -156,13 +156,13 @@ class TapeReader:
         loops = self._lines(mark) if made is not None else ()
         if number == BY_POINTER:
             why = "functions that are called through pointers have tapes of their own"
-            return owner, TapeEntry("", "", None, Storage.KEPT, loops, slot.location, why, "functions behind pointers")
+            return owner, TapeEntry("", "", None, Storage.KEPT, loops, slot.location, why, "functions called through pointers")
         storage = Storage(part.storage)
         value = ""
         if part.value is None:
             name, why = _REST[storage]
             if mark.frame_of is not None and part in mark.parts:
-                name, why = "what a thread is told", "its arguments and its share of the iterations, in both sweeps"
+                name, why = "the arguments of a thread", "its arguments and its share of the iterations, in both sweeps"
         elif storage is Storage.KEPT:
             name, why = _kept(mark)
         else:

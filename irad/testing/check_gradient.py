@@ -89,7 +89,7 @@ def check_gradient(
             function included; an optimisation that goes wrong shows as a difference. Other plans are called through
             ``irad.grad``, the first one not. For functions that are only checked: their code stays as it is compiled
             first.
-        forward: check forward mode as well, in one direction: value and memory likewise, and that the product of the
+        forward: check forward mode as well, in one direction: value and memory as above, and that the product of the
             tangent and a cotangent is that of the gradient and the direction. By default that is done unless ``quick``
             says otherwise, where nothing in the function has a rule for reverse mode only.
 

@@ -138,9 +138,9 @@ def check_custom_rule(
 ) -> None:
     """Checks the rule of a function for combinations of active and constant arguments and value.
 
-    First all arguments that hold floats take part; then so many combinations of active and constant ones are tried that
-    each two of them are seen in all four ways (of three arguments: each alone). Of these combinations the derivative is
-    checked, accumulation and the allocation balance; the other properties where all arguments take part.
+    First all arguments that hold floats take part; then enough combinations of active and constant ones that each two
+    of them are seen in all four ways (of three arguments: each alone). For these combinations the derivative,
+    accumulation and the allocation balance are checked; the other properties where all arguments take part.
 
     Functions of the rule are compiled once for each combination that comes up. Value, arguments, derivative and
     accumulation where all arguments take part are checked of fully optimised code, in both precisions; everything else
@@ -152,7 +152,7 @@ def check_custom_rule(
             function, settings, a guess.
         single: check value, derivative and shadows in single precision as well.
         aliasing: whether one array may stand for two arguments of the same type.
-        width: compare so many directions at once with each alone, where all arguments take part; 1: leave that out.
+        width: number of directions to compare, all at once and each alone, where all arguments take part; 1: skip that.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
 
@@ -257,7 +257,7 @@ def _check_in_reverse(f: Any, function: Any, trial: Trial, in_single: Trial | No
 
 
 def _check_in_forward(f: Any, trial: Trial, in_single: Trial | None, *, reverse: bool, aliasing: bool) -> None:
-    """The same in forward mode."""
+    """Checks the forward-mode rule for the combination of arguments in a trial."""
     with optimisation_limited():
         if in_single is not None:
             ForwardChecker(f, in_single, Property.PRECISION).basics()

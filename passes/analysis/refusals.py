@@ -307,7 +307,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):
         return UnsupportedError(
             "a structure that may hold the address of active memory is passed or returned by value",
-            "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
+            "(a) pass a pointer to it, or (b) call the Python function of a numba.cfunc, compiled by numba.njit",
             "irad follows memory between functions through pointers; an integer in a structure may be an address as "
             "well",
         )

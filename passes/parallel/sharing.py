@@ -99,7 +99,7 @@ class _Collector:
             if type_ is not None:
                 self.accesses.setdefault(item.index, set()).add(str(type_))
         if len(shared) > 1:
-            self.obstacle = self.obstacle or "a pointer may lead to several arrays"
+            self.obstacle = self.obstacle or "a pointer may point to several arrays"
 
     def shared_objects(self, mask: int) -> Iterator[MemoryObject]:
         """What more than one lane can see."""

@@ -114,10 +114,6 @@ def places() -> dict[str, list[str]]:
     return found
 
 
-LEFT: dict[str, int] = {
-    "irad/api": 49,
-    "irad/testing": 17,
-}
 
 
 @pytest.fixture(scope="module")

@@ -140,7 +140,7 @@ def test_functions_are_found_where_objects_were_put_aside():
 def test_code_that_is_not_numbas_is_an_error_of_the_call():
     gradient = irad.grad(counts, 1)
     counter = np.zeros(1, np.int64)
-    with pytest.raises(irad.NoRuleError, match="leads to code without a derivative: significand of libm"):
+    with pytest.raises(irad.NoRuleError, match="points to code without a derivative: significand of libm"):
         gradient(foreign, 0.7, counter)
     assert counter[0] == 1  # what the primal did before it came to the pointer is done
     gradient(wave, 0.7, counter)
@@ -162,7 +162,7 @@ def test_the_error_comes_out_of_every_lane():
     x = np.linspace(0.0, 1.0, 64)
     gradient = irad.grad(in_lanes, 3)
     for place in (0, 40, 63, -2):
-        with pytest.raises(irad.NoRuleError, match="leads to code without a derivative: significand of libm"):
+        with pytest.raises(irad.NoRuleError, match="points to code without a derivative: significand of libm"):
             gradient(wave, foreign, place, x)
     np.testing.assert_allclose(gradient(wave, foreign, -1, x), np.sin(x) + x * np.cos(x))
     pointers._failures.clear()  # of the other lanes, where all failed
@@ -179,7 +179,7 @@ def test_an_interrupt_while_a_pair_is_made(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_error_comes_out_of_a_pullback_too():
-    with pytest.raises(irad.NoRuleError, match="leads to code without a derivative"):
+    with pytest.raises(irad.NoRuleError, match="points to code without a derivative"):
         irad.vjp(counts, foreign, 0.7, np.zeros(1, np.int64))
 
 

@@ -91,7 +91,7 @@ CASES = {
     "marker of reverse mode": (
         "double f(double x) { return x; }\ndouble use(double x) { return __enzyme_fwddiff((void *)f, enzyme_out, x); }",
         "argument 1 of f is marked enzyme_out, which is for reverse mode",
-        "pass its tangent behind it",
+        "pass its tangent after it",
         "enzyme_out",
     ),
     "number without a tangent": (

@@ -52,7 +52,7 @@ def scale(factor, a):
 
 @part
 def origin(link):
-    """Of the link's frame, in the frame before it."""
+    """Origin of the link's frame, in the frame before it."""
     return link[2], -link[1] * link[3], link[0] * link[3]
 
 

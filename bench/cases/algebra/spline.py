@@ -99,7 +99,7 @@ def _pivots(steps, above, inverse):
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _solve(steps, above, inverse, x):
-    """Of the right-hand sides in ``x``, in place; both ends become zero."""
+    """Solves for the right-hand sides in ``x``, in place; both ends become zero."""
     n = x.size
     x[0], x[n - 1] = 0.0, 0.0
     for i in range(1, n - 1):

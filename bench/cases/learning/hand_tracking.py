@@ -257,7 +257,7 @@ def hand(theta, parents, base_relatives, inverse_base_absolutes, base_positions,
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _quick_pose(theta, parents, base_relatives, inverse_base_absolutes):
-    """As `_pose`, without what angles of zero would add."""
+    """Like `_pose`, without what angles of zero would add."""
     bones = parents.size
     rotations, relatives = np.zeros((bones, 3, 4)), base_relatives.copy()
     absolutes, transforms = np.empty((bones, 3, 4)), np.empty((bones, 3, 4))

@@ -66,7 +66,7 @@ def _pull_bar(x, i, j, p, q, length, stiffness, force_bar, x_bar):
 
 @njit(error_model="numpy")
 def hand(initial, stiffness, length, damping, step, steps):
-    """Positions before each step are kept; the springs are computed anew."""
+    """Positions before each step are kept; the springs are recomputed."""
     n, m, _ = initial.shape
     xs = np.empty((steps + 1, n, m, 3))
     xs[0] = initial

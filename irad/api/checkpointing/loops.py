@@ -71,8 +71,8 @@ def distance(steps: int, snapshots: int) -> int:
 def replaced(levels: list[int], snapshots: int) -> int:
     """Which snapshot makes room for one of the state that a loop of unknown length has reached; -1 if there is room.
 
-    A snapshot has level 0 at first. One with a snapshot of a higher level behind it is given up. If there is none, the
-    last one is, and what takes its place is a level higher than it.
+    A snapshot has level 0 at first. One that is followed by a snapshot of a higher level is given up. If there is none,
+    the last one is, and what takes its place is a level higher than it.
 
     Args:
         levels: of the snapshots that are held, in the order of their steps; that of the initial state, which stays, is
@@ -129,12 +129,12 @@ def begun(first):  # type: ignore[no-untyped-def]
 
 
 def counted_sweep(most: int) -> Callable[..., Any]:
-    """The first sweep of a loop of a known number of steps, which holds at most so many snapshots."""
+    """The first sweep of a loop of a known number of steps, which holds at most ``most`` snapshots."""
 
     @register_jitable
     def sweep(config, step, steps, state, arguments, held):  # type: ignore[no-untyped-def]
         snapshots, used, places, free = begun(snapshot(step, state, arguments))
-        ahead = steps + 1  # what comes behind the loop is like a step, and the first to be reversed
+        ahead = steps + 1  # what follows the loop is like a step, and the first to be reversed
         following = distance(ahead, most) if most > 1 else steps
         for i in range(steps):
             if i == following:
@@ -177,7 +177,7 @@ def growing_sweep(most: int) -> Callable[..., Any]:
 
 
 def recovering(most: int) -> Callable[..., Any]:
-    """A function that gives the state before a step, in memory of its own; the steps behind it have been reversed."""
+    """A function that gives the state before a step, in memory of its own; the steps after it have been reversed."""
 
     @register_jitable
     def recovered(step, index, snapshots, used, places, free, arguments):  # type: ignore[no-untyped-def]

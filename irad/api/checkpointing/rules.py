@@ -85,7 +85,7 @@ def _check_state(function: Any, state: Type, result: Any) -> None:
             raise SignatureError(
                 f"the state of a checkpointed loop of {name} holds {described(leaf.type)}",
                 "let the state hold numbers, arrays of numbers and tuples of these; pass the rest as further arguments",
-                "snapshots are copies of the state, and memory behind an object would not be copied",
+                "snapshots are copies of the state, and the memory of an object would not be copied",
                 place,
             )
         if result == types.none and not is_array:
@@ -130,7 +130,7 @@ def check_arguments(
 
     Args:
         function: the function, or the step of a loop.
-        values: the types of the arguments; of a step those behind the state.
+        values: the types of the arguments; of a step those after the state.
         written: whether it may write to their memory.
         overwritten: whether their memory may change afterwards.
         of_loop: whether it is a step that must not write to arrays.
@@ -359,7 +359,7 @@ class _RunBack:
         return function_from("run_back", head + "".join(f"    {line}\n" for line in lines), FILE, self.scope)
 
     def beginning(self) -> list[str]:
-        """The cotangent of the state behind the last step: ``c0`` and so on."""
+        """The cotangent of the state after the last step: ``c0`` and so on."""
         lines = []
         for i, leaf in enumerate(self.moving):
             if not self.in_place:

@@ -39,7 +39,7 @@ class Leaf:
 
     @property
     def type(self) -> Type:
-        """Its Numba type."""
+        """Numba type of the leaf."""
         found: Type = self.content.type
         return found
 
@@ -157,7 +157,7 @@ def pulled_call(
         seed: the expression of the cotangent of the value; None if it has none.
         scope: takes the names that the call uses.
         options: of the derivative.
-        passed_on: numbers that are returned behind the value; the seed is for a tuple of all.
+        passed_on: numbers that are returned after the value; the seed is for a tuple of all.
         has_value: whether the function returns anything.
     """
     leaves = [leaf for _, parts in values for leaf in parts]

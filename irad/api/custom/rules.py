@@ -83,7 +83,7 @@ def reverse(
 
     Args:
         f: as for `augmented_primal`.
-        signature: likewise.
+        signature: as for `augmented_primal`.
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
         batched: as for `augmented_primal`. The cotangent is a tuple of ``config.width`` cotangents, and so is what is

@@ -223,7 +223,7 @@ class Call:
 
     @cached_property
     def structure(self) -> Structure:
-        """Of the Jacobian."""
+        """The blocks of the Jacobian, by parts of the result and of the arguments."""
         return_type = returned_type(self.primal, self.argument_types, self.task.options)
         if self.task.has_aux:
             if not isinstance(return_type, types.BaseTuple) or len(return_type.types) != 2:
@@ -254,7 +254,7 @@ class Call:
         return width if width == 1 or self.task.chunk is not None or self._takes(width) else 1
 
     def _takes(self, width: int) -> bool:
-        """Whether all rules can be called for so many directions: some change what they work in, once for each run."""
+        """True if all rules can be called for ``width`` directions: some overwrite scratch memory once for each run."""
         try:
             self._derivation_of(self._push_of(width))
         except NoRuleError:
@@ -283,7 +283,7 @@ class Call:
 
     @cached_property
     def derivation(self) -> Derivation:
-        """Of the pushforward as it is called by itself, also where the Jacobian is to be differentiated."""
+        """Derivation of the pushforward as it is called by itself, even if the Jacobian is to be differentiated."""
         return self._derivation_of(self.push)
 
     def _derivation_of(self, push: DerivativeDispatcher) -> Derivation:

@@ -333,7 +333,7 @@ class Columns:
         return [found]
 
 
-# Code for Jacobians by reverse mode: one augmented run, and a reverse sweep for so many rows.
+# Code for Jacobians by reverse mode: one augmented run, and a reverse sweep for each group of rows.
 #
 # The code of f(x: float64[:]) -> float64[:], without what is there for other types:
 #

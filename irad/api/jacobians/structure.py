@@ -78,7 +78,7 @@ class Block:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its variables; two for the derivatives with respect to z and to its conjugate."""
+        """Variables of the block; two for the derivatives with respect to z and to its conjugate."""
         name = f"{self.output.number}_{self.input.number}"
         return (name, f"{name}c") if self.is_pair else (name,)
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numba import njit
 
-_MANY: Final = 4  # columns with more entries than so many square roots of all have a colour of their own
+_MANY: Final = 4  # columns with more than 4√nnz entries have a colour of their own
 
 
 @njit
@@ -162,7 +162,7 @@ def _longest(pattern: Any) -> int:
 
 
 def by_symmetry(pattern: Any) -> Compression:
-    """Of a symmetric pattern: entries are read where they stand, or where their mirror image does."""
+    """The compression of a symmetric pattern: an entry is read at its own place, or at that of its mirror image."""
     rows, columns = _entries(pattern)
     colours = star_colours_of(pattern)
     _, each, times = np.unique(rows.astype(np.int64) * colours.size + colours[columns], False, True, True)

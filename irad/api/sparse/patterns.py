@@ -29,7 +29,7 @@ _FULL: Final = 16  # rows that may be taken to be full
 
 
 def blocks_of(colours: Any) -> Iterator[tuple[int, int]]:
-    """All colours, a few at a time: the first one and that behind the last one; one block where there are none."""
+    """All colours, a few at a time, as half-open ranges; one block if there are none."""
     count = int(colours.max(initial=-1)) + 1
     return ((first, min(first + _TOGETHER, count)) for first in range(0, max(count, 1), _TOGETHER))
 
@@ -119,7 +119,7 @@ def _with_rows(pattern: Any, full: Any) -> Any:
 
 
 def _confirmed(reached: Marking, candidates: Any, colours: Any, bounds: Any) -> Any:
-    """Of the rows that may depend on each group, those that do."""
+    """The rows that depend on each group, out of those that may."""
     from scipy import sparse  # an optional dependency
 
     groups = np.repeat(np.arange(colours.size), np.diff(bounds))

@@ -70,10 +70,10 @@ def recursive_map_into(
     seen: Memo | None = None,
     inactive: Predicate | None = None,
 ) -> Any:
-    """As `recursive_map`, with the storage of ``output`` reused as far as it can be overwritten.
+    """Like `recursive_map`, with the storage of ``output`` reused as far as it can be overwritten.
 
     Arrays are overwritten, lists, dictionaries and instances keep their identity. Numbers cannot be overwritten: tuples
-    and frozen instances that hold some are made anew, so that the result has to be used in place of ``output``. What is
+    and frozen instances that hold some are created again, so use the result in place of ``output``. What is
     inactive in ``output`` stays. ``output`` may be one of the inputs.
 
     Args:
@@ -111,7 +111,7 @@ def recursive_map_(
     seen: Memo | None = None,
     inactive: Predicate | None = None,
 ) -> None:
-    """As `recursive_map_into`, where everything can be overwritten.
+    """Like `recursive_map_into`, for structures in which everything can be overwritten.
 
     Args:
         f: as in `recursive_map_into`.

@@ -52,7 +52,7 @@ def register_vector(
 
 
 def register_container(cls: type, fields: Sequence[str], *, mutable: bool = True) -> None:
-    """States that instances of a class hold vectors, or what leads to some, in fields.
+    """States that instances of a class hold vectors, or objects that hold some, in fields.
 
     Copies are made by `copy.copy`.
 

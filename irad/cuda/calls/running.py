@@ -217,7 +217,7 @@ class Run:
             raise SignatureError(
                 f"{shared} bytes of dynamic shared memory, which are not a multiple of {_SHADOW_ALIGNMENT}",
                 f"pass {-(-shared // _SHADOW_ALIGNMENT) * _SHADOW_ALIGNMENT}",
-                "the shadows of shared arrays lie behind them, and have to be aligned as these are",
+                "the shadows of shared arrays lie after them, and have to be aligned as these are",
             )
         launch = replace(self.launch, shared=self.derivative.dynamic_shared(shared))
         if not self.derivative.uses_tape:

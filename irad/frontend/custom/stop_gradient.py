@@ -113,7 +113,7 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
     raise SignatureError(
         f"stop_gradient is given {described(value)}",
         "pass only the parts that matter: numbers, arrays, tuples and lists of these",
-        "it returns a copy, and memory behind an object would not be copied",
+        "it returns a copy, and the memory of an object would not be copied",
     )
 
 

@@ -172,7 +172,7 @@ class Comparison:
         return Probe(label, 1.0, float(self._got @ direction), slope, allowed, direction, is_direction=True)
 
     def _carefully(self, probe: Probe) -> Probe:
-        """The same comparison with the rounding of terms that cancel, in the truth and in irad's derivative."""
+        """A probe compared again, with the rounding of terms that cancel, in the truth and in irad's derivative."""
         slope = self._reference.along(self._position, probe.direction, careful=True)
         rounding = self._nearby.noise(self._position, probe.direction)
         if slope.from_values or self._single:  # differences do not tell how large the terms are

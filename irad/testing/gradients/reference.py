@@ -67,7 +67,7 @@ class ComplexSteps:
     def noise(self, directions: Mapping[int, Vector], nearby: Nearby) -> float:
         """The rounding in derivatives along a line: each at another point close by, and with another step.
 
-        The step is not a power of two times the others, so that constants that cancel are rounded anew, too.
+        The step is not a power of two times the others, so that constants that cancel are rounded differently, too.
         """
         generator = np.random.default_rng(0)
 

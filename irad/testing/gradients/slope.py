@@ -173,8 +173,8 @@ def _extrapolate(quotient: Callable[[float], float], step: float, noise: float, 
 def _settled(found: Sequence[Estimate]) -> Estimate:
     """The best of the estimates of several sweeps, from wide to narrow.
 
-    A wide sweep may converge to another slope than that at 0, and be sure of it: beyond a kink, or where so many kinks
-    lie close together that they look smooth from afar. So it counts only if no narrower one contradicts it. Where
+    A wide sweep may converge to another slope than that at 0, and be sure of it: beyond a kink, or where kinks lie so
+    close together that they look smooth from afar. So it counts only if no narrower one contradicts it. Where
     the two differ by little there may be many kinks, and the narrower as wrong: the error is as large as they differ.
     """
     best, doubt = found[-1], 0.0
@@ -389,7 +389,7 @@ class Nearby:
 def noise_nearby(derivative: Callable[[tuple[Any, ...]], float], nearby: Nearby) -> float:
     """The noise of a derivative on a line; 0 where it cannot be computed there.
 
-    The point itself is left out: at a tie or a kink its derivative may be another one, which is no noise. Terms may
+    The point itself is left out: at a tie or a kink its derivative may be another one, which is not noise. Terms may
     cancel without rounding at every point of a sample, so that the largest noise of several samples counts.
     """
     low, high = nearby.room

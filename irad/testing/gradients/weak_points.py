@@ -39,7 +39,7 @@ class WeakPoint:
         argument: name of the parameter.
         where: its value there, in terms of the given one.
         what: what happens.
-        distance: of the factor from 1, as it is told near and far.
+        distance: of the factor from 1, which sorts the places of an argument.
     """
 
     argument: str

@@ -53,7 +53,7 @@ _REMEDIES: Final = {
     Property.ACTIVITY: "ask is_active(x) for each argument before its shadow or its cotangent is computed, and "
     "is_active(cotangent) before that is read",
     Property.PRECISION: "compute in the precision of the arguments",
-    Property.REUSE: "change neither the tape nor what it leads to in the reverse: a pullback may run again",
+    Property.REUSE: "change neither the tape nor what it points to in the reverse: a pullback may run again",
     Property.CHANGED: "keep a copy where config.overwritten[i] is true: the argument may change before the reverse",
     Property.LIVE_CALLS: "put what the reverse needs on the tape: memory outside it is shared by all calls",
     Property.ALIASING: "take into account that two arguments may be one array: add into shadows, read before writing",

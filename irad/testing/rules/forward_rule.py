@@ -49,8 +49,8 @@ def check_forward(
 ) -> None:
     """Checks forward mode of a function against finite differences of the plain function and against reverse mode.
 
-    First all arguments that hold floats have tangents; then so many combinations of arguments with and without tangents
-    are tried that each two of them are seen in all four ways. Checked are the primal's value, what happens to the
+    First all arguments that hold floats have tangents; then enough combinations of arguments with and without tangents
+    that each two of them are seen in all four ways. Checked are the primal's value, what happens to the
     arguments, the tangents of the value and of what is left in the arguments, that opposite directions have opposite
     tangents, the dot product with reverse mode, one array as two arguments, and that allocations are released.
 
@@ -59,7 +59,7 @@ def check_forward(
         arguments: the point; ``irad.Const(x)`` for what never has a tangent.
         reverse: whether to compare with reverse mode, which the function then has to have.
         aliasing: whether one array may stand for two arguments of the same type.
-        width: compare so many directions at once (``irad.BatchDuplicated``) with each alone; 1: leave that out.
+        width: number of directions to compare, all at once (``irad.BatchDuplicated``) and each alone; 1: skip that.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
 

@@ -29,7 +29,7 @@ def check_lanes_forward(f: Any, trial: Trial, width: int) -> None:
 
 
 def check_lanes_reverse(f: Any, trial: Trial, width: int) -> None:
-    """Compares cotangents for several cotangents of the results with those for each alone; likewise.
+    """Compares the cotangents of several seeds at once with those of each alone; skips a rule that must not repeat.
 
     Raises:
         RuleFault: they differ.
@@ -125,7 +125,7 @@ def _batch(value: Any, shadows: Iterable[Any]) -> Any:
 
 
 def _with_memory(trial: Trial) -> Trial:
-    """The same with an array that is not used: directions are counted by the shadows of memory."""
+    """A trial with one more array, which is not used: directions are counted by the shadows of memory."""
     program = trial.program
 
     @irad.jit

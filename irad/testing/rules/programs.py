@@ -21,7 +21,7 @@ from irad.errors import SignatureError
 from irad.frontend.generated import function_from
 from irad.frontend.packing.packed import packed
 
-# Which arguments of a function take part in a check, and how the checks are told.
+# Which arguments of a function take part in a check, and how the checks pass them.
 
 _ANNOTATIONS = (irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed, irad.MixedDuplicated)
 
@@ -87,7 +87,7 @@ class Passed(enum.Enum):
 
 
 def call_in_loop(f: Callable[..., Any], passed: Sequence[Passed], has_value: bool) -> Callable[..., Any]:
-    """A program of (packs, weights, further arguments…): the weighed sum of the values of three calls.
+    """A program of (tuples, weights, further arguments…): the weighted sum of the values of three calls.
 
     Args:
         f: the function.
@@ -98,13 +98,13 @@ def call_in_loop(f: Callable[..., Any], passed: Sequence[Passed], has_value: boo
     places = iter(range(len(passed)))
     spelled = {
         Passed.ONCE: lambda k: f"x{k}",
-        Passed.PACKED: lambda k: f"packs[i][{next(places)}]",
+        Passed.PACKED: lambda k: f"tuples[i][{next(places)}]",
         Passed.STACKED: lambda k: f"x{k}[i]",
     }
     listing = ", ".join(spelled[each](k) for k, each in enumerate(passed))
     call = f"total += weigh(weights[i], f({listing}))" if has_value else f"f({listing})"
     source = (
-        f"def call({', '.join(['packs', 'weights', *rest])}):\n"
+        f"def call({', '.join(['tuples', 'weights', *rest])}):\n"
         f"    total = 0.0\n"
         f"    for i in range({LIVE_CALLS}):\n"
         f"        {call}\n"
@@ -121,10 +121,10 @@ def loop_of(call: Callable[..., Any], passed: Sequence[Passed], has_value: bool)
         passed, has_value: as there.
     """
 
-    def computed(packs: Any, weights: Any, *rest: Any) -> float | None:
+    def computed(tuples: Any, weights: Any, *rest: Any) -> float | None:
         total = 0.0
         for i in range(LIVE_CALLS):
-            packed, others = iter(packs[i]), iter(rest)
+            packed, others = iter(tuples[i]), iter(rest)
             arguments = [next(packed if each is Passed.PACKED else others) for each in passed]
             rows = zip(arguments, passed, strict=True)
             value = call(*(each[i] if how is Passed.STACKED else each for each, how in rows))

@@ -32,7 +32,7 @@ from irad.testing.rules.programs import (
 )
 
 _ROUNDS: Final = 3
-_TELLING: Final = 1e-3  # what was left in a shadow is told from what was added to it by this much
+_TELLING: Final = 1e-3  # by this much, what was left in a shadow differs from what was added to it
 _SHRINK: Final = 0.05  # towards zero: that leaves few domains
 
 
@@ -58,7 +58,7 @@ def check_reverse(
             the shadows of annotations are replaced.
         constant_return: the value has no cotangent; only what is left in the arguments has.
         aliasing: whether one array may stand for two arguments of the same type.
-        width: compare so many cotangents at once (``irad.BatchDuplicated``) with each alone; 1: leave that out.
+        width: number of cotangents to compare, all at once (``irad.BatchDuplicated``) and each alone; 1: skip that.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
 
@@ -254,7 +254,7 @@ class Checker(RuleChecker):
         trial = self._trial
         passed = list(map(_passed, trial.values, trial.free))
         points = [shrunk(trial, number) for number in range(LIVE_CALLS)]
-        packs = tuple(
+        tuples = tuple(
             tuple(x for x, how in zip(point, passed, strict=True) if how is Passed.PACKED) for point in points
         )
         rest = [(i, how) for i, how in enumerate(passed) if how is not Passed.PACKED]
@@ -262,8 +262,8 @@ class Checker(RuleChecker):
         has_value = trial.seed is not None
         loop = Trial(
             call_in_loop(function, passed, has_value),
-            (packs, (trial.seed,) * LIVE_CALLS, *stacked),
-            (has_floats(packs), False, *(how is Passed.STACKED for _, how in rest)),
+            (tuples, (trial.seed,) * LIVE_CALLS, *stacked),
+            (has_floats(tuples), False, *(how is Passed.STACKED for _, how in rest)),
             False,
             trial.rtol,
             trial.atol,

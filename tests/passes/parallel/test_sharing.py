@@ -41,7 +41,7 @@ def test_modes(text: str, expected: dict[str, SharingMode]):
 
 def test_a_pointer_to_two_arrays_makes_lanes_run_one_by_one():
     sharing = sharing_of(EITHER)
-    assert sharing.obstacle == "a pointer may lead to several arrays"
+    assert sharing.obstacle == "a pointer may point to several arrays"
     assert sharing.shared() == []
     assert all("one by one" in sharing.explain(param) for param in sharing.modes)
 
