@@ -45,21 +45,21 @@ def fresh_gemm(restoring: bool) -> Any:
     @rules.reverse(gemm)
     def reverse(config, cotangent, tape, c, a, b, alpha, beta):
         old, left, right = tape
-        by_alpha, by_beta = 0.0, 0.0
+        d_alpha, d_beta = 0.0, 0.0
         if is_active(a) or is_active(alpha):
             product = np.dot(c.shadow, right.T)
             if is_active(alpha):
-                by_alpha = _inner(product, left)
+                d_alpha = _inner(product, left)
             if is_active(a):
                 _add_scaled(a.shadow, product, alpha.value)
         if is_active(b):
             _add_scaled(b.shadow, np.dot(left.T, c.shadow), alpha.value)
         if is_active(beta):
-            by_beta = _inner(c.shadow, old)
+            d_beta = _inner(c.shadow, old)
         _scale(c.shadow, beta.value)
         if restoring:
             c.value[:] = old
-        return None, None, None, by_alpha, by_beta
+        return None, None, None, d_alpha, d_beta
 
     return gemm
 

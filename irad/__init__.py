@@ -36,12 +36,12 @@ _HERE = Path(__file__).parent
 _NAMES = offer(__name__, _HERE, _loaded)
 for _package in ("rules", "data"):  # what users find there is defined in irad.api, above these packages
     offer(f"{__name__}.{_package}", _HERE / _package, _loaded)
-__all__ = sorted([*_NAMES.homes, "__version__"])
+__all__ = sorted([*_NAMES.origins, "__version__"])
 __dir__ = _NAMES.listed
 
 
 def __getattr__(name: str) -> object:
-    if _NAMES.homes.get(name, "").startswith(("irad.api.", "irad.report.")):
+    if _NAMES.origins.get(name, "").startswith(("irad.api.", "irad.report.")):
         from irad.backend import compat, machine
 
         machine.check_machine()  # before anything that is made for such machines

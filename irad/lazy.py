@@ -36,7 +36,7 @@ class LazyNames:
         self._loaded: Final = loaded
 
     @cached_property
-    def homes(self) -> dict[str, str]:
+    def origins(self) -> dict[str, str]:
         """Module that defines each name; the package itself, where the name is that of a module in it."""
         stub = ast.parse(self._stub.read_text(encoding="utf-8"))
         imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
@@ -48,22 +48,22 @@ class LazyNames:
         Raises:
             AttributeError: it is not in the stub.
         """
-        home = self.homes.get(name)
-        if home is None:
+        origin = self.origins.get(name)
+        if origin is None:
             package = sys.modules[self._package]  # Python looks in it for a name that is spelt like this one
             raise AttributeError(f"module {self._package!r} has no attribute {name!r}", name=name, obj=package)
-        if home == self._package:
-            module = import_module(f"{home}.{name}")
-            self._loaded(f"{home}.{name}")
+        if origin == self._package:
+            module = import_module(f"{origin}.{name}")
+            self._loaded(f"{origin}.{name}")
             return module
-        value: object = getattr(import_module(home), name)
-        self._loaded(home)
+        value: object = getattr(import_module(origin), name)
+        self._loaded(origin)
         setattr(sys.modules[self._package], name, value)
         return value
 
     def listed(self) -> list[str]:
         """All names of the package, loaded or not."""
-        return sorted({*vars(sys.modules[self._package]), *self.homes})
+        return sorted({*vars(sys.modules[self._package]), *self.origins})
 
 
 _offered: Final[dict[str, LazyNames]] = {}

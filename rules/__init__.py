@@ -9,6 +9,6 @@ from __future__ import annotations
 from irad.lazy import offered
 
 _NAMES = offered(__name__)
-__all__ = sorted(_NAMES.homes)
+__all__ = sorted(_NAMES.origins)
 __dir__ = _NAMES.listed
 __getattr__ = _NAMES.load

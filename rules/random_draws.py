@@ -210,24 +210,24 @@ def _gamma_by_scale(build: Builder, values: Sequence[Value]) -> Value:
 # ------------------------------------------------------------------------------------------------ beta
 
 
-def beta_slope(build: Builder, values: Sequence[Value], *, by_first: bool) -> Value:
+def beta_slope(build: Builder, values: Sequence[Value], *, in_first: bool) -> Value:
     """Derivative of a draw with respect to its first or second parameter."""
-    name = f"beta_slope_{'first' if by_first else 'second'}"
-    return _call(name, values, build, partial(_beta_kernel, by_first))
+    name = f"beta_slope_{'first' if in_first else 'second'}"
+    return _call(name, values, build, partial(_beta_kernel, in_first))
 
 
-def _beta_kernel(by_first: bool, k: Kernel, z: Value, a: Value, b: Value) -> Value:
+def _beta_kernel(in_first: bool, k: Kernel, z: Value, a: Value, b: Value) -> Value:
     """Above the mean 1 - z is a draw with the parameters exchanged."""
     build = k.build
     w = build.fsub(_ONE, z)
     mean = _formula(lambda a, b: (a + 1.0) / (a + b + 2.0), build, [a, b])
     inside = build.and_(build.fcmp("ugt", z, _ZERO), build.fcmp("ugt", w, _ZERO))
-    from_below = partial(_beta_from_below, build, [z, w, a, b], by_first=by_first)
-    from_above = partial(_beta_from_below, build, [w, z, b, a], by_first=not by_first)
+    from_below = partial(_beta_from_below, build, [z, w, a, b], in_first=in_first)
+    from_above = partial(_beta_from_below, build, [w, z, b, a], in_first=not in_first)
     return _either(k, inside, build.fcmp("ole", z, mean), from_below, lambda: build.fneg(from_above()))
 
 
-def _beta_from_below(build: Builder, given: Sequence[Value], *, by_first: bool) -> Value:
+def _beta_from_below(build: Builder, given: Sequence[Value], *, in_first: bool) -> Value:
     """F/p = z w Σ tₙ with tₙ = zⁿ (a+b) … (a+b+n-1) / (a (a+1) … (a+n))."""
 
     def start(z: Expr, w: Expr, a: Expr, b: Expr) -> Sequence[Expr]:
@@ -261,11 +261,11 @@ def _beta_from_below(build: Builder, given: Sequence[Value], *, by_first: bool) 
     *_, total, d_da, d_db, _ = _repeat(build, given, start, step)
 
     def result(z: Expr, w: Expr, a: Expr, b: Expr, total: Expr, slope: Expr) -> Expr:
-        base, parameter = (z, a) if by_first else (w, b)
+        base, parameter = (z, a) if in_first else (w, b)
         logarithm = apply("log", base) - apply("digamma", parameter) + apply("digamma", a + b)
         return -z * w * (total * logarithm + slope)
 
-    return _formula(result, build, [*given, total, d_da if by_first else d_db])
+    return _formula(result, build, [*given, total, d_da if in_first else d_db])
 
 
 # ------------------------------------------------------------------------------------------------ inverse Gaussian
@@ -321,7 +321,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Inactive(("irad.draw",), "the derivative of a draw is that of its distribution, not of the sampler's code", PURE),
     _rule("gamma", _gamma_by_shape, _gamma_by_scale),
     _rule("standard_gamma", lambda build, values: gamma_slope(build, *values)),
-    _rule("beta", partial(beta_slope, by_first=True), partial(beta_slope, by_first=False)),
+    _rule("beta", partial(beta_slope, in_first=True), partial(beta_slope, in_first=False)),
     _rule("wald", partial(_formula, _wald_by_mean), partial(_formula, _wald_by_scale)),
     _rule(
         "vonmises",

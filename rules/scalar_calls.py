@@ -169,9 +169,9 @@ def _product_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Va
 def _quotient_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     cotangent, a, b = _arithmetic(context, call)
     inverse = b.conj() * _inverse(b.square())
-    by_first = product_or_zero(cotangent, inverse.conj())
-    # Of the cotangent itself, not of by_first: that may pass zero with a slope, where a guard would be a constant.
-    _accumulate(context, call, by_first, product_or_zero(cotangent, (-(a * inverse) * inverse).conj()))
+    dividend_bar = product_or_zero(cotangent, inverse.conj())
+    # Of the cotangent itself, not of dividend_bar: that may pass zero with a slope, where a guard would be a constant.
+    _accumulate(context, call, dividend_bar, product_or_zero(cotangent, (-(a * inverse) * inverse).conj()))
 
 
 def _operands(build: Builder, parts: Sequence[Value]) -> tuple[Scalar, Scalar]:

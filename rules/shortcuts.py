@@ -121,8 +121,8 @@ def _power_slopes(z: Pair, w: Pair) -> tuple[Pair, Pair]:
 
 def _power(name: str, partials: Callable[[Pair], tuple[Expr, Expr]]) -> Elementwise:
     def formula(z_re: Expr, z_im: Expr, w_re: Expr, w_im: Expr, y: Expr) -> tuple[Expr | None, ...]:
-        by_base, by_exponent = _power_slopes(Pair(z_re, z_im), Pair(w_re, w_im))
-        return *partials(by_base), *partials(by_exponent)
+        d_base, d_exponent = _power_slopes(Pair(z_re, z_im), Pair(w_re, w_im))
+        return *partials(d_base), *partials(d_exponent)
 
     return elementwise(name, formula, on=_ANY, kinks=_OF_ZERO)
 
@@ -131,8 +131,8 @@ def _of_power_value(part: str, partials: Callable[[Pair], tuple[Expr, Expr]]) ->
     def formula(
         v_re: Expr, v_im: Expr, z_re: Expr, z_im: Expr, w_re: Expr, w_im: Expr, y: Expr
     ) -> tuple[Expr | None, ...]:
-        by_base, by_exponent = _power_slopes(Pair(z_re, z_im), Pair(w_re, w_im))
-        return None, None, *partials(by_base), *partials(by_exponent)
+        d_base, d_exponent = _power_slopes(Pair(z_re, z_im), Pair(w_re, w_im))
+        return None, None, *partials(d_base), *partials(d_exponent)
 
     return elementwise(f"as_cpow_{part}", formula, on=_ANY, kinks=_OF_ZERO)
 

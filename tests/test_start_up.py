@@ -175,23 +175,35 @@ def test_compiled_code_calls_what_was_not_loaded_before():
 
 
 def test_modules_that_tell_numba_of_functions_are_named_beside_those():
+<<<<<<< HEAD
     """What a module registers for a function or class of another one is loaded with that."""
     public = irad.lazy.offered("irad").homes | irad.lazy.offered("irad.data").homes
     folder, found = Path(api.__path__[0]), dict[str, str]()
     for path in sorted(folder.rglob("*.py")):
+=======
+    """What `irad.api.compiled` registers for a function or class is loaded with the module that defines it."""
+    public = irad.lazy.offered("irad").origins | irad.lazy.offered("irad.data").origins
+    for path in sorted(Path(compiled.__path__[0]).glob("*.py")):
+>>>>>>> 972fc83b (Name derivatives d_x in rules, solvers and benchmark; call origins, debug values and loops what they are)
         tree = ast.parse(path.read_text())
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        homes = {alias.name: str(node.module) for node in imports for alias in node.names}
+        origins = {alias.name: str(node.module) for node in imports for alias in node.names}
         registered = {
             node.args[0].id
             for node in ast.walk(tree)
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)
             if ast.unparse(node.func) in ("offer", "overload", "refuse_on_device", "typeof_impl.register", "_register")
         }
+<<<<<<< HEAD
         module = ".".join(("irad.api", *path.relative_to(folder).with_suffix("").parts))
         found |= {homes[name]: module for name in registered & homes.keys() if public.get(name) == homes[name]}
     assert {"irad.api.structures.functions", "irad.api.structures.space"} <= found.keys()
     assert found.items() <= irad._IN_COMPILED_CODE.items()
+=======
+        for name in registered & origins.keys():
+            if public.get(name) == origins[name]:
+                assert (origins[name], f"{compiled.__name__}.{path.stem}") in irad._IN_COMPILED_CODE.items(), name
+>>>>>>> 972fc83b (Name derivatives d_x in rules, solvers and benchmark; call origins, debug values and loops what they are)
     assert irad._IN_COMPILED_CODE.keys() <= set(public.values())
 
 
@@ -203,14 +215,14 @@ def test_numba_starts_with_the_first_function_that_it_compiles():
 def test_each_name_is_where_the_stub_says(package: str):
     module = importlib.import_module(package)
     names = LazyNames(package, Path(str(module.__file__)).with_suffix(".pyi"))
-    for name, home in names.homes.items():
+    for name, origin in names.origins.items():
         value = getattr(module, name)
-        if home == package:
+        if origin == package:
             assert value is sys.modules[f"{package}.{name}"]
         else:
-            assert value is vars(sys.modules[home])[name]
+            assert value is vars(sys.modules[origin])[name]
         assert vars(module)[name] is value, "the second time it is there"
-    assert set(names.homes) == set(module.__all__) - {"__version__"}
+    assert set(names.origins) == set(module.__all__) - {"__version__"}
     assert {*module.__all__, "__doc__"} <= set(dir(module))
 
 
@@ -222,9 +234,9 @@ def test_other_names_are_unknown(package: str):
     assert not hasattr(module, "__wrapped__")
 
 
-def test_names_and_homes_of_a_stub(tmp_path: Path):
+def test_names_and_origins_of_a_stub(tmp_path: Path):
     (tmp_path / "__init__.pyi").write_text(
         "from tool import part as part\nfrom tool.one import (\n    A as A,\n    b as b,\n)\nVERSION: str\n"
     )
     names = LazyNames("tool", tmp_path / "__init__.pyi")
-    assert names.homes == {"part": "tool", "A": "tool.one", "b": "tool.one"}
+    assert names.origins == {"part": "tool", "A": "tool.one", "b": "tool.one"}

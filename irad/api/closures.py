@@ -36,7 +36,7 @@ from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.target import typing_context
 from irad.frontend.offered import offer_type
 
-_CALL_OF_CLOSURE: Final = "irad.kept_call"
+_CALL_OF_CLOSURE: Final = "irad.closure_call"
 
 
 class ClosureType(types.Callable):

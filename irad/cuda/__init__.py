@@ -12,12 +12,12 @@ from irad.lazy import LazyNames
 from irad.options import uses_cuda_executor
 
 _NAMES = LazyNames(__name__, Path(__file__).with_suffix(".pyi"))
-__all__ = sorted(_NAMES.homes)
+__all__ = sorted(_NAMES.origins)
 __dir__ = _NAMES.listed
 
 
 def __getattr__(name: str) -> object:
-    if name in _NAMES.homes:
+    if name in _NAMES.origins:
         _install()
     return _NAMES.load(name)
 

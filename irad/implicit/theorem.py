@@ -48,14 +48,14 @@ def _reverse_of(core: Any, residual: Any, transposed: Any) -> Any:
 
     def back(config, cotangent, tape, guess, args):  # type: ignore[no-untyped-def]
         x, values, start = tape
-        by_args = None
+        d_args = None
         if is_active(args):
             sums = zero_cotangents(args)
             if has_any(cotangent):
                 multipliers = transposed(start, x, values, -vector(cotangent, x))
                 sums = pull(config, residual, (x,), (None,), args, values, shaped(multipliers, x), sums)
-            by_args = give_cotangents(args, sums)
-        return give_cotangents(guess, zero_cotangents(guess)), by_args
+            d_args = give_cotangents(args, sums)
+        return give_cotangents(guess, zero_cotangents(guess)), d_args
 
     return augmented, back
 

@@ -301,7 +301,7 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
     solve = adaptive_boxes(box_of(gradient_at))
 
     @register_jitable
-    def by_arguments(config, cotangent, a, b, args, values, absolute, relative, limit):  # type: ignore[no-untyped-def]
+    def gradient_in_args(config, cotangent, a, b, args, values, absolute, relative, limit):  # type: ignore[no-untyped-def]
         sums, size = zero_cotangents(args), largest(cotangent)
         if size == 0.0:
             return give_cotangents(args, sums)
@@ -334,7 +334,7 @@ def _reverse_of(integrate: Any, face: Any, f: Any) -> Any:
                 if is_active(b):
                     add_faces(b.shadow, 1.0, high, cotangent[0], like, given)
             if is_active(args):
-                d_args = by_arguments(config, cotangent[0], low, high, args, *given[2:])
+                d_args = gradient_in_args(config, cotangent[0], low, high, args, *given[2:])
         elif is_active(args):
             d_args = give_cotangents(args, zero_cotangents(args))
         return None, None, d_args, None, None, None

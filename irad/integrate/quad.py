@@ -75,7 +75,7 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
     solve, value_at, scratch = adaptive(f.cotangents), f.at, f.scratch
 
     @register_jitable
-    def by_arguments(config, cotangent, a, b, args, values, points, settings):  # type: ignore[no-untyped-def]
+    def gradient_in_args(config, cotangent, a, b, args, values, points, settings):  # type: ignore[no-untyped-def]
         absolute, relative, limit, shape = settings
         sums, size = zero_cotangents(args), largest(cotangent)
         if size == 0.0:
@@ -111,7 +111,7 @@ def _reverse_of(quadrature: Any, f: Integrand) -> Any:
                         jump = at(before, values, cotangent[0], shape) - at(behind, values, cotangent[0], shape)
                         points.shadow[i] += jump
             if is_active(args):
-                d_args = by_arguments(config, cotangent[0], a.value, b.value, args, values, breaks, settings.value)
+                d_args = gradient_in_args(config, cotangent[0], a.value, b.value, args, values, breaks, settings.value)
         elif is_active(args):
             d_args = give_cotangents(args, zero_cotangents(args))
         return d_a if is_active(a) else None, d_b if is_active(b) else None, d_args, None, None

@@ -161,7 +161,7 @@ def without_shadow(who: str, pointer: Parameter, location: SourceLocation | None
     """The error of a constant array whose elements are read by a pointer that may point to one with a shadow."""
     name = str(pointer.name).removeprefix("arg.").partition(".")[0]
     return UnsupportedError(
-        f"{who} takes numbers from {name}, which is constant, by a pointer that may point to an array with a derivative "
+        f"{who} takes numbers from {name}, which is constant, by a pointer that may be into an array with a derivative "
         "as well",
         f"(a) give it a shadow, irad.Duplicated({name}, shadow), or (b) read from each array in a branch of its own",
         "the derivative is added where such a pointer leads in the shadow, and a constant array has none",

@@ -289,37 +289,37 @@ def _weights(op, dst, src, indices, of_dst, of_src):
 
 @njit(error_model="numpy")
 def _weights_of_product(dst, src, indices, of_src):
-    by_src, after = np.empty_like(src), np.ones_like(dst)
+    d_src, after = np.empty_like(src), np.ones_like(dst)
     if of_src:
         before = dst.copy()
         for k in range(indices.size):
             for j in range(src.shape[1]):
-                by_src[k, j] = before[indices[k], j]
+                d_src[k, j] = before[indices[k], j]
                 before[indices[k], j] *= src[k, j]
     for k in range(indices.size - 1, -1, -1):
         for j in range(src.shape[1]):
             if of_src:
-                by_src[k, j] *= after[indices[k], j]
+                d_src[k, j] *= after[indices[k], j]
             after[indices[k], j] *= src[k, j]
-    return after, by_src
+    return after, d_src
 
 
 @njit(error_model="numpy")
 def _weights_of_quotient(dst, src, indices, of_src):
-    by_src, divisor = np.empty_like(src), np.ones_like(dst)
+    d_src, divisor = np.empty_like(src), np.ones_like(dst)
     for k in range(indices.size):
         for j in range(src.shape[1]):
             divisor[indices[k], j] *= src[k, j]
     if of_src:
         for k in range(indices.size):
             for j in range(src.shape[1]):
-                by_src[k, j] = -dst[indices[k], j] / divisor[indices[k], j] / src[k, j]
-    return dst.dtype.type(1.0) / divisor, by_src
+                d_src[k, j] = -dst[indices[k], j] / divisor[indices[k], j] / src[k, j]
+    return dst.dtype.type(1.0) / divisor, d_src
 
 
 @njit(error_model="numpy")
 def _weights_of_extremum(out, dst, src, indices, of_dst, of_src):
-    by_dst, by_src = np.zeros_like(dst), np.zeros_like(src)
+    d_dst, d_src = np.zeros_like(dst), np.zeros_like(src)
     counts = np.zeros(dst.shape, np.int64)
     for i in range(dst.shape[0]):
         for j in range(dst.shape[1]):
@@ -331,13 +331,13 @@ def _weights_of_extremum(out, dst, src, indices, of_dst, of_src):
         for i in range(dst.shape[0]):
             for j in range(dst.shape[1]):
                 if dst[i, j] == out[i, j]:
-                    by_dst[i, j] = 1.0 / counts[i, j]
+                    d_dst[i, j] = 1.0 / counts[i, j]
     if of_src:
         for k in range(indices.size):
             for j in range(src.shape[1]):
                 if src[k, j] == out[indices[k], j]:
-                    by_src[k, j] = 1.0 / counts[indices[k], j]
-    return by_dst, by_src
+                    d_src[k, j] = 1.0 / counts[indices[k], j]
+    return d_dst, d_src
 
 
 @irad.rules.augmented_primal(_fold)
@@ -352,13 +352,13 @@ def _fold_augmented(config, op, dst, src, indices):
 @irad.rules.reverse(_fold)
 def _fold_reverse(config, cotangent, tape, op, dst, src, indices):
     if is_active(cotangent):
-        by_dst, by_src = _weights(op.value, tape[0], tape[1], tape[2], is_active(dst), is_active(src))
+        d_dst, d_src = _weights(op.value, tape[0], tape[1], tape[2], is_active(dst), is_active(src))
         if is_active(dst):
-            dst.shadow[:] += cotangent * by_dst
+            dst.shadow[:] += cotangent * d_dst
         if is_active(src):
             for k in range(tape[2].size):
-                for j in range(by_src.shape[1]):
-                    src.shadow[k, j] += cotangent[tape[2][k], j] * by_src[k, j]
+                for j in range(d_src.shape[1]):
+                    src.shadow[k, j] += cotangent[tape[2][k], j] * d_src[k, j]
     return None, None, None, None
 
 
@@ -366,10 +366,10 @@ def _fold_reverse(config, cotangent, tape, op, dst, src, indices):
 def _fold_forward(config, op, dst, src, indices):
     out = _fold(op.value, dst.value, src.value, indices.value)
     of_dst, of_src = is_active(dst), is_active(src)
-    by_dst, by_src = _weights(op.value, dst.value, src.value, indices.value, of_dst, of_src)
+    d_dst, d_src = _weights(op.value, dst.value, src.value, indices.value, of_dst, of_src)
     tangent = np.zeros_like(out)
     if is_active(dst):
-        tangent += by_dst * dst.tangent
+        tangent += d_dst * dst.tangent
     if is_active(src):
-        _add_at(tangent, by_src * src.tangent, indices.value, 1.0)
+        _add_at(tangent, d_src * src.tangent, indices.value, 1.0)
     return out, tangent

@@ -131,9 +131,9 @@ def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
                 add_to(y0.shadow, y_bar)
             if is_active(wanted):
                 add_to(wanted.shadow, wanted_bar)
-        by_t0 = ends_bar[0] if is_active(t0) else None
-        by_t1 = ends_bar[1] if is_active(t1) else None
-        return None, by_t0, by_t1, give_cotangents(args, sums), None, None
+        d_t0 = ends_bar[0] if is_active(t0) else None
+        d_t1 = ends_bar[1] if is_active(t1) else None
+        return None, d_t0, d_t1, give_cotangents(args, sums), None, None
 
     return back
 
@@ -215,7 +215,7 @@ def _continuous_reverse_of(f: Any) -> Any:
         put(z[:n], last)
         for j in range(n):
             z[n + j] = scale * last_bar[j]
-        by_t1 = _inner(last_bar, f(t1, last, *values))
+        d_t1 = _inner(last_bar, f(t1, last, *values))
         reached = t1
         for i in range(wanted.size, -1, -1):
             target = wanted[i - 1] if i > 0 else t0
@@ -233,18 +233,18 @@ def _continuous_reverse_of(f: Any) -> Any:
             y_bar[j] = size * z[n + j]
         for j in range(sums.size):
             sums[0, j] = size * z[2 * n + j]
-        by_t0 = -_inner(y_bar, f(t0, start, *values))
-        return taken(sums, 0, like), y_bar, by_t0, by_t1, wanted_bar
+        d_t0 = -_inner(y_bar, f(t0, start, *values))
+        return taken(sums, 0, like), y_bar, d_t0, d_t1, wanted_bar
 
     def back(config, cotangent, tape, y0, t0, t1, args, wanted, settings):  # type: ignore[no-untyped-def]
-        sums, by_t0, by_t1 = zero_cotangents(args), 0.0, 0.0
+        sums, d_t0, d_t1 = zero_cotangents(args), 0.0, 0.0
         if is_active(cotangent):
-            sums, y_bar, by_t0, by_t1, wanted_bar = back_from(config, cotangent, tape, t0.value, t1.value, args)
+            sums, y_bar, d_t0, d_t1, wanted_bar = back_from(config, cotangent, tape, t0.value, t1.value, args)
             if is_active(y0):
                 add_to(y0.shadow, y_bar)
             if is_active(wanted):
                 add_to(wanted.shadow, wanted_bar)
         given = give_cotangents(args, sums)
-        return None, by_t0 if is_active(t0) else None, by_t1 if is_active(t1) else None, given, None, None
+        return None, d_t0 if is_active(t0) else None, d_t1 if is_active(t1) else None, given, None, None
 
     return back

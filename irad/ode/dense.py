@@ -68,8 +68,8 @@ def slope_between(y, y1, dense, share):  # type: ignore[no-untyped-def]
     for j in range(y.size):
         last = dense[1, j] + rest * dense[2, j]
         inner = dense[0, j] + share * last
-        by_inner = last - share * dense[2, j]
-        out[j] = y1[j] - y[j] + (rest - share) * inner + share * rest * by_inner
+        d_inner = last - share * dense[2, j]
+        out[j] = y1[j] - y[j] + (rest - share) * inner + share * rest * d_inner
     return out
 
 

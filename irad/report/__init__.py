@@ -11,6 +11,6 @@ from pathlib import Path
 from irad.lazy import LazyNames
 
 _NAMES = LazyNames(__name__, Path(__file__).with_suffix(".pyi"))
-__all__ = sorted(_NAMES.homes)
+__all__ = sorted(_NAMES.origins)
 __dir__ = _NAMES.listed
 __getattr__ = _NAMES.load

@@ -156,7 +156,9 @@ class TapeReader:
         loops = self._lines(mark) if made is not None else ()
         if number == BY_POINTER:
             why = "functions that are called through pointers have tapes of their own"
-            return owner, TapeEntry("", "", None, Storage.KEPT, loops, slot.location, why, "functions called through pointers")
+            return owner, TapeEntry(
+                "", "", None, Storage.KEPT, loops, slot.location, why, "functions called through pointers"
+            )
         storage = Storage(part.storage)
         value = ""
         if part.value is None:

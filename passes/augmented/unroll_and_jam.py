@@ -135,8 +135,8 @@ class _Finder:
             return None
         if not self._keeps_order(loop, primal):
             return None
-        homes = {phi: block for phi, block in handed_on.items() if block is not None}
-        return Lockstep(loop, count, affine, homes, varying)
+        blocks_of_phis = {phi: block for phi, block in handed_on.items() if block is not None}
+        return Lockstep(loop, count, affine, blocks_of_phis, varying)
 
     def _has_shape(self, loop: Loop) -> bool:
         """Whether it and the loops inside are left at their end only, it by values that phis take."""

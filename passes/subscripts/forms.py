@@ -330,8 +330,8 @@ class Forms:
             case Excess(value=Instruction(block=block)) | Instruction(block=block) if block is not None:
                 return self.nest.loop_of(block)
             case Dimension(size=size, start=start):
-                homes = [home for each in (size, start) if (home := self.home(each)) is not None]
-                return max(homes, key=lambda loop: loop.depth, default=None)
+                loops = [home for each in (size, start) if (home := self.home(each)) is not None]
+                return max(loops, key=lambda loop: loop.depth, default=None)
             case _:
                 return None
 

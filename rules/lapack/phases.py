@@ -49,7 +49,7 @@ class Turn:
     """How a function changes with the phase of a vector v: `Im(vᴴ v̄)`, and the size of the terms of that sum."""
 
     k: Kernel
-    by_phase: Cell
+    phase_bar: Cell
     size: Cell
 
     @classmethod
@@ -61,7 +61,7 @@ class Turn:
         """Adds ``count`` components; ``read``: vᵢ and v̄ᵢ."""
         with self.k.loop(count) as i:
             x, x_bar = read(i)
-            self.by_phase.accumulate((x.conj() * x_bar).imag)
+            self.phase_bar.accumulate((x.conj() * x_bar).imag)
             self.size.accumulate(x.magnitude() * x_bar.magnitude())
 
 
@@ -84,7 +84,7 @@ def settled_phase(turn: Turn, anchor: Scalar, known: Value = TRUE) -> Scalar:
         anchor: the component.
         known: whether LAPACK is known to make it real.
     """
-    k, turned = turn.k, turn.by_phase.value
+    k, turned = turn.k, turn.phase_bar.value
     telling = anchor.real.magnitude() > k.number(math.sqrt(k.element.epsilon))
     fixed = k.build.and_(known, k.build.and_(anchor.imag.is_zero(), telling))
     angle = choose(fixed, turned / anchor.real, math.nan)

@@ -110,9 +110,9 @@ def pseudo_inverse_adjoint(r: Adjoint) -> None:
             counts_j = build.icmp("slt", j, rank)
             with k.loop(s.size) as i:
                 counts_i, turned = build.icmp("slt", i, rank), p[j, i].conj()
-                by_u = choose(build.and_(outside_u, counts_j), quotient_or_zero(turned, s[j] * s[j]), 0.0)
-                by_v = choose(build.and_(outside_v, counts_i), quotient_or_zero(turned, s[i] * s[i]), 0.0)
-                core[i, j] = _between(k, counts_i, counts_j, s[i], s[j], p[i, j], turned) - (by_u + by_v)
+                from_u = choose(build.and_(outside_u, counts_j), quotient_or_zero(turned, s[j] * s[j]), 0.0)
+                from_v = choose(build.and_(outside_v, counts_i), quotient_or_zero(turned, s[i] * s[i]), 0.0)
+                core[i, j] = _between(k, counts_i, counts_j, s[i], s[j], p[i, j], turned) - (from_u + from_v)
             with k.loop(m) as i:
                 gv[i, j] = choose(counts_j, quotient_or_zero(gv[i, j], s[j] * s[j]), 0.0)
                 scaled[i, j] = choose(counts_j, u[i, j] / (s[j] * s[j]), 0.0)
@@ -160,7 +160,7 @@ def _tangent(r: Tangent) -> None:
     outside V Ȧᴴ U F² Uᴴ. The first r columns of u, or rows of vt, have been scaled: F is the product of their lengths.
     """
     k, build, m, n, rank = r.k, r.k.build, r.sizes["m"], r.sizes["n"], r.sizes["k"]
-    u, vt, by_v, by_u, product, p, core = r.work.matrices
+    u, vt, tangent_v, u_tangent, product, p, core = r.work.matrices
     s, x_dot, ranked = r.work.reals[0], r.tangent("a"), r.work.reals[0].size
     a_dot = Matrix.dense(k, x_dot.data, m, n)
     outside_u, outside_v = build.icmp("slt", ranked, m), build.icmp("slt", ranked, n)
@@ -171,9 +171,9 @@ def _tangent(r: Tangent) -> None:
     with k.when(a_dot.counts()):
         _normalise(r.matrix("u").sized(m, ranked), r.matrix("vt").sized(ranked, n), u, vt, s)
         s.fill(lambda j: choose(counts(j), k.real.number(1.0) / s[j], Vector(k.real, r.sizes["s"], ranked)[j]))
-        by_v.set(a_dot @ vt.H)
-        by_u.set(u.H @ a_dot)
-        p.set(u.H @ by_v)
+        tangent_v.set(a_dot @ vt.H)
+        u_tangent.set(u.H @ a_dot)
+        p.set(u.H @ tangent_v)
         with core.each() as (i, j):
             turned = p[j, i].conj()
             total = _between(k, counts(i), counts(j), s[i], s[j], p[i, j], turned)
@@ -181,11 +181,11 @@ def _tangent(r: Tangent) -> None:
             core[i, j] = total - choose(build.and_(outside_v, counts(j)), quotient_or_zero(turned, s[j] * s[j]), 0.0)
         product.set(vt.H @ core)
         with k.when(outside_v), product.each() as (i, j):
-            product[i, j] = product[i, j] + choose(counts(j), by_u[j, i].conj() / (s[j] * s[j]), 0.0)
+            product[i, j] = product[i, j] + choose(counts(j), u_tangent[j, i].conj() / (s[j] * s[j]), 0.0)
         x_dot.set(product @ u.H)
         with k.when(outside_u):
             vt.fill(lambda i, j: choose(counts(i), vt[i, j] / (s[i] * s[i]), 0.0))
-            x_dot.add(vt.H @ by_v.H)
+            x_dot.add(vt.H @ tangent_v.H)
 
 
 def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, lengths: Vector) -> None:

@@ -98,9 +98,9 @@ def _reverse_reflector(v: Vector, scale: Scalar, column: Vector, shadow: Vector,
     difference_bar = -quotient_or_zero(along.value, difference.conj())
     # The real part of τ changes in second order; of a column of zeros, which has only the first, it counts nothing.
     scale_bar = choose(beta.is_zero(), scale_bar - scale_bar.real, scale_bar)
-    by_beta = quotient_or_zero(scale_bar, beta)
-    beta_bar = beta_bar - difference_bar.real + (by_beta.conj() * first).real
-    shadow[NONE] = difference_bar - by_beta + beta_bar * first
+    scale_bar_over_beta = quotient_or_zero(scale_bar, beta)
+    beta_bar = beta_bar - difference_bar.real + (scale_bar_over_beta.conj() * first).real
+    shadow[NONE] = difference_bar - scale_bar_over_beta + beta_bar * first
     column[NONE] = first * beta
     with k.loop(v.size, ONE) as i:
         shadow[i] = quotient_or_zero(shadow[i], difference.conj()) - beta_bar * (scale * v[i])

@@ -196,10 +196,10 @@ def _decomposed(r: Tangent) -> None:
 def _set_tangents(r: Tangent, tangent: Matrix) -> None:
     k, build = r.k, r.k.build
     u, vt, s, u_dot, vt_dot = r.matrix("u"), r.matrix("vt"), r.vector("s"), r.tangent("u"), r.tangent("vt")
-    p, by_v, by_u, x, y = r.work.matrices
+    p, tangent_v, u_tangent, x, y = r.work.matrices
     tall, flat = build.icmp("slt", u.columns, u.rows), build.icmp("slt", vt.rows, vt.columns)
-    by_v.set(tangent @ vt.H)
-    p.set(u.H @ by_v)
+    tangent_v.set(tangent @ vt.H)
+    p.set(u.H @ tangent_v)
     with r.active_vector("s") as s_dot:
         s_dot.fill(lambda j: p[j, j].real)
     _fill_turns(p, s, x, y)
@@ -212,12 +212,12 @@ def _set_tangents(r: Tangent, tangent: Matrix) -> None:
     with k.when(u_dot.given):
         u_dot.set(u @ x)
         with k.when(tall):
-            u_dot.fill(lambda i, j: u_dot[i, j] + quotient_or_zero(by_v[i, j], s[j]))
+            u_dot.fill(lambda i, j: u_dot[i, j] + quotient_or_zero(tangent_v[i, j], s[j]))
     with k.when(vt_dot.given):
         vt_dot.set(y.H @ vt)
         with k.when(flat):
-            by_u.set(u.H @ tangent)
-            vt_dot.fill(lambda i, j: vt_dot[i, j] + quotient_or_zero(by_u[i, j], s[i]))
+            u_tangent.set(u.H @ tangent)
+            vt_dot.fill(lambda i, j: vt_dot[i, j] + quotient_or_zero(u_tangent[i, j], s[i]))
 
 
 def _fill_turns(p: Matrix, s: Vector, x: Matrix, y: Matrix) -> None:

@@ -41,16 +41,16 @@ def _psi(x: Expr) -> Expr:
     return apply("digamma", x)
 
 
-def _by_order(name: str, factor: float, sign_of_next: float) -> Callable[[Expr, Expr], Expr]:
+def _from_neighbouring_orders(name: str, factor: float, sign_of_next: float) -> Callable[[Expr, Expr], Expr]:
     """Derivative of a Bessel function, from those of the neighbouring orders (DLMF 10.6.1, 10.29.1)."""
     return lambda v, x: factor * (apply(name, v - 1.0, x) + sign_of_next * apply(name, v + 1.0, x))
 
 
-_jv = _by_order("jv", 0.5, -1.0)
-_yv = _by_order("yv", 0.5, -1.0)
-_iv = _by_order("iv", 0.5, 1.0)
-_kv = _by_order("kv", -0.5, 1.0)
-_kve = _by_order("kve", -0.5, 1.0)
+_jv = _from_neighbouring_orders("jv", 0.5, -1.0)
+_yv = _from_neighbouring_orders("yv", 0.5, -1.0)
+_iv = _from_neighbouring_orders("iv", 0.5, 1.0)
+_kv = _from_neighbouring_orders("kv", -0.5, 1.0)
+_kve = _from_neighbouring_orders("kve", -0.5, 1.0)
 
 
 def _log_expit(x: Expr) -> Expr:
@@ -108,18 +108,18 @@ def _noncentral_density(x: Expr, df: Expr, nc: Expr) -> Expr:
     return 0.5 * where(large, scaled, central * apply("hyp0f1", half, where(large, 0.0, 0.25 * (nc * x))))
 
 
-def _by_noncentrality(x: Expr, df: Expr, nc: Expr) -> Expr:
+def _d_noncentrality(x: Expr, df: Expr, nc: Expr) -> Expr:
     """Derivative of the distribution function with respect to the noncentrality."""
     return 0.5 * (apply("chndtr", x, df + 2.0, nc) - apply("chndtr", x, df, nc))
 
 
 def _chndtr(x: Expr, df: Expr, nc: Expr) -> tuple[Partial, Partial, Partial]:
-    return _noncentral_density(x, df, nc), REFUSED, _by_noncentrality(x, df, nc)
+    return _noncentral_density(x, df, nc), REFUSED, _d_noncentrality(x, df, nc)
 
 
 def _chndtrix(df: Expr, nc: Expr, y: Expr) -> tuple[Partial, Partial, Partial]:
     slope = 1.0 / _noncentral_density(y, df, nc)
-    return slope, REFUSED, -_by_noncentrality(y, df, nc) * slope
+    return slope, REFUSED, -_d_noncentrality(y, df, nc) * slope
 
 
 def _exprel(x: Expr, y: Expr) -> Expr:
@@ -249,14 +249,14 @@ def _pseudo_huber(delta: Expr, r: Expr) -> tuple[Expr, Expr]:
     """Of `δ (R - δ)`, `R² = δ² + r²`: no power of a large or small number, and for small r no cancelling difference."""
     size, is_large = apply("hypot", delta, r), apply("fabs", r) > delta
     sine, cosine, u = of_length(r, size), of_length(delta, size), of_length(r, size + delta)
-    by_delta = where(is_large, size - 2.0 * delta + delta * cosine, r * sine * (u * u))
-    return by_delta, where(is_large, delta * sine, r * cosine)
+    d_delta = where(is_large, size - 2.0 * delta + delta * cosine, r * sine * (u * u))
+    return d_delta, where(is_large, delta * sine, r * cosine)
 
 
 def _owens_t(h: Expr, a: Expr) -> tuple[Expr, Expr]:
     square = 1.0 + a * a
-    by_h = -_exp(-0.5 * (h * h)) * apply("erf", _SQRT_HALF * (a * h)) / (2.0 * _SQRT_TWO_PI)
-    return by_h, _exp(-0.5 * (h * h) * square) / (2.0 * math.pi * square)
+    d_h = -_exp(-0.5 * (h * h)) * apply("erf", _SQRT_HALF * (a * h)) / (2.0 * _SQRT_TWO_PI)
+    return d_h, _exp(-0.5 * (h * h) * square) / (2.0 * math.pi * square)
 
 
 def _wave(m: Expr, phi: Expr) -> Expr:

@@ -55,16 +55,16 @@ def _voigt(x: Expr, sigma: Expr, gamma: Expr, y: Expr) -> tuple[Expr, Expr, Expr
     near = _Complex(minus_two_w.real, minus_two_w.imag + two_over_root)
     first, second = _series(z)
     is_far = z.real * z.real + z.imag * z.imag > _FAR
-    by_z = _chosen(is_far, first, near)
+    d_z = _chosen(is_far, first, near)
     again = _chosen(is_far, second, (w + z * near).scaled(-2.0))
     scale = 1.0 / (sigma * sigma * (2.0 * _SQRT_PI))
     squares = x * x + gamma * gamma
     lorentz = 1.0 / (math.pi * squares * squares)
     is_lorentz = equal(sigma, 0.0)
     return (
-        where(is_lorentz, -2.0 * (x * gamma * lorentz), by_z.real * scale),
+        where(is_lorentz, -2.0 * (x * gamma * lorentz), d_z.real * scale),
         where(is_lorentz, 0.0, again.real * (scale / _SQRT_TWO)),
-        where(is_lorentz, (x * x - gamma * gamma) * lorentz, -by_z.imag * scale),
+        where(is_lorentz, (x * x - gamma * gamma) * lorentz, -d_z.imag * scale),
     )
 
 

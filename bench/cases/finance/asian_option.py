@@ -36,7 +36,7 @@ def hand(market, normals, strike, maturity):
     dt = maturity / steps
     root = math.sqrt(dt)
     drift = (rate - 0.5 * volatility * volatility) * dt
-    total, in_money, by_rate, by_volatility = 0.0, 0.0, 0.0, 0.0
+    total, in_money, d_rate, d_volatility = 0.0, 0.0, 0.0, 0.0
     for p in range(paths):
         value, average, weighted, moved, walk = spot, 0.0, 0.0, 0.0, 0.0
         for s in range(steps):
@@ -50,11 +50,11 @@ def hand(market, normals, strike, maturity):
         if average / steps > strike:
             total += average / steps - strike
             in_money += average / steps
-            by_rate += weighted / steps
-            by_volatility += moved / steps
+            d_rate += weighted / steps
+            d_volatility += moved / steps
     discount = math.exp(-rate * maturity) / paths
-    rate_bar = discount * (by_rate - maturity * total)
-    return discount * total, (np.array([discount * in_money / spot, rate_bar, discount * by_volatility]),)
+    rate_bar = discount * (d_rate - maturity * total)
+    return discount * total, (np.array([discount * in_money / spot, rate_bar, discount * d_volatility]),)
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -66,7 +66,7 @@ def hand_opt(market, normals, strike, maturity):
     root = math.sqrt(dt)
     drift = (rate - 0.5 * volatility * volatility) * dt
     walks, values, times = np.empty(steps), np.empty(steps), dt * np.arange(1, steps + 1)
-    total, in_money, by_rate, by_volatility = 0.0, 0.0, 0.0, 0.0
+    total, in_money, d_rate, d_volatility = 0.0, 0.0, 0.0, 0.0
     for p in range(paths):
         row, walk, average = normals[p], 0.0, 0.0
         for s in range(steps):
@@ -84,11 +84,11 @@ def hand_opt(market, normals, strike, maturity):
                 moved += values[s] * (root * walks[s] - volatility * times[s])
             total += average - strike
             in_money += average
-            by_rate += weighted * spot / steps
-            by_volatility += moved * spot / steps
+            d_rate += weighted * spot / steps
+            d_volatility += moved * spot / steps
     discount = math.exp(-rate * maturity) / paths
-    rate_bar = discount * (by_rate - maturity * total)
-    return discount * total, (np.array([discount * in_money / spot, rate_bar, discount * by_volatility]),)
+    rate_bar = discount * (d_rate - maturity * total)
+    return discount * total, (np.array([discount * in_money / spot, rate_bar, discount * d_volatility]),)
 
 
 def make(size: Size) -> tuple[Any, ...]:

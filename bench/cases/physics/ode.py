@@ -133,7 +133,7 @@ def _jacobians(xs, ys, rates, step, jacobians):
     a, b, c, d = rates[0], rates[1], rates[2], rates[3]
     half, sixth = 0.5 * step, step / 6.0
     for k in range(2):
-        by_x, by_y = jacobians[2 * k], jacobians[2 * k + 1]
+        d_x, d_y = jacobians[2 * k], jacobians[2 * k + 1]
         f, g = 1.0 - k, 0.0 + k
         for s in range(xs.size):
             x2, y2, x3, y3, x4, y4 = _stages(xs[s], ys[s], a, b, c, d, half, step)
@@ -141,8 +141,8 @@ def _jacobians(xs, ys, rates, step, jacobians):
             f2, g2 = _slope_dot(x2, y2, a, b, c, d, f + half * f1, g + half * g1)
             f3, g3 = _slope_dot(x3, y3, a, b, c, d, f + half * f2, g + half * g2)
             f4, g4 = _slope_dot(x4, y4, a, b, c, d, f + step * f3, g + step * g3)
-            by_x[s] = f + sixth * (f1 + 2.0 * f2 + 2.0 * f3 + f4)
-            by_y[s] = g + sixth * (g1 + 2.0 * g2 + 2.0 * g3 + g4)
+            d_x[s] = f + sixth * (f1 + 2.0 * f2 + 2.0 * f3 + f4)
+            d_y[s] = g + sixth * (g1 + 2.0 * g2 + 2.0 * g3 + g4)
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})

@@ -89,10 +89,10 @@ def hand(surface, target, ratio, steps):
                 x, y = p[i, j] * inverse, q[i, j] * inverse
                 depth = GRAVITY * h[i, j] * (f_bar + k_bar) - (x * x * f_bar + x * y * g_bar + y * y * k_bar)
                 bar_new[0, i, j] = 0.25 * (u[a, j] + u[b, j] + u[i, c] + u[i, d]) + depth
-                by_p = ratio * (u[b, j] - u[a, j]) + 2.0 * x * f_bar + y * g_bar
-                by_q = ratio * (u[i, d] - u[i, c]) + 2.0 * y * k_bar + x * g_bar
-                bar_new[1, i, j] = 0.25 * (v[a, j] + v[b, j] + v[i, c] + v[i, d]) + by_p
-                bar_new[2, i, j] = 0.25 * (w[a, j] + w[b, j] + w[i, c] + w[i, d]) + by_q
+                d_p = ratio * (u[b, j] - u[a, j]) + 2.0 * x * f_bar + y * g_bar
+                d_q = ratio * (u[i, d] - u[i, c]) + 2.0 * y * k_bar + x * g_bar
+                bar_new[1, i, j] = 0.25 * (v[a, j] + v[b, j] + v[i, c] + v[i, d]) + d_p
+                bar_new[2, i, j] = 0.25 * (w[a, j] + w[b, j] + w[i, c] + w[i, d]) + d_q
         bar, bar_new = bar_new, bar
     return 0.5 * total, (bar[0].copy(),)
 
@@ -145,10 +145,10 @@ def _step_back(now, bar, bar_new, inverses, wide, ratio):
         g_bar = ratio * (vd[r] - vc[r] + wb[r] - wa[r])
         depth = GRAVITY * h[r] * (f_bar + k_bar) - (x * x * f_bar + x * y * g_bar + y * y * k_bar)
         u_new[r] = 0.25 * (ua[r] + ub[r] + uc[r] + ud[r]) + depth
-        by_p = ratio * (ub[r] - ua[r]) + 2.0 * x * f_bar + y * g_bar
-        by_q = ratio * (ud[r] - uc[r]) + 2.0 * y * k_bar + x * g_bar
-        v_new[r] = 0.25 * (va[r] + vb[r] + vc[r] + vd[r]) + by_p
-        w_new[r] = 0.25 * (wa[r] + wb[r] + wc[r] + wd[r]) + by_q
+        d_p = ratio * (ub[r] - ua[r]) + 2.0 * x * f_bar + y * g_bar
+        d_q = ratio * (ud[r] - uc[r]) + 2.0 * y * k_bar + x * g_bar
+        v_new[r] = 0.25 * (va[r] + vb[r] + vc[r] + vd[r]) + d_p
+        w_new[r] = 0.25 * (wa[r] + wb[r] + wc[r] + wd[r]) + d_q
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})

@@ -92,7 +92,7 @@ class Run:
                 returned = self.returned(self.device.download(sums.address, _WORD * self.words, self.launch.stream))
             if watched is not None:
                 watched.close()
-                watched.conclude(self.looked_at(after=True, forward=forward, returned=returned))
+                watched.conclude(self.debug_values(after=True, forward=forward, returned=returned))
         return returned
 
     def lend(self, stack: ExitStack, size: int) -> Buffer:
@@ -178,10 +178,10 @@ class Run:
         """What debug mode needs, where the derivative is watched."""
         if self.derivative.derivative.table is None:
             return None
-        before = self.looked_at(after=False, forward=forward)
+        before = self.debug_values(after=False, forward=forward)
         return WatchedLaunch(self.call.primal.name, self.derivative, self.launch, before)
 
-    def looked_at(self, *, after: bool, forward: bool, returned: Sequence[Any] = ()) -> list[tuple[str, Any]]:
+    def debug_values(self, *, after: bool, forward: bool, returned: Sequence[Any] = ()) -> list[tuple[str, Any]]:
         """What debug mode looks at, before or after the launch: arguments, shadows, returned derivatives."""
         when, word = " after the call" if after else "", _SHADOWS[forward, after]
         arrays = [(f"the argument {part.name}{when}", part.view) for part in self.call.arrays]
@@ -221,7 +221,7 @@ class Run:
             )
         launch = replace(self.launch, shared=self.derivative.dynamic_shared(shared))
         if not self.derivative.uses_tape:
-            report = self.told_to(stack, watched, memory)
+            report = self.report_address(stack, watched, memory)
             self.device.launch(self.derivative.module, launch, [*arguments, 0, 0, report, shared], memory)
             return
         shadows, is_captured = self.written_shadows, bool(self.device.capture(launch.stream))
@@ -247,7 +247,7 @@ class Run:
             prepare_capture(self.device, shadows, launch.stream)
             taped.run()
 
-    def told_to(self, stack: ExitStack, watched: WatchedLaunch | None, memory: list[Extent]) -> int:
+    def report_address(self, stack: ExitStack, watched: WatchedLaunch | None, memory: list[Extent]) -> int:
         """The address of the report of a launch without a tape: 0, but in debug mode, where it names the call."""
         if watched is None:
             return 0

@@ -88,8 +88,8 @@ def emit_augmented(
         shadows = context.make_tuple(builder, result_type.types[3], every)
         items = (INTP(number), sweeps.kept_value(), array, shadows)
         builder.store(context.make_tuple(builder, result_type, items), result)
-        looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
-        _finish_watching(sweeps, state, looked_at, [*given.held, (builder.load(result), result_type)])
+        debug_values = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
+        _finish_watching(sweeps, state, debug_values, [*given.held, (builder.load(result), result_type)])
     return builder.load(result)
 
 
@@ -125,13 +125,15 @@ def _shadows_of_lane(sweeps: Sweeps, lane: Lane, targets: Any, kinds: Iterator[A
         yield shadow
 
 
-def _finish_watching(sweeps: Sweeps, state: State, looked_at: Sequence[Any], held: Sequence[tuple[Any, Any]]) -> None:
+def _finish_watching(
+    sweeps: Sweeps, state: State, debug_values: Sequence[Any], held: Sequence[tuple[Any, Any]]
+) -> None:
     """Ends the sweep as a call of debug mode: raises if something is wrong with what the function gave."""
     if sweeps.watched is None:
         return
     context, builder = sweeps.context, sweeps.builder
     builder.store(sweeps.watched.call, state.field("call", _I64))
-    with builder.if_then(sweeps.watched.finish_augmented(looked_at), likely=False):
+    with builder.if_then(sweeps.watched.finish_augmented(debug_values), likely=False):
         for value, numba_type in held:
             context.nrt.decref(builder, numba_type, value)
         raise_kept(sweeps.emit)

@@ -19,7 +19,7 @@ from irad.errors import HERE, SignatureError
 from irad.frontend import resident
 from irad.frontend.calls.exceptions import KEEP_PENDING, Failure, call_python, in_python, raise_kept, raise_status
 from irad.frontend.calls.task import Role
-from irad.frontend.calls.watched import WatchedCall, input_names, looked_at, memory_word
+from irad.frontend.calls.watched import WatchedCall, debug_values, input_names, memory_word
 from irad.frontend.derivation import Derivation
 from irad.frontend.emit import INTP, VOID_POINTER, Emit
 from irad.frontend.memory.argument_memory import ArgumentMemory
@@ -295,7 +295,7 @@ class Sweeps:
         """
         if self.watched is None:
             return
-        outputs = looked_at(self.emit, self.derivation, value, arguments, extras.targets, result)
+        outputs = debug_values(self.emit, self.derivation, value, arguments, extras.targets, result)
         raised = self.watched.finish(outputs)
         self.context.nrt.decref(self.builder, self.derivation.return_type, value)
         with self.builder.if_then(raised, likely=False):

@@ -200,7 +200,7 @@ class WatchedCall:
 
     def _boxed(self, python: PythonAPI, environment: EnvironmentManager, value: Value, numba_type: Type) -> Value:
         """A new Python object; None for what can hold no floats."""
-        if not is_looked_at(numba_type):
+        if not may_hold_nan(numba_type):
             return python.make_none()
         self.context.nrt.incref(self.builder, numba_type, value)
         return python.from_native_value(numba_type, value, environment)
@@ -208,19 +208,19 @@ class WatchedCall:
 
 def _is_boxed(numba_type: Type) -> bool:
     """Whether values of a type become Python objects without more ado."""
-    return isinstance(numba_type, _SIMPLE | types.Array) or is_looked_at(numba_type)
+    return isinstance(numba_type, _SIMPLE | types.Array) or may_hold_nan(numba_type)
 
 
-def is_looked_at(numba_type: Type) -> bool:
+def may_hold_nan(numba_type: Type) -> bool:
     """Whether debug mode looks for NaNs in values of a type."""
     match numba_type:
         case types.Literal():
             return False
         case types.Optional():
-            return is_looked_at(numba_type.type)
+            return may_hold_nan(numba_type.type)
         case types.BaseTuple():
             items = numba_type.types
-            return all(map(_is_boxed, items)) and any(map(is_looked_at, items))
+            return all(map(_is_boxed, items)) and any(map(may_hold_nan, items))
         case types.Array():
             return isinstance(numba_type.dtype, types.Float | types.Complex | types.Record)
         case types.Float() | types.Complex() | types.Record():
@@ -245,7 +245,7 @@ def memory_word(task: Task) -> str:
 
 
 def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[str]:
-    """What `looked_at` gives, in its order."""
+    """What `debug_values` gives, in its order."""
     names = [f"the value of {derivation.function.__qualname__}"]
     names += [f"{name} after the call" for name in input_names(derivation)]
     task = derivation.task
@@ -258,7 +258,7 @@ def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[s
     return names + [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in targets]
 
 
-def looked_at(
+def debug_values(
     emit: Emit,
     derivation: Derivation,
     value: Value,

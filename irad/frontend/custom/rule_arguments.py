@@ -238,9 +238,9 @@ def is_active(argument: object, *part: int | str) -> bool:
         ...     return AugmentedReturn(x.value * y.value, None, None)
         >>> @irad.rules.reverse(product)
         ... def product_reverse(config, cotangent, tape, x, y):
-        ...     by_x = cotangent * y.value if is_active(x) else None
-        ...     by_y = cotangent * x.value if is_active(y) else None
-        ...     return by_x, by_y
+        ...     dx = cotangent * y.value if is_active(x) else None
+        ...     dy = cotangent * x.value if is_active(y) else None
+        ...     return dx, dy
         >>> irad.grad(product)(2.0, 3.0), irad.grad(product, argnums=(0, 1))(2.0, 3.0)
         (3.0, (3.0, 2.0))
     """
