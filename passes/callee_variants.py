@@ -31,7 +31,7 @@ from irad.passes.variant import PointerVariant, Variant
 
 
 def result_is_needed(unit: Unit, call: CallSite) -> bool:
-    """Whether the value is used other than linearly: that of a C function, or what Numba returns in memory."""
+    """True if the value is used other than linearly: that of a C function, or what Numba returns in memory."""
     if isinstance(call.callee, Function) and call.callee.is_declaration:
         return _is_needed(unit, call)
     place = call.arguments[0] if call.arguments else None
@@ -53,7 +53,7 @@ def _is_number(inst: Instruction) -> bool:
 
 
 def _is_needed(unit: Unit, value: Instruction) -> bool:
-    """Whether a number, or what is computed from it, is used other than linearly."""
+    """True if a number, or what is computed from it, is used other than linearly."""
     if unit.everything:
         return bool(value.users)
     followed = reachable([value], lambda each: (user for user in each.users if not isinstance(user, Store)))
@@ -61,7 +61,7 @@ def _is_needed(unit: Unit, value: Instruction) -> bool:
 
 
 def _is_linear(unit: Unit, user: Instruction, value: Value) -> bool:
-    """Whether neither the adjoint of an instruction nor what is left in memory that is read asks for a value."""
+    """True if neither the adjoint of an instruction nor what is left in memory that is read asks for a value."""
     active = unit.activity.active
     match user:
         case Unary(opcode="fneg") | Phi() | Binary(opcode="fadd" | "fsub") | Cast(opcode="fpext" | "fptrunc"):
@@ -80,7 +80,7 @@ def _is_linear(unit: Unit, user: Instruction, value: Value) -> bool:
 
 
 def takes_part(unit: Unit, call: CallSite) -> bool:
-    """Whether any argument or the result of a call is active."""
+    """True if any argument or the result of a call is active."""
     return unit.activity.takes_part(call)
 
 

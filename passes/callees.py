@@ -56,7 +56,7 @@ def resolve(call: CallSite, registry: Registry) -> Callee:
 
 
 def is_from_outside(function: Function, registry: Registry) -> bool:
-    """Whether the pair of a function is not generated but comes from a rule that a user wrote."""
+    """True if the pair of a function is not generated but comes from a rule that a user wrote."""
     return function.name is not None and isinstance(registry.lookup(function.name), PairRule)
 
 
@@ -67,7 +67,7 @@ def constant_parameters(function: Function, registry: Registry) -> frozenset[int
 
 
 def returns_new(function: Function, registry: Registry) -> bool:
-    """Whether a user promised that the memory that a function returns is new."""
+    """True if a user promised that the memory that a function returns is new."""
     rule = registry.lookup(function.name) if function.name is not None else None
     return isinstance(rule, ConstantParameters | PairRule) and rule.returns_new
 
@@ -128,5 +128,5 @@ def _summary(attributes: tuple[str, ...]) -> Effects | None:
 
 
 def is_elementary(callee: Value, registry: Registry) -> bool:
-    """Whether it is a function of numbers alone, applied to elements, as of the C library."""
+    """True if it is a function of numbers alone, applied to elements, as of the C library."""
     return isinstance(callee, Function) and callee.name is not None and registry.precision(callee.name) is not None

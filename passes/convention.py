@@ -82,7 +82,7 @@ class LibraryCode:
     kernel_lines: int = 0
 
     def holds(self, file: str) -> bool:
-        """Whether a file is part of it."""
+        """True if a file is part of it."""
         return file.startswith(self.folders) or os.path.basename(file).startswith(self.generated)
 
 
@@ -117,6 +117,6 @@ class HostConvention:
     ends: tuple[str, ...] = ()
 
     def drops_reference(self, call: CallSite) -> bool:
-        """Whether a call drops a reference to memory."""
+        """True if a call drops a reference to memory."""
         counts = self.references
         return counts is not None and isinstance(call.callee, Function) and call.callee.name == counts.drops

@@ -63,7 +63,7 @@ class Mode:
 
     @property
     def is_forward(self) -> bool:
-        """Whether tangents are carried along, instead of cotangents back."""
+        """True if tangents are carried along, instead of cotangents back."""
         return TANGENT in self.functions
 
 

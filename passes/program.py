@@ -97,7 +97,7 @@ class Program:
 
     @property
     def saves_all(self) -> bool:
-        """Whether the plan is the oracle."""
+        """True if the plan is the oracle."""
         return self.request.plan == "save_all"
 
     def derive(self, variant: Variant, shadows: tuple[int, ...] | None = None) -> DerivedFunctions:

@@ -25,11 +25,11 @@ class RuleContext(ABC):
 
     @property
     def zero_wins(self) -> bool:
-        """Whether zero is wanted where a partial derivative is zero and what it is multiplied by infinite."""
+        """True if zero is wanted where a partial derivative is zero and what it is multiplied by infinite."""
         return self.unit.program.request.zero_wins
 
     def is_active(self, value: Value) -> bool:
-        """Whether a float value carries a derivative, or a pointer has a shadow."""
+        """True if a float value carries a derivative, or a pointer has a shadow."""
         return self.unit.activity.is_active(value)
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
@@ -39,15 +39,15 @@ class RuleContext(ABC):
         return self.unit.memory_types.layout(self.unit.points_to.behind(pointer, path))
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        """Whether the memory at a pointer may hold floating-point numbers."""
+        """True if the memory at a pointer may hold floating-point numbers."""
         return self.unit.memory_types.holds_floats(self.unit.points_to.behind(pointer, path))
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        """Whether pointers are stored in the memory at a pointer."""
+        """True if pointers are stored in the memory at a pointer."""
         return bool(self.unit.memory_types.holds_pointers & self.unit.points_to.behind(pointer, path))
 
     def is_read(self, pointer: Value, call: CallSite) -> bool:
-        """Whether the function reads the memory at a pointer anywhere but in a call."""
+        """True if the function reads the memory at a pointer anywhere but in a call."""
         mod_ref, mask = self.unit.mod_ref, self.unit.points_to.mask(pointer)
         return any(inst is not call and mod_ref.of(inst).reads & mask for inst in self.unit.function.instructions())
 
@@ -57,7 +57,7 @@ class RuleContext(ABC):
         return self.layout(pointer) or number_places(self.unit.memory_types, pointer, known)
 
     def is_made_here(self, pointer: Value) -> bool:
-        """Whether the memory is the function's own: its shadow holds no derivatives yet."""
+        """True if the memory is the function's own: its shadow holds no derivatives yet."""
         return is_made_here(self.unit.memory_types, pointer)
 
     def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:

@@ -64,87 +64,87 @@ class Pass:
 
 
 def has_parallel_loops(record: Program | Generated) -> bool:
-    """Whether the host runs loops in parallel."""
+    """True if the host runs loops in parallel."""
     program = record if isinstance(record, Program) else record.program
     return program.request.host.parallel is not None
 
 
 def has_references(program: Program) -> bool:
-    """Whether the host counts references to memory."""
+    """True if the host counts references to memory."""
     return program.request.host.references is not None
 
 
 def is_default(unit: Unit) -> bool:
-    """Whether a function is optimised."""
+    """True if a function is optimised."""
     return not unit.program.saves_all
 
 
 def is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
-    """Whether reverse mode is asked for."""
+    """True if reverse mode is asked for."""
     return not record.program.request.mode.is_forward
 
 
 def is_forward(made: GeneratedPair) -> bool:
-    """Whether forward mode is asked for."""
+    """True if forward mode is asked for."""
     return made.program.request.mode.is_forward
 
 
 def may_raise_late(unit: Unit) -> bool:
-    """Whether checks may move after their loops: in an entry, where no one watches each operation."""
+    """True if checks may move after their loops: in an entry, where no one watches each operation."""
     request = unit.program.request
     return is_default(unit) and unit.variant.is_entry and not request.watches and not request.host.is_shared
 
 
 def keeps_memory(unit: Unit) -> bool:
-    """Whether memory may be kept for the reverse sweep."""
+    """True if memory may be kept for the reverse sweep."""
     return is_default(unit) and is_reverse(unit)
 
 
 def may_move_cotangents(unit: Unit) -> bool:
-    """Whether a number may be taken from another place than where the program has it: not where each is looked at."""
+    """True if a number may be taken from another place than where the program has it: not where each is looked at."""
     request, is_read = unit.program.request, unit.program.is_read
     return keeps_memory(unit) and not (request.watches or request.host.is_shared or unit.variant.is_lane or is_read)
 
 
 def is_oracle(unit: Unit) -> bool:
-    """Whether everything is saved."""
+    """True if everything is saved."""
     return unit.program.saves_all
 
 
 def is_reversed_lane(unit: Unit) -> bool:
-    """Whether a function is a lane whose reverse is asked for."""
+    """True if a function is a lane whose reverse is asked for."""
     return unit.variant.is_lane and is_reverse(unit)
 
 
 def is_reversed_kernel(unit: Unit) -> bool:
-    """Whether a function is a kernel whose reverse is asked for: its arguments are the same in all threads."""
+    """True if a function is a kernel whose reverse is asked for: its arguments are the same in all threads."""
     host = unit.program.request.host
     return host.is_shared and not host.is_inside and is_reverse(unit) and not unit.everything
 
 
 def may_gather(made: GeneratedPair) -> bool:
-    """Whether additions to shadows may be reordered."""
+    """True if additions to shadows may be reordered."""
     request = made.program.request
     is_plain = not (request.strict or request.watches or request.is_primal or request.host.is_shared)
     return is_reverse(made) and is_plain and not made.unit.everything
 
 
 def is_tuned(made: GeneratedPair) -> bool:
-    """Whether code that stays the same to the bit may be brought into a faster form."""
+    """True if code that stays the same to the bit may be brought into a faster form."""
     request = made.program.request
     return is_reverse(made) and not (request.watches or request.is_primal or made.unit.everything)
 
 
 def is_watched(made: GeneratedPair) -> bool:
-    """Whether debug mode looks at each operation."""
+    """True if debug mode looks at each operation."""
     return made.program.request.watches
 
 
 def is_entry(generated: Generated) -> bool:
-    """Whether the derivative is of an entry, not of a callee alone."""
+    """True if the derivative is of an entry, not of a callee alone."""
     return generated.program.request.callee is None
 
 
 def is_verified(generated: Generated) -> bool:
-    """Whether what the sweeps decide is checked."""
+    """True if what the sweeps decide is checked."""
     return generated.program.verifies and is_reverse(generated)

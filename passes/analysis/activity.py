@@ -63,28 +63,28 @@ class Activity:
     really_varied: frozenset[Value] | None = None
 
     def takes_part(self, call: ir.CallSite) -> bool:
-        """Whether any argument or the result of a call is active."""
+        """True if any argument or the result of a call is active."""
         if call in self.constant_calls:
             return False
         return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
 
     def passes_by_value(self, call: ir.CallSite) -> bool:
-        """Whether memory with a shadow goes into a call, or comes out, through a pointer in an aggregate."""
+        """True if memory with a shadow goes into a call, or comes out, through a pointer in an aggregate."""
         if self.calls_by_value is not None:
             return call in self.calls_by_value
         values = (*call.arguments, call)
         return any(isinstance(v.type, StructType | NamedStructType | ArrayType) and self.has_shadow(v) for v in values)
 
     def is_active(self, value: Value) -> bool:
-        """Whether a float value carries a derivative, or a pointer has a shadow."""
+        """True if a float value carries a derivative, or a pointer has a shadow."""
         return value in self.active or self.has_shadow(value)
 
     def depends_on_input(self, value: Value) -> bool:
-        """Whether a float depends on an active input; an output's derivative with respect to it may still be zero."""
+        """True if a float depends on an active input; an output's derivative with respect to it may still be zero."""
         return value in (self.varied if self.really_varied is None else self.really_varied)
 
     def has_shadow(self, pointer: Value) -> bool:
-        """Whether a pointer comes with a shadow pointer."""
+        """True if a pointer comes with a shadow pointer."""
         return bool(self.points_to.mask(pointer) & self.shadowed)
 
     def explain(self, value: Value) -> str:
@@ -131,7 +131,7 @@ def mask_of(items: Iterable[MemoryObject]) -> int:
 
 
 def can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], registry: Registry) -> bool:
-    """Whether there may be a shadow of an object."""
+    """True if there may be a shadow of an object."""
     if isinstance(item.value, ir.CallSite) and isinstance(resolve(item.value, registry), Inactive):
         return False  # what it makes is constant
     match item.kind:
@@ -446,7 +446,7 @@ def _without_mixed(points_to: PointsTo, shadowed: int, needed: int) -> int:
 
 
 def _is_constant_call(inst: Instruction, registry: Registry, really: Activity, signatures: Signatures) -> bool:
-    """Whether a call gives a constant: an unknown callee to which active values go has been refused before."""
+    """True if a call gives a constant: an unknown callee to which active values go has been refused before."""
     if not isinstance(inst, CallSite):
         return False
     match resolve(inst, registry):

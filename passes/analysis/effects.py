@@ -46,7 +46,7 @@ from irad.passes.subscripts.separation import MOST_WRITES, Separation
 
 
 def is_of_older_instance(pointer: Value, at: Instruction, item: MemoryObject, order: RunOrder, mod_ref: ModRef) -> bool:
-    """Whether an allocation's writes after an instruction go to other instances than the one that it reads."""
+    """True if an allocation's writes after an instruction go to other instances than the one that it reads."""
     made = item.value
     if item.kind is not ObjectKind.ALLOCATION or not isinstance(made, CallSite):
         return False
@@ -68,7 +68,7 @@ def _root(pointer: Value) -> Value:
 
 
 def _goes_to_latest(write: Instruction, touched: int, item: MemoryObject, mod_ref: ModRef) -> bool:
-    """Whether all pointers through which an instruction may write to an allocation point to its latest instance."""
+    """True if all pointers through which an instruction may write to an allocation point to its latest instance."""
     match write:
         case Store(operands=[_, pointer]):
             return _is_latest(pointer, item, mod_ref)
@@ -81,7 +81,7 @@ def _goes_to_latest(write: Instruction, touched: int, item: MemoryObject, mod_re
 
 
 def _is_latest(pointer: Value, item: MemoryObject, mod_ref: ModRef) -> bool:
-    """Whether a pointer comes from an allocation without a phi: its dominators then include the last run of that."""
+    """True if a pointer comes from an allocation without a phi: its dominators then include the last run of that."""
     value = _root(pointer)
     while value is not item.value:
         if not isinstance(value, Load) or not _is_own_header(value.operands[0], item, mod_ref):
@@ -91,7 +91,7 @@ def _is_latest(pointer: Value, item: MemoryObject, mod_ref: ModRef) -> bool:
 
 
 def _is_own_header(place: Value, item: MemoryObject, mod_ref: ModRef) -> bool:
-    """Whether a pointer points to the header of an allocation, which holds the address of its data."""
+    """True if a pointer points to the header of an allocation, which holds the address of its data."""
     members = mod_ref.points_to.of(place)
     return bool(members) and all(m.kind is ObjectKind.HEADER and m.value is item.value for m in members)
 
@@ -112,7 +112,7 @@ class Effects:
     _known: dict[tuple[Value, Instruction], str | None] = field(default_factory=dict)
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
-        """Whether memory at ``pointer``, read or written by ``at``, may change until the reverse reaches ``at``."""
+        """True if memory at ``pointer``, read or written by ``at``, may change until the reverse reaches ``at``."""
         return self._why(pointer, at) is not None
 
     def explain(self, pointer: Value, at: Instruction) -> str:
@@ -141,7 +141,7 @@ class Effects:
         return None
 
     def _is_written_elsewhere(self, item: MemoryObject, pointer: Value, at: Instruction) -> bool:
-        """Whether all that is written to an object after an access goes to other elements than the one accessed."""
+        """True if all that is written to an object after an access goes to other elements than the one accessed."""
         separation = self.separation
         if separation is None or not isinstance(at, Load | Store) or accessed(at) is not pointer or not at.is_plain:
             return False

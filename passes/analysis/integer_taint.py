@@ -80,7 +80,7 @@ def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
 
 
 def _is_followed(unit: Unit, pointer: Value) -> bool:
-    """Whether it is known what lies where a pointer points: no callee may have put numbers there."""
+    """True if it is known what lies where a pointer points: no callee may have put numbers there."""
     unknown = unit.points_to.mask(pointer) & unit.memory_types.opaque
     return unit.points_to.position(pointer) != ANYWHERE and not unknown
 
@@ -105,7 +105,7 @@ class _Scratch:
                 self.count += 1
 
     def meets(self, pointer: Value, read: Type) -> bool:
-        """Whether what is read at an address may have a byte of a tainted integer."""
+        """True if what is read at an address may have a byte of a tainted integer."""
         size = size_of(read)
         at = self.unit.points_to.position(pointer)
         return any(
@@ -168,7 +168,7 @@ def _loses(unit: Unit, inst: ir.Instruction, tainted: set[Value]) -> bool:
 
 
 def _holds_integers(type_: Type) -> bool:
-    """Whether values of a type may hold the bits of a number as integers."""
+    """True if values of a type may hold the bits of a number as integers."""
     if isinstance(type_, StructType | NamedStructType | ArrayType):
         return any(_holds_integers(each) for each in element_types(type_))
     return _is_integers(type_) and size_of(type_) >= 4
@@ -183,7 +183,7 @@ def _has_body(unit: Unit, call: ir.CallSite) -> bool:
 
 
 def _callee_has(call: ir.CallSite, wanted: Callable[[ir.Instruction], bool]) -> bool:
-    """Whether a callee, or one that it calls, has such an instruction; an indirect callee may have any."""
+    """True if a callee, or one that it calls, has such an instruction; an indirect callee may have any."""
     pending, seen = [call.callee], {call.callee}
     for callee in pending:
         if not isinstance(callee, Function):
@@ -216,7 +216,7 @@ def _is_integer(value: Value) -> bool:
 
 
 def _is_bits(value: Value) -> bool:
-    """Whether a value is, as the function itself shows, the bits of a float or computed from them."""
+    """True if a value is, as the function itself shows, the bits of a float or computed from them."""
     pending, seen = [value], {value}
     for each in pending:
         match each:
@@ -263,7 +263,7 @@ def _gives_useful(unit: Unit, call: ir.CallSite) -> bool:
 
 
 def meets_numbers(unit: Unit, pointer: Value, type_: Type, objects: int) -> bool:
-    """Whether integers of a type at an address have bytes in common with a float, if some of the objects are there."""
+    """True if integers of a type at an address have bytes in common with a float, if some of the objects are there."""
     if not unit.points_to.mask(pointer) & objects:
         return False
     memory, size = unit.memory_types, size_of(type_)
@@ -301,16 +301,16 @@ class _Access:
     distance: int = 0
 
     def meets(self, other: _Access) -> bool:
-        """Whether the numbers may have bytes in common."""
+        """True if the numbers may have bytes in common."""
         return _meets(self.place, self.kind, other.place, other.kind)
 
     def is_aligned(self) -> bool:
-        """Whether it is at a place as in an array of numbers of its own."""
+        """True if it is at a place as in an array of numbers of its own."""
         size = size_of(self.kind)
         return self.at == ANYWHERE or (self.at.offset % size == 0 and self.at.period % size == 0)
 
     def is_across(self, other: _Access) -> bool:
-        """Whether the numbers, of one type, have some bytes in common, but not all."""
+        """True if the numbers, of one type, have some bytes in common, but not all."""
         return (
             self.kind is other.kind
             and _meets(self.at, self.kind, other.at, other.kind)
@@ -318,7 +318,7 @@ class _Access:
         )
 
     def is_beside(self, other: _Access) -> bool:
-        """Whether this is in an array within each record that begins beside the other numbers."""
+        """True if this is in an array within each record that begins beside the other numbers."""
         start = self.start
         return (
             start is not None
@@ -327,11 +327,11 @@ class _Access:
         )
 
     def is_field(self, fields: Set[tuple[FloatType, int]]) -> bool:
-        """Whether this is one of the fields of a record, wherever that lies."""
+        """True if this is one of the fields of a record, wherever that lies."""
         return self.record is not None and (self.kind, self.distance) in fields
 
     def is_of_another(self, written: Set[_Access], fields: Set[tuple[FloatType, int]]) -> bool:
-        """Whether what is written there is a number of another type, or lies across this one."""
+        """True if what is written there is a number of another type, or lies across this one."""
         if any(other.is_across(self) for other in written):
             return True
         others = [other for other in written if other.kind is not self.kind and self.meets(other)]
@@ -418,6 +418,6 @@ def _accesses(unit: Unit, block: Block) -> Iterator[tuple[ir.Instruction, Value,
 
 
 def _meets(place: Position, kind: FloatType, other: Position, its: FloatType) -> bool:
-    """Whether numbers of two types at two places may have bytes in common."""
+    """True if numbers of two types at two places may have bytes in common."""
     size, its_size = size_of(kind), size_of(its)
     return any(place.may_be(other.moved(Position(by, 0))) for by in range(1 - size, its_size))

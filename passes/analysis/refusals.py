@@ -250,7 +250,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
 
 
 def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
-    """Whether an object is an argument's memory for which the caller says where it holds numbers."""
+    """True if an object is an argument's memory for which the caller says where it holds numbers."""
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
     memory = unit.variant.memory[unit.function.params.index(item.value)]
@@ -405,7 +405,7 @@ def _is_forward(unit: Unit) -> bool:
 
 
 def _passes_address(unit: Unit, call: CallSite) -> bool:
-    """Whether an argument that is not a pointer was computed from one to active memory."""
+    """True if an argument that is not a pointer was computed from one to active memory."""
     pending = Worklist(a for a in call.arguments if isinstance(a.type, IntType))
     for value in pending:
         match value:

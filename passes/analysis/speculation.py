@@ -47,14 +47,14 @@ def written_parameters(entry: Unit) -> Iterator[int]:
 
 
 def writes_elsewhere(entry: Unit) -> bool:
-    """Whether the program may write to memory that is neither its own nor that of its parameters."""
+    """True if the program may write to memory that is neither its own nor that of its parameters."""
     written = entry.effects.written
     kinds = {item.kind for item in entry.points_to.objects if written >> item.index & 1}
     return not kinds <= {*SEPARATE, ObjectKind.ARGUMENT} or _may_write_to_numbers(entry)
 
 
 def _may_write_to_numbers(entry: Unit) -> bool:
-    """Whether a function that returns, or one that it calls, may write to an address that the program has as a number.
+    """True if a function that returns, or one that it calls, may write to an address that the program has as a number.
 
     Such an address points to no object.
     """
@@ -83,17 +83,17 @@ _SILENT: Final = ("llvm.stacksave", "llvm.stackrestore")
 
 
 def may_speculate(entry: Unit) -> bool:
-    """Whether a derivative may be made without guards."""
+    """True if a derivative may be made without guards."""
     return entry.program.request.speculates and _writes_nothing(entry) and is_pure(entry) and _has_guards(entry)
 
 
 def _writes_nothing(entry: Unit) -> bool:
-    """Whether a second run finds what the first has found."""
+    """True if a second run finds what the first has found."""
     return not (writes_elsewhere(entry) or any(_is_data(entry, index) for index in written_parameters(entry)))
 
 
 def is_pure(entry: Unit) -> bool:
-    """Whether a second run does the same, as far as calls are concerned, and NaN is a number like any other."""
+    """True if a second run does the same, as far as calls are concerned, and NaN is a number like any other."""
     functions = Worklist([entry.function])
     for function in functions:
         for inst in function.instructions():
@@ -111,7 +111,7 @@ def is_pure(entry: Unit) -> bool:
 
 
 def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
-    """Whether a call has no lasting effect but on memory of the program, and draws no random number."""
+    """True if a call has no lasting effect but on memory of the program, and draws no random number."""
     silent = (*_SILENT, *entry.program.request.host.ends)
     if isinstance(call.callee, Function) and (call.callee.name or "").startswith(silent):
         return True
@@ -123,7 +123,7 @@ def _is_silent(entry: Unit, call: CallSite, effects: Effects | None) -> bool:
 
 
 def _is_data(entry: Unit, index: int) -> bool:
-    """Whether a parameter points to data: the result aside, and bookkeeping, of which nothing is known."""
+    """True if a parameter points to data: the result aside, and bookkeeping, of which nothing is known."""
     its_type = entry.memory[entry.function.params[index]]
     return index != entry.program.request.host.result and (its_type is None or bool(its_type.fields))
 

@@ -77,7 +77,7 @@ def summarise(
 
 
 def _has_two_views(points_to: PointsTo, result: Parameter, declared: MemoryType | None) -> bool:
-    """Whether one piece of memory is returned as numbers of two types: callers distinguish memory by these."""
+    """True if one piece of memory is returned as numbers of two types: callers distinguish memory by these."""
     found: dict[Kind, int] = {}
     for offset, holds in declared.behind if declared is not None else ():
         kind = kind_of(holds)
@@ -88,7 +88,7 @@ def _has_two_views(points_to: PointsTo, result: Parameter, declared: MemoryType 
 
 
 def _hands_on_pointers(inst: Instruction, mod_ref: ModRef, numbers: Collection[Parameter]) -> bool:
-    """Whether pointers may end up in memory that the caller can see, or something is freed that is the caller's.
+    """True if pointers may end up in memory that the caller can see, or something is freed that is the caller's.
 
     ``numbers`` are the parameters that point to memory without pointers.
     """
@@ -109,7 +109,7 @@ def _holds_pointers(points_to: PointsTo, source: Value, numbers: Collection[Para
 
 
 def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bool:
-    """Whether a callee may leave pointers there for the caller to find: not in arrays of numbers.
+    """True if a callee may leave pointers there for the caller to find: not in arrays of numbers.
 
     Nor does a loop free the caller's arrays, which it borrows, even where one pointer may point to them and to its own.
     """

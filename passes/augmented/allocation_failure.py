@@ -149,7 +149,7 @@ class _Owned:
                 pass
 
     def is_returned(self, store: Store) -> bool:
-        """Whether a store hands new memory to the caller, with the reference to it."""
+        """True if a store hands new memory to the caller, with the reference to it."""
         if not self.has_status or not _is_new(store.operands[0], self.counts):
             return False
         pointer = store.operands[1]
@@ -174,7 +174,7 @@ class _Owned:
 
 
 def _is_new(value: Value, counts: ReferenceCounts) -> bool:
-    """Whether a value is memory that the host has just made, on whichever way."""
+    """True if a value is memory that the host has just made, on whichever way."""
     return all(
         isinstance(each, Phi)
         or (
@@ -247,7 +247,7 @@ def check_allocations(augmented: AugmentedPrimal) -> None:
 
 
 def _gives_null(call: Call, augmented: AugmentedPrimal) -> bool:
-    """Whether a call that the derivative has added, and not the primal, may return null."""
+    """True if a call that the derivative has added, and not the primal, may return null."""
     return _name(call) in _GIVE_NULL and augmented.arena in call.arguments
 
 

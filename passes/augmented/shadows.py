@@ -152,7 +152,7 @@ class ShadowVisitor(RuleContext):
 
     @property
     def is_for_all_lanes(self) -> bool:
-        """Whether an instruction is repeated once, with what all lanes have."""
+        """True if an instruction is repeated once, with what all lanes have."""
         inst = self.inst
         if isinstance(inst, CallSite):
             return isinstance(resolve(inst, self.unit.registry), Function | Pointer)
@@ -166,7 +166,7 @@ class ShadowVisitor(RuleContext):
         return found
 
     def is_carried(self, pointer: Value, *path: int) -> bool:
-        """Whether what moves the memory that a pointer points to moves its shadow."""
+        """True if what moves the memory that a pointer points to moves its shadow."""
         return self.holds_pointers(pointer, *path)
 
     def visit(self) -> None:
@@ -233,12 +233,12 @@ class ShadowVisitor(RuleContext):
                 )
 
     def never_returns(self, call: CallSite) -> bool:
-        """Whether the sweep is left before a call through a pointer."""
+        """True if the sweep is left before a call through a pointer."""
         made = self.augmented.pointer_frames.get(call)
         return made is not None and made.variant.by_value
 
     def is_inactive(self, call: CallSite) -> bool:
-        """Whether a callee carries no derivative."""
+        """True if a callee carries no derivative."""
         return isinstance(resolve(call, self.unit.registry), Inactive)
 
     def shadow_of_alloca(self, inst: Alloca) -> Value:
@@ -406,7 +406,7 @@ class ShadowVisitor(RuleContext):
         return self.before.call(self.runtime(ARENA_ALLOC), [self.augmented.arena, size], name="kept")
 
     def overwritten(self, pointer: Value) -> bool:
-        """Whether memory that the call reads may change before the reverse sweep comes back."""
+        """True if memory that the call reads may change before the reverse sweep comes back."""
         unit = self.unit
         if unit.everything or unit.effects.is_overwritten(pointer, self.inst):
             return True

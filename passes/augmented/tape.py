@@ -113,7 +113,7 @@ class Slab:
         raise AssertionError("not a value of this slab")
 
     def is_behind_others(self, value: Value) -> bool:
-        """Whether the number of iterations is needed to find a value."""
+        """True if the number of iterations is needed to find a value."""
         return not self.has_rows and self.prefix(value) > 0
 
     def bytes_per_iteration(self) -> int:

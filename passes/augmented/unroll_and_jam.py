@@ -87,7 +87,7 @@ def lockstep_loops(
 
 
 def _sums_in_order(loop: Loop) -> bool:
-    """Whether an innermost loop hands on a float that it computes from the one before."""
+    """True if an innermost loop hands on a float that it computes from the one before."""
     if loop.children or loop.latch is None:
         return False
     nexts = (phi.value_from(loop.latch) for phi in loop.header.phis() if isinstance(phi.type, FloatType))
@@ -98,7 +98,7 @@ def _sums_in_order(loop: Loop) -> bool:
 
 
 def _ends_at_its_end(loop: Loop) -> bool:
-    """Whether a loop has none inside, and is left at its end only: then what follows it is later in the order."""
+    """True if a loop has none inside, and is left at its end only: then what follows it is later in the order."""
     return not loop.children and {block for block, _ in loop.exits} == {loop.latch}
 
 
@@ -139,7 +139,7 @@ class _Finder:
         return Lockstep(loop, count, affine, blocks_of_phis, varying)
 
     def _has_shape(self, loop: Loop) -> bool:
-        """Whether it and the loops inside are left at their end only, it by values that phis take."""
+        """True if it and the loops inside are left at their end only, it by values that phis take."""
         if loop.preheader is None or len(loop.exits) != 1 or not all(map(_ends_at_its_end, loop.children)):
             return False
         ((last, end),) = loop.exits
@@ -149,7 +149,7 @@ class _Finder:
         return all(user.block in loop.blocks or (isinstance(user, Phi) and user.block is end) for user in users)
 
     def _has_known_code(self, loop: Loop) -> bool:
-        """Whether a loop accesses the tape, shadows and the primal's memory as the primal does, and is not too long."""
+        """True if a loop accesses the tape, shadows and the primal's memory as the primal does, and is not too long."""
         insts = [inst for block in loop.order for inst in block.instructions]
         return len(insts) <= _MOST_INSTRUCTIONS and all(map(self._is_known, insts))
 
@@ -182,7 +182,7 @@ class _Finder:
     # -------------------------------------------------------------------------------------------- memory
 
     def _keeps_order(self, loop: Loop, primal: Loop) -> bool:
-        """Whether no access comes before one of an earlier iteration that it depends on."""
+        """True if no access comes before one of an earlier iteration that it depends on."""
         accesses = [
             (index, inst, self.primal_of[inst])
             for index, block in enumerate(loop.order)
@@ -200,14 +200,14 @@ class _Finder:
         )
 
     def _repeat_together(self, earlier: Instruction, later: Instruction, loop: Loop) -> bool:
-        """Whether two instructions are in one of the loops inside."""
+        """True if two instructions are in one of the loops inside."""
         assert earlier.block is not None
         assert later.block is not None
         around = self.nest.loop_of(earlier.block)
         return around is not loop and around is self.nest.loop_of(later.block)
 
     def _are_apart(self, loop: Loop, earlier: Instruction, later: Instruction) -> bool:
-        """Whether an access of the primal touches nothing that another touched in an earlier iteration of a loop."""
+        """True if an access of the primal touches nothing that another touched in an earlier iteration of a loop."""
         unit = self.augmented.unit
         first, second = (access.reads | access.writes for access in map(unit.mod_ref.of, (earlier, later)))
         if first and second and not unit.points_to.overlapping(first) & second:

@@ -29,7 +29,7 @@ class Tangents(Protocol):
 
     @property
     def zero_wins(self) -> bool:
-        """Whether a zero partial makes zero of an infinite tangent."""
+        """True if a zero partial makes zero of an infinite tangent."""
         ...
 
     @property

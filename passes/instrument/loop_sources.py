@@ -54,7 +54,7 @@ class LoopSources:
         return tuple(places)
 
     def is_over_chunks(self, loop: Loop) -> bool:
-        """Whether it is a thread's loop over its chunks of a parallel loop."""
+        """True if it is a thread's loop over its chunks of a parallel loop."""
         function = loop.header.function
         return loop.parent is None and isinstance(function, Function) and function in self.user.launches
 

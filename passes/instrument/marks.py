@@ -28,7 +28,7 @@ class MarkKind(enum.Enum):
 
     @property
     def is_derivative(self) -> bool:
-        """Whether it is an operation on derivatives."""
+        """True if it is an operation on derivatives."""
         return self in (MarkKind.DERIVATIVE, MarkKind.TANGENT)
 
 

@@ -79,7 +79,7 @@ class Choices:
     unit: Unit
 
     def depend_on(self, comparison: FCmp) -> bool:
-        """Whether a choice depends on a comparison."""
+        """True if a choice depends on a comparison."""
         pending: list[tuple[Instruction, Value]] = [(user, comparison) for user in comparison.users]
         seen: set[Instruction] = set()
         while pending:
@@ -103,7 +103,7 @@ class Choices:
         return False
 
     def _leaves(self, user: Instruction) -> bool:
-        """Whether what is returned or passed may decide something elsewhere."""
+        """True if what is returned or passed may decide something elsewhere."""
         if isinstance(user, CallSite):
             return isinstance(resolve(user, self.unit.registry), Function)
         return not self.unit.variant.is_entry
@@ -305,7 +305,7 @@ class _Watch:
             self.note_opaque(inst)
 
     def is_primal(self, inst: Instruction) -> bool:
-        """Whether it is the copy of an instruction of the primal, not what stands beside it."""
+        """True if it is the copy of an instruction of the primal, not what stands beside it."""
         return inst.origin is not None and self.augmented.values.get(inst.origin) is inst
 
     def watch_result(self, inst: Instruction) -> None:

@@ -41,7 +41,7 @@ class Position:
         return self.among if self.period else (self.offset,)
 
     def covers(self, other: Position) -> bool:
-        """Whether all offsets of another position are among these."""
+        """True if all offsets of another position are among these."""
         if self.few:
             return bool(other.few) and set(other.few) <= set(self.few)
         return other.period % self.period == 0 and (self.offset - other.offset) % self.period == 0
@@ -83,7 +83,7 @@ class Position:
         return _among(both) or _any_multiple(self.offset, gcd(self.period, other.period, self.offset - other.offset))
 
     def may_be(self, other: Position) -> bool:
-        """Whether the two have an offset in common."""
+        """True if the two have an offset in common."""
         if not self.period and not other.period:
             return self.offset == other.offset
         if self.few and other.few:
@@ -232,7 +232,7 @@ class Positions:
                 return ANYWHERE
 
     def _starts(self, value: Value) -> bool:
-        """Whether a value is known to point to the start of an object."""
+        """True if a value is known to point to the start of an object."""
         if not isinstance(value.type, PointerType):
             return False
         if isinstance(value, GetElementPtr | Select | Phi | Freeze | ConstantNull | Undef | Poison):

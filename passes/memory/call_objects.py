@@ -151,7 +151,7 @@ class CallObjects:
         )
 
     def _may_store(self, call: CallSite) -> bool:
-        """Whether a callee with a body may store an address anywhere."""
+        """True if a callee with a body may store an address anywhere."""
         return may_store_address(call.callee, self.registry, self.addresses.storing)
 
     # --- the addresses that it stores and returns ---------------------------------------------------------------------

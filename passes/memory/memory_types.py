@@ -87,7 +87,7 @@ class MemoryTypes:
         return found.pop() if len(found) == 1 else None
 
     def is_float_at(self, pointer: Value, kind: FloatType, distance: int = 0) -> bool:
-        """Whether there is a float of that type some bytes from where a pointer points, as far as it can be told."""
+        """True if there is a float of that type some bytes from where a pointer points, as far as it can be told."""
         shift = Position(distance, 0)
         # declared types alone are not trusted: `x.view(np.int64)` has integers where the floats of ``x`` are
         return any(self._is_float_in(item.index, pointer, kind, shift) for item in self.points_to.of(pointer))
@@ -116,7 +116,7 @@ class MemoryTypes:
         return any(found is kind and place.may_be(other) for other, found in self.strays.get(index, ()))
 
     def is_inside_float(self, pointer: Value) -> bool:
-        """Whether the byte that a pointer points to is a part of a float, as far as it can be told."""
+        """True if the byte that a pointer points to is a part of a float, as far as it can be told."""
         return any(self._is_inside(item.index, pointer) for item in self.points_to.of(pointer))
 
     def _is_inside(self, index: int, pointer: Value) -> bool:
@@ -134,7 +134,7 @@ class MemoryTypes:
         )
 
     def is_pointer_at(self, pointer: Value) -> bool:
-        """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
+        """True if a pointer is loaded or stored as one at the place that a pointer points to."""
         if any(self._states_pointer(item.index, pointer) for item in self.points_to.of(pointer)):
             return True
         offset = self.points_to.position(pointer).exact
@@ -150,13 +150,13 @@ class MemoryTypes:
         return offset is not None and (offset, "ptr") in layout.fields
 
     def holds_floats(self, mask: int) -> bool:
-        """Whether any object of a set is read or written as floats, or declared to hold some."""
+        """True if any object of a set is read or written as floats, or declared to hold some."""
         if mask & self.opaque:
             return True
         return any(self.has_floats(item.index) for item in self.points_to.members(mask))
 
     def has_floats(self, index: int) -> bool:
-        """Whether an object is read or written as floats, or declared to hold some."""
+        """True if an object is read or written as floats, or declared to hold some."""
         layout = self.layouts[index]
         return bool(self.floats[index]) or (layout is not None and bool(layout.floats()))
 
@@ -454,6 +454,6 @@ class _Collector:
 
 
 def _agrees(layout: MemoryType, access: FloatAccess) -> bool:
-    """Whether a number of that type may lie there."""
+    """True if a number of that type may lie there."""
     fields = (Position(offset, layout.stride) for offset, text in layout.fields if text == str(access.kind))
     return any(access.place.may_be(field) for field in fields)

@@ -40,7 +40,7 @@ def number_places(memory: MemoryTypes, pointer: Value, size: int | None = None) 
 
 
 def _accesses_all(memory: MemoryTypes, pointer: Value, offset: int, size: int) -> bool:
-    """Whether the function knows what each of ``size`` bytes of the caller's memory holds."""
+    """True if the function knows what each of ``size`` bytes of the caller's memory holds."""
     callers = [item.index for item in memory.points_to.of(pointer) if item.kind in _CALLERS]
     wanted = set(range(offset, offset + size))
     return all(
@@ -56,7 +56,7 @@ def _accesses_all(memory: MemoryTypes, pointer: Value, offset: int, size: int) -
 
 
 def is_made_here(memory: MemoryTypes, pointer: Value) -> bool:
-    """Whether a pointer points to memory of the function's own: its shadow cannot hold cotangents beforehand."""
+    """True if a pointer points to memory of the function's own: its shadow cannot hold cotangents beforehand."""
     return not any(item.kind in _CALLERS for item in memory.points_to.of(pointer))
 
 

@@ -61,7 +61,7 @@ class MemoryObject:
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether the caller promises that it is reached through this parameter only."""
+        """True if the caller promises that it is reached through this parameter only."""
         value = self.value
         return self.kind is ObjectKind.ARGUMENT and isinstance(value, Parameter) and "noalias" in value.attributes
 
@@ -121,7 +121,7 @@ class PointsTo:
         return self.members(self.mask(pointer))
 
     def is_shared(self, mask: int) -> bool:
-        """Whether code that was not passed a pointer may write there, as to global variables."""
+        """True if code that was not passed a pointer may write there, as to global variables."""
         for item in self.members(mask):
             constant = isinstance(item.value, GlobalVariable) and item.value.constant
             if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):
@@ -162,7 +162,7 @@ class PointsTo:
         return result
 
     def may_overlap(self, a: int, b: int) -> bool:
-        """Whether two sets of objects may share bytes."""
+        """True if two sets of objects may share bytes."""
         return bool(self.overlapping(a) & b)
 
     def reachable(self, mask: int) -> int:
@@ -254,7 +254,7 @@ def reached_by(call: CallSite, points_to: PointsTo) -> int:
 
 
 def may_hold_pointer(type_: Type) -> bool:
-    """Whether values of a type are pointers, aggregates of them, or integers wide enough to carry their bits."""
+    """True if values of a type are pointers, aggregates of them, or integers wide enough to carry their bits."""
     match cast("types.AnyType", type_):
         case PointerType():
             return True

@@ -154,7 +154,7 @@ def _set_of(items: Iterable[MemoryObject]) -> int:
 def _may_share(
     a: MemoryObject, b: MemoryObject, numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
 ) -> bool:
-    """Whether two objects that are not separate may share bytes."""
+    """True if two objects that are not separate may share bytes."""
     if a is b:
         return True
     kinds = (a.kind, b.kind)
@@ -168,7 +168,7 @@ def _may_share(
 def _are_apart(
     a: Value | None, b: Value | None, numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
 ) -> bool:
-    """Whether the caller knows that two parameters' memory does not overlap."""
+    """True if the caller knows that two parameters' memory does not overlap."""
     if not isinstance(a, Parameter) or not isinstance(b, Parameter):
         return False
     first, second = sorted((numbers[a], numbers[b]))
@@ -313,5 +313,5 @@ def _accessed(where: Targets, type_: Type) -> Targets:
 
 
 def _may_matter(inst: Instruction) -> bool:
-    """Whether an instruction can carry or move a pointer (or its bits)."""
+    """True if an instruction can carry or move a pointer (or its bits)."""
     return isinstance(inst, ir.Store | ir.Ret | CallSite) or may_hold_pointer(inst.type)

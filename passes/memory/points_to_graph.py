@@ -186,7 +186,7 @@ def declared_place(holder: MemoryType, inner: MemoryType | None) -> Position:
 
 
 def is_header(holds: MemoryType | None) -> bool:
-    """Whether memory is the header of an allocation: the one pointer in it points to the start of the data."""
+    """True if memory is the header of an allocation: the one pointer in it points to the start of the data."""
     if holds is None or holds.is_header:
         return holds is not None
     return holds.single and not holds.fields and len(holds.declared) == 1

@@ -48,7 +48,7 @@ class FloatAccess:
         return self.kind.bits // 8
 
     def is_skewed(self) -> bool:
-        """Whether the number may lie elsewhere than in an array of its own type."""
+        """True if the number may lie elsewhere than in an array of its own type."""
         return self.align % self.size != 0 and (self.place.offset % self.size, self.place.period % self.size) != (0, 0)
 
 

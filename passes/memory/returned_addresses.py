@@ -68,7 +68,7 @@ class KnownAddresses:
 
 
 def may_return_address(callee: Value, registry: Registry, known: dict[Function, bool]) -> bool:
-    """Whether a callee with a body, or an indirect one, may return an address other than an integer it was given."""
+    """True if a callee with a body, or an indirect one, may return an address other than an integer it was given."""
     if not isinstance(callee, Function):
         return True
     if callee not in known:
@@ -148,13 +148,13 @@ def _returned(function: Function) -> list[Value]:
 
 
 def is_integer_intrinsic(call: CallSite) -> bool:
-    """Whether a call is of an intrinsic that computes an integer: the larger of two, the bits that are set."""
+    """True if a call is of an intrinsic that computes an integer: the larger of two, the bits that are set."""
     name = call.callee.name if isinstance(call.callee, Function) else None
     return name is not None and name.startswith("llvm.") and isinstance(call.type, IntType)
 
 
 def may_store_address(callee: Value, registry: Registry, known: dict[Function, bool]) -> bool:
-    """Whether a callee with a body, or an indirect one, may store an address anywhere, by itself or through others."""
+    """True if a callee with a body, or an indirect one, may store an address anywhere, by itself or through others."""
     if not isinstance(callee, Function):
         return True
     if callee not in known:
@@ -186,7 +186,7 @@ def _stores_of(function: Function, registry: Registry) -> list[Function] | None:
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether a value is one of some constants, or comes from a variable: only constants are stored there, too."""
+    """True if a value is one of some constants, or comes from a variable: only constants are stored there, too."""
     pending, seen = [value], {value}
     for each in pending:
         match each:

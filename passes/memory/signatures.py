@@ -37,7 +37,7 @@ def match_signatures(module: Module, declared: Iterable[Signature]) -> Signature
 
 
 def takes_no_numbers(function: Function, signatures: Signatures) -> bool:
-    """Whether a function is given, and gives back, neither floats nor memory that might hold some, by its types."""
+    """True if a function is given, and gives back, neither floats nor memory that might hold some, by its types."""
     declared, result = signatures.get(function), function.function_type.result
     if declared is None or not (result is VOID or isinstance(result, IntType)):
         return False

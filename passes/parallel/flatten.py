@@ -248,7 +248,7 @@ def _replace_launch(call: CallSite, loop: ParallelLoop) -> None:
 
 
 def is_loop_function(value: Value | None) -> bool:
-    """Whether a function is the body of a parallel loop."""
+    """True if a function is the body of a parallel loop."""
     return isinstance(value, Function) and PARALLEL in value.attributes
 
 

@@ -135,7 +135,7 @@ def _accesses(
 
 
 def _agree(accesses: Sequence[_Access | None]) -> bool:
-    """Whether all accesses of an array stay within the elements of the thread."""
+    """True if all accesses of an array stay within the elements of the thread."""
     known = [access for access in accesses if access is not None]
     if len(known) < len(accesses) or len({(each.stride, each.uniform) for each in known}) != 1:
         return False
@@ -180,7 +180,7 @@ class _Addresses:
         return _Access(stride, tuple(uniform), distance.get((), 0), types.size_of(type_))
 
     def is_common(self, pointer: Value) -> bool:
-        """Whether a pointer is the same in all threads of a block."""
+        """True if a pointer is the same in all threads of a block."""
         root, distance = self.distance(pointer)
         terms = () if root is None or distance is None else distance
         return distance is not None and all(_is_uniform(atom, in_block=True) for term in terms for atom in term)
@@ -261,7 +261,7 @@ class _Addresses:
         return added(first, multiplied(each, {((phi, "iteration"),): 1}))
 
     def _is_not_negative(self, value: Value) -> bool:
-        """Whether an integer is a sum of products of registers and counts: no launch is long enough for it to wrap."""
+        """True if an integer is a sum of products of registers and counts: no launch is long enough for it to wrap."""
         terms = self.polynomial(value)
         if terms is None or value.type is not types.I64:
             return False
@@ -269,7 +269,7 @@ class _Addresses:
         return min(terms.values(), default=0) >= 0 and all(isinstance(atom, str | tuple) for atom in atoms)
 
     def _exact(self, value: Value, flag: str) -> bool:
-        """Whether an integer of fewer bits is what the polynomial says: it is a register, or cannot wrap around."""
+        """True if an integer of fewer bits is what the polynomial says: it is a register, or cannot wrap around."""
         match value:
             case ConstantInt() | Parameter():
                 return True
@@ -299,7 +299,7 @@ def _is_register(callee: Function) -> bool:
 
 
 def _is_uniform(atom: object, *, in_block: bool) -> bool:
-    """Whether an atom is the same for all threads that may meet: of the grid, or of a block."""
+    """True if an atom is the same for all threads that may meet: of the grid, or of a block."""
     if isinstance(atom, str):
         return atom.startswith(("ntid.", "nctaid.")) or (in_block and atom.startswith("ctaid."))
     return isinstance(atom, Parameter)

@@ -44,7 +44,7 @@ _JUMPING: Final = frozenset({"floor", "ceil", "trunc", "rint", "nearbyint", "rou
 
 
 def is_rounded_freely(inst: ir.Instruction) -> bool:
-    """Whether LLVM may give the result another rounding in one sweep than in the other."""
+    """True if LLVM may give the result another rounding in one sweep than in the other."""
     shape = cast("ir.AnyInstruction", inst)
     match shape:
         case ir.Binary(opcode="frem"):
@@ -66,7 +66,7 @@ def is_rounded_freely(inst: ir.Instruction) -> bool:
 
 
 def is_decision(inst: ir.Instruction) -> bool:
-    """Whether the result jumps when a floating-point operand is rounded differently."""
+    """True if the result jumps when a floating-point operand is rounded differently."""
     if not holds_floats(inst.type):
         return True
     if isinstance(inst, ir.CallSite):
@@ -75,7 +75,7 @@ def is_decision(inst: ir.Instruction) -> bool:
 
 
 def has_fast_math_words(inst: ir.Instruction) -> bool:
-    """Whether an operation has one of the words that let LLVM change what it computes."""
+    """True if an operation has one of the words that let LLVM change what it computes."""
     match inst:
         case ir.Binary() | ir.Unary() | ir.Cast() | ir.FCmp() | ir.Select() | ir.Phi() | ir.CallSite():
             return not FAST_MATH.isdisjoint(inst.flags)
@@ -125,7 +125,7 @@ class Pinned:
     _loose: dict[Value, bool] = field(default_factory=dict)
 
     def is_pinned(self, value: Value) -> bool:
-        """Whether a value decides something and would be computed from numbers that are rounded freely."""
+        """True if a value decides something and would be computed from numbers that are rounded freely."""
         return (
             isinstance(value, Instruction)
             and (value in self.deciding or is_decision(value))
@@ -133,7 +133,7 @@ class Pinned:
         )
 
     def _may_differ(self, value: Instruction, operands: Sequence[Value] | None) -> bool:
-        """Whether a value that is computed again from these may be another number."""
+        """True if a value that is computed again from these may be another number."""
         if operands is None:
             return False
         return is_rounded_freely(value) or any(self._is_loose(v) for v in operands if holds_floats(v.type))
@@ -202,7 +202,7 @@ class _Origins:
     augmented: Function
 
     def is_copy(self, inst: Instruction) -> bool:
-        """Whether an instruction of the reverse sweep is a copy of one of the forward sweep."""
+        """True if an instruction of the reverse sweep is a copy of one of the forward sweep."""
         origin = inst.origin
         return origin is not None and origin.block is not None and origin.block.function is self.augmented
 
@@ -227,7 +227,7 @@ class _Origins:
         return found
 
     def _is_cotangent(self, value: Value) -> bool:
-        """Whether a value that is not a copy may be made of cotangents: it comes from a slot, a shadow, a call."""
+        """True if a value that is not a copy may be made of cotangents: it comes from a slot, a shadow, a call."""
         match value:
             case Parameter() | Phi():
                 return True
@@ -240,10 +240,10 @@ class _Origins:
 
 
 def _was_rounded_freely(copy: Instruction) -> bool:
-    """Whether the original is: a copy may have lost its fast-math words, and is another number for that very reason."""
+    """True if the original is: a copy may have lost its fast-math words, and is another number for that very reason."""
     return copy.origin is not None and is_rounded_freely(copy.origin)
 
 
 def _is_watched(inst: Instruction) -> bool:
-    """Whether it passes a number on to debug mode."""
+    """True if it passes a number on to debug mode."""
     return isinstance(inst, CallSite) and isinstance(inst.callee, Function) and inst.callee.name in CHECKS.values()

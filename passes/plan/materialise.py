@@ -162,7 +162,7 @@ class Materialiser:
             self.save(value)
 
     def is_available(self, value: Value) -> bool:
-        """Whether a value can be had in the reverse sweep with what is saved so far."""
+        """True if a value can be had in the reverse sweep with what is saved so far."""
         pending = Worklist([value])
         for needed in pending:
             if is_free(needed) or needed in self.saved:
@@ -218,7 +218,7 @@ class Materialiser:
 
     @property
     def alternates(self) -> bool:
-        """Whether places on the tape alternate with those of other threads."""
+        """True if places on the tape alternate with those of other threads."""
         host = self.sweep.augmented.program.request.host
         return host.is_shared and not host.is_inside
 

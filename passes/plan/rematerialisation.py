@@ -62,7 +62,7 @@ class Repeated:
         return outer if self.loops.runs_alike(loop, outer) else None
 
     def _repeats(self, value: Value, loop: Loop, outer: Loop) -> bool:
-        """Whether a value is a function of a loop's iteration, the same in each iteration of the loop around it."""
+        """True if a value is a function of a loop's iteration, the same in each iteration of the loop around it."""
         twin = self.loops.twins[outer]
         pending = Worklist([value])
         for needed in pending:
@@ -81,7 +81,7 @@ class Repeated:
         return True
 
     def _stays(self, load: ir.Load, outer: Loop) -> bool:
-        """Whether a loop leaves the memory alone that a load reads."""
+        """True if a loop leaves the memory alone that a load reads."""
         primal, mod_ref = self.primal_of.get(load), self.loops.augmented.unit.mod_ref
         if not isinstance(primal, ir.Load) or not primal.is_plain:
             return False
@@ -185,7 +185,7 @@ class Rematerialisation:
 
     @property
     def _is_scarce(self) -> bool:
-        """Whether the tape is in the local memory of a thread: a loop may have no slot for each of its iterations."""
+        """True if the tape is in the local memory of a thread: a loop may have no slot for each of its iterations."""
         return self.augmented.program.request.host.is_inside
 
     def effort(self, value: Value) -> float:
@@ -269,7 +269,7 @@ class Rematerialisation:
         return self._is_worth_keeping(primal.operands[0], self.depth_of(load))
 
     def _is_worth_keeping(self, pointer: Value, depth: int) -> bool:
-        """Whether memory is read more often than allocated: many small arrays that stay alive cost more than a tape."""
+        """True if memory is read more often than allocated: many small arrays that stay alive cost more than a tape."""
         unit, depths = self.augmented.unit, [0]
         for item in unit.points_to.of(pointer):
             if item.kind is ObjectKind.ALLOCATION and item.value is not None:
@@ -286,5 +286,5 @@ def _is_integer_intrinsic(call: ir.CallSite) -> bool:
 
 
 def is_free(value: Value) -> bool:
-    """Whether a value needs neither saving nor recomputing."""
+    """True if a value needs neither saving nor recomputing."""
     return isinstance(value, Constant | GlobalVariable | GlobalAlias | Function)

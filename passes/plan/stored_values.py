@@ -103,7 +103,7 @@ class StoredValues:
                             yield phi, StoredPlace(store, -step)
 
     def _is_kept(self, value: Instruction, store: Store) -> bool:
-        """Whether a value takes longer to compute again than to load, and what was stored stays."""
+        """True if a value takes longer to compute again than to load, and what was stored stays."""
         is_number = isinstance(value.type, FloatType) or (isinstance(value.type, IntType) and value.type.bits >= 8)
         takes_long = isinstance(value, CallSite | Phi) or (isinstance(value, Binary) and value.opcode in _SLOW)
         return is_number and takes_long and self._stays(store)
@@ -128,7 +128,7 @@ class StoredValues:
         return step if self._lies_at(phi.value_from(loop.preheader), start, loop.preheader, forms) else 0
 
     def _lies_at(self, value: Value, place: Form, block: Block, forms: Forms) -> bool:
-        """Whether a value was loaded from a place, or stored there, when a block ends."""
+        """True if a value was loaded from a place, or stored there, when a block ends."""
         return any(
             value is (access.operands[0] if isinstance(access, Store) else access)
             and forms.address(access.operands[-1]) == place
@@ -140,7 +140,7 @@ class StoredValues:
 
 
 def _follows(address: Value, is_known: Callable[[Value], bool], longest: int = _LONGEST) -> bool:
-    """Whether an address is computed in a few steps from known values, without memory."""
+    """True if an address is computed in a few steps from known values, without memory."""
     if is_known(address):
         return True
     if not longest or not isinstance(address, Binary | Cast | GetElementPtr):

@@ -162,7 +162,7 @@ def _lost_memory(cfg: ControlFlow, mod_ref: ModRef, result: Value) -> int:
 
 
 def _is_harmless(loop: Loop, mod_ref: ModRef, lost: int) -> bool:
-    """Whether iterations after one that should have raised change nothing that is seen, and do not fail."""
+    """True if iterations after one that should have raised change nothing that is seen, and do not fail."""
     return all(_may_run(inst, loop, mod_ref, lost) for block in loop.order for inst in block.instructions)
 
 
@@ -183,7 +183,7 @@ def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
 
 
 def _is_counted(pointer: Value, loop: Loop) -> bool:
-    """Whether an address in a loop is made of counters and of what is known before it."""
+    """True if an address in a loop is made of counters and of what is known before it."""
     pending = Worklist[Value]([pointer])
     for value in pending:
         if is_invariant(value, loop):

@@ -63,7 +63,7 @@ def devirtualise(module: Module) -> bool:
 
 
 def is_through_pointer(call: Call) -> bool:
-    """Whether the callee is a value, not a function or assembly."""
+    """True if the callee is a value, not a function or assembly."""
     return not isinstance(call.callee, Function | InlineAsm)
 
 

@@ -159,7 +159,7 @@ def _addresses(owners: Iterable[Owner]) -> tuple[dict[Instruction, None], set[In
 
 
 def _is_bulk(call: Call) -> bool:
-    """Whether a call clears or copies memory."""
+    """True if a call clears or copies memory."""
     if not (isinstance(call.callee, Function) and (call.callee.name or "").startswith(BULK)):
         return False
     volatile = call.arguments[3]
@@ -310,7 +310,7 @@ def _sized(group: tuple[Owner, ...]) -> tuple[Owner, ...]:
 
 
 def _outlives(owner: Owner, cfg: ControlFlow) -> bool:
-    """Whether a pointer to an array may be used after its owner has got another one, or after a phi has taken it over.
+    """True if a pointer to an array may be used after its owner has got another one, or after a phi has taken it over.
 
     Addresses that are not phis, nor made of any, belong to the array that the owner got last: each is computed after
     the root on every way to its use.
@@ -361,7 +361,7 @@ def _live_in(value: Instruction, cfg: ControlFlow, users: Iterable[Instruction] 
 
 
 def _is_live_at(value: Instruction, place: Instruction, cfg: ControlFlow) -> bool:
-    """Whether a value that was computed before a place may be used after it, without being computed again."""
+    """True if a value that was computed before a place may be used after it, without being computed again."""
     defined_in, block = value.block, place.block
     assert defined_in is not None
     assert block is not None

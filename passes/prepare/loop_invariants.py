@@ -77,7 +77,7 @@ def _hoist(
 
 
 def _is_elsewhere(load: Load, loop: Loop, mod_ref: ModRef, separation: Separation | None) -> bool:
-    """Whether all that a loop writes to an array goes to other elements than the one that a load reads."""
+    """True if all that a loop writes to an array goes to other elements than the one that a load reads."""
     if separation is None or not is_invariant(load.operands[0], loop):
         return False
     touched = mod_ref.points_to.overlapping(mod_ref.points_to.mask(load.operands[0]))
@@ -150,7 +150,7 @@ class _Structure:
         return source if all(self._is_one_value(value, phis) for value in (select.operands[0], source)) else None
 
     def _is_at_hand(self, value: Value, select: Select) -> bool:
-        """Whether a value may be used by a select: outside of its loops it goes through phis at their exits."""
+        """True if a value may be used by a select: outside of its loops it goes through phis at their exits."""
         if not isinstance(value, Instruction):
             return True
         assert value.block is not None
@@ -159,7 +159,7 @@ class _Structure:
         return self.dominators.value_dominates(value, select) and (loop is None or loop.contains(select.block))
 
     def _is_one_value(self, value: Value, phis: Iterable[Phi]) -> bool:
-        """Whether a value stays the same while other values go around through the phis."""
+        """True if a value stays the same while other values go around through the phis."""
         if not isinstance(value, Instruction):
             return True
         for phi in phis:

@@ -63,7 +63,7 @@ def _counts(user: object, host: ReferenceCounts) -> bool:
 
 
 def _is_held(value: Call | Parameter, host: ReferenceCounts) -> bool:
-    """Whether a value is an argument, or memory that was just made."""
+    """True if a value is an argument, or memory that was just made."""
     return isinstance(value, Parameter) or str(value.callee.name).startswith(host.makes)
 
 

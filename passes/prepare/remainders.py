@@ -152,7 +152,7 @@ class _Counts:
     loops: LoopNest
 
     def is_below(self, variable: Phi, bound: Value, place: Instruction) -> bool:
-        """Whether a variable is at least zero and less than a bound at some place."""
+        """True if a variable is at least zero and less than a bound at some place."""
         assert variable.block is not None
         assert place.block is not None
         loop = self.loops.loop_of(variable.block)
@@ -171,7 +171,7 @@ class _Counts:
         )
 
     def _is_positive(self, value: Value, loop: Loop) -> bool:
-        """Whether branches before a loop have found that a value is positive."""
+        """True if branches before a loop have found that a value is positive."""
         block: Block | None = loop.preheader
         is_not_zero = is_not_negative = False
         while block is not None and not (is_not_zero and is_not_negative):

@@ -194,7 +194,7 @@ class _Pointers:
             store.set_operand(0, self.of(value))
 
     def is_address(self, value: Value) -> bool:
-        """Whether an integer is nothing but a choice between addresses and zeros."""
+        """True if an integer is nothing but a choice between addresses and zeros."""
         seen: set[Value] = set()
         pending = [value]
         while pending:

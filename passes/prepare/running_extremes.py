@@ -74,7 +74,7 @@ def load_extremes(unit: Unit, separation: Separation | None) -> bool:
 
 
 def _is_active(extreme: _Extreme, unit: Unit) -> bool:
-    """Whether the other number carries a derivative, and lies where there is a shadow; not all memory can get one."""
+    """True if the other number carries a derivative, and lies where there is a shadow; not all memory can get one."""
     without_shadow = unit.points_to.mask(extreme.place) & ~unit.activity.shadowed
     return unit.activity.is_active(extreme.other) and not without_shadow
 
@@ -100,7 +100,7 @@ def _is_only_kept(chosen: Select, phi: Phi, loop: Loop) -> bool:
 
 
 def _is_outside(user: Instruction, loop: Loop) -> bool:
-    """Whether a value leaves a loop there; in normal form only phis of the exits use what a loop has computed."""
+    """True if a value leaves a loop there; in normal form only phis of the exits use what a loop has computed."""
     return user.block not in loop.blocks
 
 
@@ -119,7 +119,7 @@ def _access(other: Value, chosen: Select, loop: Loop, dominators: DominatorTree)
 
 
 def _stays(extreme: _Extreme, mod_ref: ModRef, separation: Separation | None) -> bool:
-    """Whether the number is still there when the loop has ended."""
+    """True if the number is still there when the loop has ended."""
     points_to, access = mod_ref.points_to, extreme.access
     touched = points_to.mask(extreme.place)
     if not touched or points_to.is_shared(touched):

@@ -200,7 +200,7 @@ def _place(user: Instruction, address: Instruction, size: int) -> int | _Place:
 
 
 def _is_bulk(call: Call) -> bool:
-    """Whether a number of bytes that is known is cleared or copied."""
+    """True if a number of bytes that is known is cleared or copied."""
     return str(call.callee.name).startswith(BULK) and isinstance(call.arguments[-2], ConstantInt)
 
 
@@ -240,7 +240,7 @@ def _is_in_loop(inst: Instruction, nest: LoopNest) -> bool:
 
 
 def _is_in_turn(index: Value) -> bool:
-    """Whether a loop counts an index from zero, or what is zero where an array is stretched to the shape of another."""
+    """True if a loop counts an index from zero, or what is zero where an array is stretched to the shape of another."""
     match index:
         case Phi():
             return any(map(_is_zero, index.operands))

@@ -92,7 +92,7 @@ def _allocations(function: Function, host: ReferenceCounts) -> list[Call]:
 
 
 def _may_be_buffered(owner: Owner, loops: LoopNest) -> bool:
-    """Whether an array holds numbers of one type, and each loop reads each of them once."""
+    """True if an array holds numbers of one type, and each loop reads each of them once."""
     root = owner.root
     if not isinstance(root, Call) or owner.copies or not has_elements((owner,)):
         return False
@@ -100,7 +100,7 @@ def _may_be_buffered(owner: Owner, loops: LoopNest) -> bool:
 
 
 def _is_read_once(read: Instruction, root: Call, loops: LoopNest) -> bool:
-    """Whether a load in loops after the call reads another element in each iteration."""
+    """True if a load in loops after the call reads another element in each iteration."""
     assert read.block is not None
     assert root.block is not None
     loop = loops.loop_of(read.block)
@@ -112,7 +112,7 @@ def _is_read_once(read: Instruction, root: Call, loops: LoopNest) -> bool:
 
 
 def _moves(address: Value, loop: Loop) -> bool:
-    """Whether an address is computed from a variable of a loop, and from nothing else that changes there."""
+    """True if an address is computed from a variable of a loop, and from nothing else that changes there."""
     variables = affine_variables(loop)
     moves, values = False, Worklist([address])
     for value in values:

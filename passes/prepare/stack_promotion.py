@@ -256,7 +256,7 @@ def _chosen(groups: list[tuple[Owner, ...]], unrolling: Unrolling) -> list[Owner
 
 
 def has_elements(group: tuple[Owner, ...]) -> bool:
-    """Whether arrays hold numbers of one type, side by side, and can be copied one by one.
+    """True if arrays hold numbers of one type, side by side, and can be copied one by one.
 
     Of numbers that overlap, and of bytes that are copied together, LLVM would make integers.
     """
@@ -277,7 +277,7 @@ def has_elements(group: tuple[Owner, ...]) -> bool:
 
 
 def _is_read_little(owner: Owner, unrolling: Unrolling) -> bool:
-    """Whether an array that stays in memory may be a variable: its elements go on the tape each time they are read."""
+    """True if an array that stays in memory may be a variable: its elements go on the tape each time they are read."""
     return unrolling.most_runs(owner.reads, owner.root) <= _MOST_READS * owner.size / _ELEMENT
 
 

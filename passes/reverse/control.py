@@ -90,7 +90,7 @@ class AugmentedLoops:
         return trip_count(self.twins[loop], self.cfg, self.dominators, self.augmented.block(exits[0][0]))
 
     def runs_alike(self, loop: Loop, outer: Loop) -> bool:
-        """Whether a loop runs in each iteration of the one around it, or in none, always equally often."""
+        """True if a loop runs in each iteration of the one around it, or in none, always equally often."""
         found, around = self._counted(loop), self.twins[outer]
         if found is None or around.preheader is None or self._entered_if(loop, outer) is None:
             return False
@@ -350,7 +350,7 @@ class Control:
         return None
 
     def is_idle_between(self, start: Block, end: Block) -> bool:
-        """Whether no block on a way from ``start`` to ``end``, both excluded, has adjoint code."""
+        """True if no block on a way from ``start`` to ``end``, both excluded, has adjoint code."""
         unit = self.sweep.augmented.unit
 
         def before(block: Block) -> list[Block]:

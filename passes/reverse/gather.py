@@ -198,7 +198,7 @@ class _Gathering:
 
     @property
     def is_upwards(self) -> bool:
-        """Whether the second version goes from the first iteration to the last."""
+        """True if the second version goes from the first iteration to the last."""
         return self.independence is not None
 
     # -------------------------------------------------------------------------------------------- before the loop
@@ -246,7 +246,7 @@ class _Gathering:
         looking.cond_br(looking.load(types.I1, again), build.block, self.found.body)
 
     def _is_sum(self, group: Neighbours) -> bool:
-        """Whether all iterations add to one element."""
+        """True if all iterations add to one element."""
         return self.found.strides.of(group.root) == 0
 
     # -------------------------------------------------------------------------------------------- the loop

@@ -77,7 +77,7 @@ class Carried:
                 pass
 
     def need_order(self) -> bool:
-        """Whether iterations cannot run in another order: they do more than sums, or a sum is used before its end."""
+        """True if iterations cannot run in another order: they do more than sums, or a sum is used before its end."""
         cleared = [slot for slot, value in self.now.items() if _is_nothing(value) and self._is_clear_outside(slot)]
         self.known.update((self.first[slot], self.now[slot]) for slot in cleared if slot in self.first)
         kept = self._kept()
@@ -95,19 +95,19 @@ class Carried:
         return any(self._depends(each, varying) for store in in_memory for each in store.operands)
 
     def _leaves_what_varies(self, slot: ir.Alloca) -> bool:
-        """Whether something else reads a slot in which the body of the last iteration has left a value of its own."""
+        """True if something else reads a slot in which the body of the last iteration has left a value of its own."""
         if all(user.block in self.blocks for user in slot.users if isinstance(user, Load)):
             return False
         left = Carried(self.blocks[:1], self.counter).now.get(slot)
         return left is not None and not _is_nothing(left) and self._resolved(left) is not self.first.get(slot)
 
     def _is_clear_outside(self, slot: ir.Alloca) -> bool:
-        """Whether what is before and after the loop leaves nothing in a slot."""
+        """True if what is before and after the loop leaves nothing in a slot."""
         stores = (user for user in slot.users if isinstance(user, Store) and user.block not in self.blocks)
         return all(_is_nothing(store.operands[0]) for store in stores)
 
     def have_recurrence(self) -> bool:
-        """Whether a slot is neither passed on, nor a sum, nor recomputed."""
+        """True if a slot is neither passed on, nor a sum, nor recomputed."""
         carried = dict(self.now)
         for slot in [slot for slot, value in carried.items() if _is_nothing(value)]:
             if slot in self.first:
@@ -118,11 +118,11 @@ class Carried:
         return any(not self._is_sum_or_new(slot, varying) for slot in carried if slot not in kept)
 
     def _is_made(self, value: Value | None) -> bool:
-        """Whether the loop computes a value."""
+        """True if the loop computes a value."""
         return isinstance(value, Instruction) and value.block in self.blocks
 
     def is_passed_on(self, value: Value) -> bool:
-        """Whether a value is what a slot holds in all iterations."""
+        """True if a value is what a slot holds in all iterations."""
         return self._resolved(value) in {self.first[slot] for slot in self._kept()}
 
     def _kept(self) -> set[ir.Alloca]:
@@ -289,7 +289,7 @@ class _Search:
     roots: dict[tuple[Value, Value, int], tuple[Value, int]] = field(default_factory=dict)
 
     def succeeds(self) -> bool:
-        """Whether all additions can be moved, and LLVM could not make vectors of the loop as it is."""
+        """True if all additions can be moved, and LLVM could not make vectors of the loop as it is."""
         return self.describes() and self._meet(self.found.additions) and self._finds_checks()
 
     def describes(self) -> bool:
@@ -346,7 +346,7 @@ class _Search:
                 return pointer, 0
 
     def _stays_inside(self) -> bool:
-        """Whether nothing but the block after the loop uses its values."""
+        """True if nothing but the block after the loop uses its values."""
         near = {*self.found.blocks, self.found.after}
         return all(user.block in near for inst in self.found.body.instructions for user in inst.users)
 
@@ -355,7 +355,7 @@ class _Search:
         return (inst for inst in self.found.body.instructions if any(u.block is self.found.after for u in inst.users))
 
     def _is_pure(self) -> bool:
-        """Whether each instruction is arithmetic or plain access of memory."""
+        """True if each instruction is arithmetic or plain access of memory."""
         return all(self._is_simple(inst) for block in self.found.blocks for inst in block.instructions)
 
     def _is_simple(self, inst: Instruction) -> bool:
@@ -373,7 +373,7 @@ class _Search:
                 return False
 
     def _meet(self, additions: Sequence[Addition]) -> bool:
-        """Whether two additions may be to the same memory in different iterations."""
+        """True if two additions may be to the same memory in different iterations."""
         return any(
             may_touch(self.sweep, one.store, other.store)
             for number, one in enumerate(additions)
@@ -403,7 +403,7 @@ class _Search:
 
 
 def may_touch(sweep: Sweep, one: Instruction, other: Instruction) -> bool:
-    """Whether two accesses may be of the same bytes, as far as points-to tells."""
+    """True if two accesses may be of the same bytes, as far as points-to tells."""
     mine, theirs = sweep.scopes.kind_of(one.metadata), sweep.scopes.kind_of(other.metadata)
     if mine is None or theirs is None:
         return True

@@ -94,7 +94,7 @@ def neighbours_of(found: Candidate) -> list[Neighbours]:
 
 
 def _belongs(addition: Addition, group: Neighbours, stride: object) -> bool:
-    """Whether an addition lies beside those of a group."""
+    """True if an addition lies beside those of a group."""
     place, other = addition.place, group.example
     distance = place.offset - group.offset
     if place.root is not group.root or place.size != other.place.size:
@@ -128,7 +128,7 @@ def independent(sweep: Sweep, found: Candidate, groups: Sequence[Neighbours]) ->
 
 
 def commute(sweep: Sweep, found: Candidate) -> bool:
-    """Whether iterations may run in any order, one after the other, without a check: additions to shadows commute."""
+    """True if iterations may run in any order, one after the other, without a check: additions to shadows commute."""
     wanted = Independence()
     accesses = [_Access(inst, place) for inst, place in found.others.items()]
     accesses += [
@@ -183,7 +183,7 @@ class _Access:
 
 
 def _goes_on(found: Candidate, access: _Access, wanted: Independence) -> bool:
-    """Whether the places of an access are others in each iteration."""
+    """True if the places of an access are others in each iteration."""
     for place in access.places:
         if place is None:
             return False
@@ -196,7 +196,7 @@ def _goes_on(found: Candidate, access: _Access, wanted: Independence) -> bool:
 
 
 def _are_apart(found: Candidate, one: _Access, other: _Access, wanted: Independence) -> bool:
-    """Whether what one iteration does to one and another to the other is apart, by a check if need be."""
+    """True if what one iteration does to one and another to the other is apart, by a check if need be."""
     if one.hull is None or other.hull is None:
         return False
     if one.hull.root is not other.hull.root:
@@ -210,7 +210,7 @@ def _are_apart(found: Candidate, one: _Access, other: _Access, wanted: Independe
 
 
 def _lie_apart(found: Candidate, one: Place, other: Place, wanted: Independence) -> bool:
-    """Whether two places at offsets from one root never overlap."""
+    """True if two places at offsets from one root never overlap."""
     stride, distance, size = found.strides.of(one.root), abs(one.offset - other.offset), max(one.size, other.size)
     if not isinstance(stride, int):
         wanted.least_steps[one.root] = max(distance + size, wanted.least_steps.get(one.root, 0))

@@ -40,7 +40,7 @@ def simplify_guards(sweep: Sweep) -> None:
 
 
 def _adds_a_lot(block: Block) -> bool:
-    """Whether a block adds to too many places for LLVM to check them before it makes vectors."""
+    """True if a block adds to too many places for LLVM to check them before it makes vectors."""
     stores = (inst for inst in block.instructions if isinstance(inst, Store))
     return sum(not isinstance(store.operands[1], Alloca) for store in stores) > _MOST_STORES
 
@@ -89,7 +89,7 @@ def _is_one(value: Value) -> bool:
 
 
 def _is_only_a_factor(quotient: Instruction, block: Block) -> bool:
-    """Whether a number ends in sums and products that are added to cotangents."""
+    """True if a number ends in sums and products that are added to cotangents."""
 
     def following(inst: Instruction) -> list[Instruction]:
         return [] if isinstance(inst, Store) else list(inst.users)

@@ -59,7 +59,7 @@ class Strides:
         return self.known[value]
 
     def is_inside(self, value: Value) -> bool:
-        """Whether the loop computes a value."""
+        """True if the loop computes a value."""
         return isinstance(value, Instruction) and value.block in self.blocks
 
     def _find(self, value: Value) -> Stride:

@@ -82,7 +82,7 @@ def find_updates(augmented: AugmentedPrimal) -> Updates:
 
 
 def _may_update(unit: Unit, store: Store, partial: int) -> bool:
-    """Whether a number is stored in memory that has a shadow, the same for all lanes."""
+    """True if a number is stored in memory that has a shadow, the same for all lanes."""
     value, pointer = store.operands
     if not isinstance(value.type, FloatType) or not store.is_plain:
         return False
@@ -109,14 +109,14 @@ def _beginnings(unit: Unit, store: Store) -> Iterator[tuple[Binary, int]]:
 
 
 def _is_old_content(value: Value, store: Store) -> bool:
-    """Whether a value was loaded, before a store in the same block, from where that goes."""
+    """True if a value was loaded, before a store in the same block, from where that goes."""
     if not isinstance(value, Load) or not value.is_plain:
         return False
     return value.operands[0] is store.operands[1] and value.block is store.block
 
 
 def _touches(unit: Unit, load: Value, store: Store) -> bool:
-    """Whether anything between a load and a store may write where they go, or is a call that may read there."""
+    """True if anything between a load and a store may write where they go, or is a call that may read there."""
     assert store.block is not None
     instructions = store.block.instructions
     assert isinstance(load, Instruction)
@@ -304,7 +304,7 @@ class Sweep:
     # -------------------------------------------------------------------------------------------- cotangents
 
     def is_active(self, primal: Value) -> bool:
-        """Whether a value has a cotangent, or a pointer a shadow."""
+        """True if a value has a cotangent, or a pointer a shadow."""
         return self.augmented.unit.activity.is_active(primal)
 
     def accumulate(self, primal: Value, amount: Value) -> None:
@@ -333,12 +333,12 @@ class Sweep:
         return taken
 
     def is_carried(self, primal: Value) -> bool:
-        """Whether an adjoint block emitted later may still add to the cotangent: along the back edge of a loop."""
+        """True if an adjoint block emitted later may still add to the cotangent: along the back edge of a loop."""
         block = primal.block if isinstance(primal, Instruction) else None
         return block is not None and self.augmented.unit.loops.loop_of(block) is not None
 
     def is_local(self, primal: Value) -> bool:
-        """Whether all that adds to the cotangent lies in the value's own adjoint block."""
+        """True if all that adds to the cotangent lies in the value's own adjoint block."""
         if not isinstance(primal, Instruction) or isinstance(primal, Phi):
             return False
         return all(user.block is primal.block and not isinstance(user, Phi) for user in primal.users)
@@ -378,13 +378,13 @@ class Sweep:
 
     @property
     def shares_reciprocals(self) -> bool:
-        """Whether divisions of cotangents may be products with a reciprocal."""
+        """True if divisions of cotangents may be products with a reciprocal."""
         request = self.augmented.program.request
         return not (request.strict or request.watches or self.augmented.unit.everything)
 
     @property
     def zero_wins(self) -> bool:
-        """Whether a zero partial derivative makes zero of an infinite cotangent."""
+        """True if a zero partial derivative makes zero of an infinite cotangent."""
         return self.augmented.program.request.zero_wins
 
     def load_shadow(self, type_: Type, pointer: Value) -> Value:
@@ -420,7 +420,7 @@ class Sweep:
         return Adding.SUMMED if is_common and type_ is not types.HALF else Adding.ATOMIC
 
     def is_shared(self, pointer: Value) -> bool:
-        """Whether other threads may add to the shadow of what a primal pointer points to."""
+        """True if other threads may add to the shadow of what a primal pointer points to."""
         if not self.augmented.program.request.host.is_shared:
             return False
         unit = self.augmented.unit

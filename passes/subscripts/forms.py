@@ -267,7 +267,7 @@ class Forms:
         return None
 
     def _agree(self, one: Polynomial, other: Polynomial, start: Block, end: Block) -> bool:
-        """Whether two numbers are equal on an edge."""
+        """True if two numbers are equal on an edge."""
         for number, constant in constants_on_edge(self.cfg, self.dominators, start, end):
             match list(self.integer(number).items()):
                 case [((atom,), 1)]:
@@ -315,7 +315,7 @@ class Forms:
         return loop if isinstance(member, Phi) and loop is not None and loop.header is member.block else None
 
     def _lasts(self, atom: object, members: Iterable[Instruction], across: Iterable[Loop]) -> bool:
-        """Whether an atom is, wherever a choice is used, what it was when the choice was made."""
+        """True if an atom is, wherever a choice is used, what it was when the choice was made."""
         home = self.home(atom)
         if home is None:
             return True
@@ -352,7 +352,7 @@ class Forms:
 
 
 def is_at_least(number: Polynomial, least: int) -> bool:
-    """Whether a number is: counts and excesses are not negative, nor so large that sums of a few wrap around."""
+    """True if a number is: counts and excesses are not negative, nor so large that sums of a few wrap around."""
     constant = number.get((), 0)
     return constant >= least and all(
         coefficient > 0 and len(term) == 1 and isinstance(term[0], Count | Excess)
@@ -362,7 +362,7 @@ def is_at_least(number: Polynomial, least: int) -> bool:
 
 
 def _is_small(number: Polynomial) -> bool:
-    """Whether sums of such numbers do not wrap around, however often loops run: less than 2^47 times."""
+    """True if sums of such numbers do not wrap around, however often loops run: less than 2^47 times."""
     return len(number) <= _MOST_TERMS and all(
         abs(coefficient) < (_LARGEST_FACTOR if term else _LARGEST_CONSTANT) for term, coefficient in number.items()
     )

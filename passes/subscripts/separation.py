@@ -90,20 +90,20 @@ class Separation:
     _order: dict[Block, dict[Instruction, int]] = field(default_factory=dict)
 
     def is_apart_later(self, access: Load | Store, store: Store) -> bool:
-        """Whether a store touches nothing that an access has touched whenever it runs after that."""
+        """True if a store touches nothing that an access has touched whenever it runs after that."""
         both = self._comparable(access, store)
         return both is not None and all(
             self._is_apart(*both, access, store, case) for case in self._cases(access, store)
         )
 
     def is_apart_in(self, loop: Loop, first: Instruction, second: Instruction) -> bool:
-        """Whether two accesses in a loop go to different bytes, in whichever of its iterations."""
+        """True if two accesses in a loop go to different bytes, in whichever of its iterations."""
         both = self._comparable(first, second)
         shared = tuple(each for each in self._around(first) if each.contains(loop) and each is not loop)
         return both is not None and self._is_apart(*both, first, second, _Case(shared))
 
     def is_apart_across(self, loop: Loop, earlier: Instruction, later: Instruction) -> bool:
-        """Whether of two accesses in a loop one touches nothing that the other touched in an earlier iteration."""
+        """True if of two accesses in a loop one touches nothing that the other touched in an earlier iteration."""
         both = self._comparable(earlier, later)
         shared = tuple(each for each in self._around(earlier) if each.contains(loop) and each is not loop)
         return both is not None and self._is_apart(*both, earlier, later, _Case(shared, loop))
@@ -138,7 +138,7 @@ class Separation:
             yield _Case(common)
 
     def _may_follow(self, access: Load | Store, store: Store, header: Block | None) -> bool:
-        """Whether a store may run after an access before the header of the innermost loop around both runs again."""
+        """True if a store may run after an access before the header of the innermost loop around both runs again."""
         start, end = access.block, store.block
         assert start is not None
         assert end is not None
@@ -192,7 +192,7 @@ def _marks(offset: Polynomial) -> frozenset[Monomial]:
 
 
 def _is_chain(products: frozenset[Monomial]) -> bool:
-    """Whether products of dimensions are those of the axes of one array: each divides the next."""
+    """True if products of dimensions are those of the axes of one array: each divides the next."""
     ordered = sorted(products, key=len)
     starts = {mark.start for product in products for mark in product if isinstance(mark, Dimension)}
     steps = itertools.pairwise(ordered)
@@ -211,7 +211,7 @@ class _Instances:
     case: _Case
 
     def is_shared(self, atom: object) -> bool:
-        """Whether an atom is the same at both times."""
+        """True if an atom is the same at both times."""
         home = self.forms.home(atom)
         return home is None or home in self.case.shared
 
@@ -233,7 +233,7 @@ class _Instances:
         return {(_At(atom, None if self.is_shared(atom) else side),): 1}
 
     def is_at_least(self, number: Polynomial, least: int) -> bool:
-        """Whether a number certainly is."""
+        """True if a number certainly is."""
         for _ in range(_MOST_REPLACED):
             if _is_at_least(number, least):
                 return True

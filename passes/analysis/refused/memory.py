@@ -27,12 +27,12 @@ _LOST = "a constant argument has no shadow, so this derivative would be lost"
 
 
 def may_be_anything(unit: Unit, pointer: Value) -> bool:
-    """Whether a pointer may point to memory of unknown origin."""
+    """True if a pointer may point to memory of unknown origin."""
     return any(item.kind is ObjectKind.UNKNOWN for item in unit.points_to.of(pointer))
 
 
 def is_header(unit: Unit, item: MemoryObject) -> bool:
-    """Whether an object is the bookkeeping of an argument (its reference count, its owner), which holds no numbers.
+    """True if an object is the bookkeeping of an argument (its reference count, its owner), which holds no numbers.
 
     It shows up together with the argument's data where an array's descriptor went through local memory.
     """
@@ -112,14 +112,14 @@ def _in_constant(problem: str, item: MemoryObject) -> IradError:
 
 
 def is_constant_container(unit: Unit, item: MemoryObject) -> bool:
-    """Whether elements are those of a container that the caller passed as constant."""
+    """True if elements are those of a container that the caller passed as constant."""
     if item.kind is not ObjectKind.REACHABLE or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
         return False
     return unit.kind(item.value) is ParameterKind.CONST
 
 
 def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
-    """Whether memory is the caller's and has no derivative there."""
+    """True if memory is the caller's and has no derivative there."""
     is_active = bool(unit.activity.active_objects >> item.index & 1)
     if item.kind is ObjectKind.GLOBAL:
         return isinstance(item.value, GlobalVariable) and is_active
@@ -129,7 +129,7 @@ def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
 
 
 def is_promised(unit: Unit, item: MemoryObject) -> bool:
-    """Whether memory is that of an argument that was passed as constant, and that may have no shadow."""
+    """True if memory is that of an argument that was passed as constant, and that may have no shadow."""
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or item.value in unit.workspace:
         return False
     if unit.variant.memory[unit.function.params.index(item.value)] is not None and is_header(unit, item):
@@ -205,7 +205,7 @@ _ATOMICS: Final = {
 
 
 def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
-    """Whether an atomic update puts active numbers, or their bits, into memory, or meets some there."""
+    """True if an atomic update puts active numbers, or their bits, into memory, or meets some there."""
     pointer, *given = inst.operands
     if any(value in unit.activity.varied for value in given):
         return True
@@ -216,7 +216,7 @@ def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
 
 
 def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
-    """Whether an atomic update moves a pointer to active memory: its shadow would not move along."""
+    """True if an atomic update moves a pointer to active memory: its shadow would not move along."""
     given = inst.operands[1:]
     met = given if isinstance(given[-1].type, IntType) else (inst, *given)
     return any(map(unit.activity.has_shadow, met))

@@ -155,12 +155,12 @@ def _not_repeatable(name: str, batched: str) -> NoRuleError:
 
 
 def _is_repeated(unit: Unit, call: CallSite) -> bool:
-    """Whether a rule that takes one direction would be called several times, and must not be."""
+    """True if a rule that takes one direction would be called several times, and must not be."""
     return unit.program.request.mode.width > 1 and not _can_be_repeated(unit, call)
 
 
 def _can_be_repeated(unit: Unit, call: CallSite) -> bool:
-    """Whether all that a function with a rule writes to is its result, its exception and new memory."""
+    """True if all that a function with a rule writes to is its result, its exception and new memory."""
     points_to, access, request = unit.points_to, unit.mod_ref.of(call), unit.program.request
     if access.is_opaque or call.callee.name not in dict(request.ruled):  # C functions write where nobody sees
         return False
