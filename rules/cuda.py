@@ -89,7 +89,7 @@ _UPDATES: Final = Effects(reads=frozenset({0}), writes=frozenset({0}))
 
 
 def is_subtraction(symbol: str) -> bool:
-    """Whether an operation subtracts."""
+    """True if an operation subtracts."""
     return symbol.startswith(ATOMIC_SUBTRACT)
 
 

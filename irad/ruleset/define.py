@@ -84,7 +84,7 @@ def elementwise(
 
 
 def _has_constant_point(expr: Expr, active: Collection[str]) -> bool:
-    """Whether a branch is taken at a single value of numbers that are differentiated, and does not depend on them."""
+    """True if a branch is taken at a single value of numbers that are differentiated, and does not depend on them."""
     for part in parts_of(expr):
         if isinstance(part, Where) and part.condition.predicate == "oeq":
             compared = (symbols_of(part.condition.a) | symbols_of(part.condition.b)) & set(active)

@@ -126,7 +126,7 @@ class Elementwise:
     source: str = ""
 
     def depends_on(self, index: int) -> bool:
-        """Whether the result changes smoothly with an argument."""
+        """True if the result changes smoothly with an argument."""
         return self.partials[index] is not None or index in self.refused
 
 
@@ -151,7 +151,7 @@ class Context(Protocol):
     """What every part of a `CallRule` sees."""
 
     def is_active(self, value: Value) -> bool:
-        """Whether a float value carries a derivative, or a pointer has a shadow."""
+        """True if a float value carries a derivative, or a pointer has a shadow."""
         ...
 
     def value(self, primal: Value) -> Value:
@@ -174,15 +174,15 @@ class Context(Protocol):
         ...
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        """Whether the memory at a pointer may hold floating-point numbers."""
+        """True if the memory at a pointer may hold floating-point numbers."""
         ...
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        """Whether pointers are stored in the memory at a pointer."""
+        """True if pointers are stored in the memory at a pointer."""
         ...
 
     def is_read(self, pointer: Value, call: CallSite) -> bool:
-        """Whether the function reads the memory at a pointer anywhere but in a call."""
+        """True if the function reads the memory at a pointer anywhere but in a call."""
         ...
 
     def number_places(self, pointer: Value, size: Value | None = None) -> MemoryType | None:
@@ -222,11 +222,11 @@ class CopyContext(Context, Protocol):
         ...
 
     def is_carried(self, pointer: Value, *path: int) -> bool:
-        """Whether what moves the memory at a pointer moves its shadow: pointers in it, or tangents."""
+        """True if what moves the memory at a pointer moves its shadow: pointers in it, or tangents."""
         ...
 
     def is_made_here(self, pointer: Value) -> bool:
-        """Whether the memory is the function's own: its shadow holds no derivatives yet."""
+        """True if the memory is the function's own: its shadow holds no derivatives yet."""
         ...
 
 
@@ -234,7 +234,7 @@ class AugmentedContext(CopyContext, Protocol):
     """What `CallRule.augmented` sees. It emits into the forward sweep."""
 
     def overwritten(self, pointer: Value) -> bool:
-        """Whether memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
+        """True if memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
         ...
 
 
@@ -248,7 +248,7 @@ class ReverseContext(Context, Protocol):
 
     @property
     def zero_wins(self) -> bool:
-        """Whether zero is wanted where a partial derivative is zero and the cotangent infinite."""
+        """True if zero is wanted where a partial derivative is zero and the cotangent infinite."""
         ...
 
     def cotangent(self, result: Value) -> Value:
@@ -274,7 +274,7 @@ class TangentContext(CopyContext, Protocol):
 
     @property
     def zero_wins(self) -> bool:
-        """Whether zero is wanted where a partial derivative is zero and the tangent infinite."""
+        """True if zero is wanted where a partial derivative is zero and the tangent infinite."""
         ...
 
     def mark(self) -> Value:

@@ -48,7 +48,7 @@ class MemoryType:
         return tuple((offset, text) for offset, text in self.fields if text in _SIZES)
 
     def holds_unknown_pointers(self) -> bool:
-        """Whether it has pointers of which nothing is known."""
+        """True if it has pointers of which nothing is known."""
         return not self.behind and any(text == "ptr" for _, text in self.fields)
 
     def seen_from(self, offset: int) -> MemoryType | None:

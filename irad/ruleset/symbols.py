@@ -58,7 +58,7 @@ class Names:
 
     @property
     def is_double_only(self) -> bool:
-        """Whether calls go to SciPy, which has most functions in double precision only."""
+        """True if calls go to SciPy, which has most functions in double precision only."""
         return bool(self.scipy) and not (self.c or self.llvm or self.defined)
 
 
@@ -230,7 +230,7 @@ def external_text(symbol: str) -> str | None:
 
 
 def is_double_only(name: str, triple: str | None) -> bool:
-    """Whether a function is computed in double precision also where a single result is wanted."""
+    """True if a function is computed in double precision also where a single result is wanted."""
     return TABLE[name].is_double_only and not (_is_device(triple) and TABLE[name].nv)
 
 

@@ -71,7 +71,7 @@ def _clears(call: CallSite) -> bool:
 
 
 def _only_reads(call: CallSite, pointer: Value) -> bool:
-    """Whether a call leaves a slot as it is: a lifetime marker, or a product that takes it as alpha or beta."""
+    """True if a call leaves a slot as it is: a lifetime marker, or a product that takes it as alpha or beta."""
     name = call.callee.name or ""
     factors = {"numba_xxgemv": (4, 8), "numba_xxgemm": (6, 11)}.get(name, ())
     positions = [index for index, argument in enumerate(call.arguments) if argument is pointer]

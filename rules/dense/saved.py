@@ -58,7 +58,7 @@ def _letters(value: Value, depth: int) -> frozenset[str]:
 
 
 def same(a: Value, b: Value) -> bool:
-    """Whether two operands are one value."""
+    """True if two operands are one value."""
     if isinstance(a, ConstantInt) and isinstance(b, ConstantInt):
         return a.type is b.type and a.value == b.value
     return a is b

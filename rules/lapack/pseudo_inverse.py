@@ -40,7 +40,7 @@ _ALSO_THIN: Final = ord("s")  # LAPACK does not tell letters apart by their size
 
 
 def ends_pseudo_inverse(product: CallSite) -> bool:
-    """Whether a matrix product is the last step of a pseudo-inverse."""
+    """True if a matrix product is the last step of a pseudo-inverse."""
     vectors = product.arguments[7]
     return any(product_behind(call) is product for call in _calls(vectors, _DECOMPOSITION))
 

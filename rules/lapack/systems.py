@@ -222,7 +222,7 @@ def _inverted_factors(r: Tangent) -> None:
 
 
 def _is_at_once(call: CallSite) -> bool:
-    """Whether a factorisation and the inversion of its factors are one step, as in `np.linalg.inv`.
+    """True if a factorisation and the inversion of its factors are one step, as in `np.linalg.inv`.
 
     Then nothing lies between them but the check of the status, nothing else sees the factors, and the shadow can hold
     the cotangent of the matrix itself in between: that saves the way through the cotangents of L and U and back.
@@ -250,7 +250,7 @@ def _inversion_behind(factorisation: CallSite) -> CallSite | None:
 
 
 def _leads_to(block: Block, follower: Block) -> bool:
-    """Whether the follower is reached from this block only."""
+    """True if the follower is reached from this block only."""
     assert block.function is not None
     return [b for b in block.function.blocks if follower in b.successors] == [block]
 
