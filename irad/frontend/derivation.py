@@ -102,7 +102,7 @@ class Derivation:
 
     @property
     def may_lack_value(self) -> bool:
-        """Whether the primal may return None instead of the value that is differentiated."""
+        """True if the primal may return None instead of the value that is differentiated."""
         return bool(self.return_type != self.compiled.program.signature.return_type)
 
     def active_numbers(self) -> list[tuple[Argument, Content]]:
@@ -123,12 +123,12 @@ class Derivation:
 
     @property
     def writes_nothing(self) -> bool:
-        """Whether the function writes to no memory of the caller's."""
+        """True if the function writes to no memory of the caller's."""
         return not any(leaf.data_index in self.compiled.written for a in self.arguments for leaf in a.leaves)
 
     @property
     def may_run_again(self) -> bool:
-        """Whether another run does the same, and changes nothing but what the derivative is to be written to."""
+        """True if another run does the same, and changes nothing but what the derivative is to be written to."""
         results = self.task.roles if self.task.kept else ()
         places = {position for position, _ in results} - self.task.kept
         others = (a for a in self.arguments if a.position not in places)
@@ -136,14 +136,14 @@ class Derivation:
 
     @property
     def may_have_zeros_that_are_not_strong(self) -> bool:
-        """Whether a NaN that arithmetic makes reaches the result, and the call can be made again with strong ones."""
+        """True if a NaN that arithmetic makes reaches the result, and the call can be made again with strong ones."""
         program = self.compiled.program
         has_rules = bool(program.ruled) or bool(catalogue.symbols())
         return self.may_run_again and not has_rules and self.compiled.is_pure
 
     @property
     def repeats(self) -> bool:
-        """Whether each run with the same content of the arrays does the same."""
+        """True if each run with the same content of the arrays does the same."""
         leaves = [leaf for argument in self.arguments for leaf in argument.leaves]
         draws = any(map(is_generator, leaves))
         changes = any(leaf.data_index in self.compiled.written and not leaf.is_array for leaf in leaves)
@@ -176,7 +176,7 @@ class Derivation:
         return found if any(leaf.kind is LeafKind.OBJECT or self._is_given(a) for a, leaf in found) else []
 
     def _is_given(self, argument: Argument) -> bool:
-        """Whether the caller gives memory for the derivative with respect to an argument."""
+        """True if the caller gives memory for the derivative with respect to an argument."""
         return self.task.role_of(argument.position).takes_derivative
 
     def _references(self) -> list[tuple[Argument, Content]]:
@@ -383,7 +383,7 @@ def _differentiated(return_type: Type, task: Task) -> Type:
 
 
 def _returns_derivative(program: NumbaProgram, task: Task) -> bool:
-    """Whether the memory that the value is returned through has a shadow."""
+    """True if the memory that the value is returned through has a shadow."""
     if task.is_forward:
         return any(leaf.kind is not LeafKind.INERT for leaf in tree.returned_leaves(program.signature.return_type))
     return task.seed is not Seed.NONE
@@ -454,7 +454,7 @@ def _unneeded_value(program: NumbaProgram, task: Task) -> frozenset[int]:
 
 
 def _has_rules(program: NumbaProgram) -> bool:
-    """Whether reverse mode calls what users wrote, or may."""
+    """True if reverse mode calls what users wrote, or may."""
     return any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
 
 
@@ -540,7 +540,7 @@ def word_for_forward_mode(errors: Iterable[IradError]) -> None:
 
 
 def is_checkable(arguments: Sequence[Argument], task: Task) -> bool:
-    """Whether all that a derivative goes to can be looked through, where a caller is going to."""
+    """True if all that a derivative goes to can be looked through, where a caller is going to."""
     if not task.speculates or any(is_generator(leaf) for argument in arguments for leaf in argument.leaves):
         return False
     active = (leaf for a in arguments if task.role_of(a.position) is not Role.CONST for leaf in a.leaves)
@@ -548,7 +548,7 @@ def is_checkable(arguments: Sequence[Argument], task: Task) -> bool:
 
 
 def is_generator(leaf: Content) -> bool:
-    """Whether a part of an argument draws random numbers, others in each run."""
+    """True if a part of an argument draws random numbers, others in each run."""
     return isinstance(leaf.type, types.NumPyRandomGeneratorType)
 
 

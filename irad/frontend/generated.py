@@ -33,7 +33,7 @@ def function_from(name: str, source: str, file: str, scope: Mapping[str, object]
 
 
 def is_generated(function: Any) -> bool:
-    """Whether irad wrote a function as text, whatever it is called by now."""
+    """True if irad wrote a function as text, whatever it is called by now."""
     return getattr(getattr(function, "__code__", None), "co_filename", "").startswith("<irad")
 
 

@@ -223,5 +223,5 @@ def mark_for_derivatives(context: Any) -> None:
 
 
 def for_derivatives(context: Any) -> bool:
-    """Whether that was noted."""
+    """True if that was noted."""
     return bool(getattr(context, "irad_for_derivatives", False))

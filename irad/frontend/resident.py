@@ -44,7 +44,7 @@ def load(names: Iterable[str], build: Callable[[str, str, tuple[object, ...]], A
 
 
 def is_loaded() -> bool:
-    """Whether some support function has been loaded; until then its text may be replaced."""
+    """True if some support function has been loaded; until then its text may be replaced."""
     return bool(_LOADED)
 
 

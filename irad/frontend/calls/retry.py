@@ -76,7 +76,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 def _hides(shown: Any, found: Any) -> bool:
-    """Whether a number is finite that is not where zeros are shown."""
+    """True if a number is finite that is not where zeros are shown."""
     return any(
         bool((~np.isfinite(one) & np.isfinite(other)).any())
         for one, other in zip(map(np.asarray, _numbers(shown)), map(np.asarray, _numbers(found)), strict=False)
@@ -162,7 +162,7 @@ def part_at(*steps: int) -> Callable[[_Held], tuple[Any, Any]]:
 
 
 def _is_checkable(kind: Any) -> bool:
-    """Whether all floats of a type can be looked through."""
+    """True if all floats of a type can be looked through."""
     if isinstance(kind, types.BaseTuple):
         return all(map(_is_checkable, kind.types))
     if isinstance(kind, types.Array):

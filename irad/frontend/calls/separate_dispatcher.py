@@ -119,7 +119,7 @@ class Specialisation:
 
     @property
     def has_rules(self) -> bool:
-        """Whether rules that users wrote take part."""
+        """True if rules that users wrote take part."""
         return bool(self.derivation.compiled.derivative.ruled)
 
 

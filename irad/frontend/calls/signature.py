@@ -133,7 +133,7 @@ _LEAVE_OUT = "do not differentiate with respect to it: leave it out of argnums, 
 
 
 def may_have_derivative(argument: Argument) -> bool:
-    """Whether an argument holds floats in any form, those that irad refuses included."""
+    """True if an argument holds floats in any form, those that irad refuses included."""
     return any(leaf.kind is not LeafKind.INERT or _is_refused(leaf) for leaf in argument.leaves)
 
 
@@ -342,7 +342,7 @@ def _check_target(
 
 
 def _is_tangent(leaf: Content, given: Any) -> bool:
-    """Whether a value may be the tangent of a number; None is zero."""
+    """True if a value may be the tangent of a number; None is zero."""
     numbers = (types.Float, types.Integer, types.NoneType)
     return isinstance(given, numbers) or (leaf.number in layouts.COMPLEX and isinstance(given, types.Complex))
 

@@ -36,17 +36,17 @@ class Role(enum.Enum):
 
     @property
     def has_destination(self) -> bool:
-        """Whether the caller passes memory for the derivative, or with it."""
+        """True if the caller passes memory for the derivative, or with it."""
         return self in (Role.INTO, Role.SHADOW, Role.MIXED, Role.TANGENT)
 
     @property
     def takes_derivative(self) -> bool:
-        """Whether the caller passes memory that the derivative goes to."""
+        """True if the caller passes memory that the derivative goes to."""
         return self in (Role.INTO, Role.SHADOW, Role.MIXED)
 
     @property
     def is_returned(self) -> bool:
-        """Whether the call returns the derivative."""
+        """True if the call returns the derivative."""
         return self in (Role.GRADIENT, Role.ACTIVE, Role.MIXED)
 
 
@@ -110,11 +110,11 @@ class Task:
 
     @property
     def is_forward(self) -> bool:
-        """Whether tangents are carried along, instead of cotangents back."""
+        """True if tangents are carried along, instead of cotangents back."""
         return self.mode.is_forward
 
     def lends_to(self, position: int) -> bool:
-        """Whether an argument is a constant that active values may be stored in."""
+        """True if an argument is a constant that active values may be stored in."""
         return self.role_of(position) is Role.CONST and (self.lends_shadows or position in self.lent)
 
     def role_of(self, position: int) -> Role:

@@ -112,7 +112,7 @@ def _nested(place: str, function: Callable[..., object], name: str) -> BackendEr
 
 
 def is_of_another_library(value: object) -> bool:
-    """Whether a value, or what a tuple or list holds, is an array of a library other than NumPy."""
+    """True if a value, or what a tuple or list holds, is an array of a library other than NumPy."""
     return _foreign_part("", value) is not None
 
 
@@ -126,7 +126,7 @@ def _library_of(value: object) -> str:
 
 
 def _is_tracer(value: object) -> bool:
-    """Whether a value has no numbers: JAX passes such while it records a function."""
+    """True if a value has no numbers: JAX passes such while it records a function."""
     return _library_of(value) in ("jax", "jaxlib") and "Tracer" in type(value).__name__
 
 

@@ -67,7 +67,7 @@ def describe(info: CallInfo) -> int:
 
 
 def last_repeats() -> bool:
-    """Whether the watched call that this thread made last does the same in another run, and changes nothing."""
+    """True if the watched call that this thread made last does the same in another run, and changes nothing."""
     return _measured.repeats
 
 

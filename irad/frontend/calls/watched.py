@@ -119,7 +119,7 @@ class WatchedCall:
 
     @property
     def frame_is_too_large(self) -> bool:
-        """Whether the caller's frame alone exceeds the limit."""
+        """True if the caller's frame alone exceeds the limit."""
         return self.limit is not None and self.frame_size > self.limit
 
     def leave(self, arena: Value) -> None:
@@ -207,12 +207,12 @@ class WatchedCall:
 
 
 def _is_boxed(numba_type: Type) -> bool:
-    """Whether values of a type become Python objects without more ado."""
+    """True if values of a type become Python objects without more ado."""
     return isinstance(numba_type, _SIMPLE | types.Array) or may_hold_nan(numba_type)
 
 
 def may_hold_nan(numba_type: Type) -> bool:
-    """Whether debug mode looks for NaNs in values of a type."""
+    """True if debug mode looks for NaNs in values of a type."""
     match numba_type:
         case types.Literal():
             return False

@@ -109,7 +109,7 @@ def offered_intrinsic(function: object, make: _Make) -> tuple[Any, bool] | None:
 
 
 def calls_derivatives(kernel: Any) -> bool:
-    """Whether a kernel, or a function that it calls, names something with which irad makes derivatives.
+    """True if a kernel, or a function that it calls, names something with which irad makes derivatives.
 
     Told from the names in their code, so that nothing has to be compiled. It may say so of a kernel that never does.
     """

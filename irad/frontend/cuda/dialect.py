@@ -151,7 +151,7 @@ def _stores_beside(inst: Instruction) -> list[Store]:
 
 
 def _is_variable(place: Value) -> bool:
-    """Whether memory is that of a variable of the user's: Numba numbers what it makes itself."""
+    """True if memory is that of a variable of the user's: Numba numbers what it makes itself."""
     return isinstance(place, Alloca) and (place.name or "").partition(".")[0].isidentifier()
 
 

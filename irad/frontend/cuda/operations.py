@@ -264,7 +264,7 @@ _HALF_CALLS: Final[dict[str, Replacement]] = dict(_half_calls())
 
 
 def is_compiled_elsewhere(symbol: str) -> bool:
-    """Whether Numba leaves a function to NVIDIA's compiler of C++, as it does with the operations of small floats."""
+    """True if Numba leaves a function to NVIDIA's compiler of C++, as it does with the operations of small floats."""
     return symbol.endswith("_nbst") or symbol.startswith("__numba_wrapper_")
 
 
@@ -415,7 +415,7 @@ def _rewrite_call(module: Module, call: Call) -> None:
 
 
 def _is_foreign(symbol: str) -> bool:
-    """Whether a callee is neither of the dialect nor a function that others may define."""
+    """True if a callee is neither of the dialect nor a function that others may define."""
     is_nvvms = symbol.startswith("llvm.nvvm.") and not symbol.startswith(DIALECT)
     return is_nvvms or is_compiled_elsewhere(symbol)
 

@@ -57,7 +57,7 @@ def types_for(kernel: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _converts(given: Any, wanted: Any) -> bool:
-    """Whether a launch can pass a value of one type as another one."""
+    """True if a launch can pass a value of one type as another one."""
     given = types.unliteral(given)
     match given, wanted:
         case types.Array(), types.Array():

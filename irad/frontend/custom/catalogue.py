@@ -49,20 +49,20 @@ class Pattern:
         return "all signatures" if self.entries is None else f"({', '.join(map(_spelled, self.entries))})"
 
     def fits(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether it is for these types."""
+        """True if it is for these types."""
         if self.entries is None:
             return True
         plain = tuple(map(plain_type, arguments))
         return len(plain) == len(self.entries) and all(map(_covers, self.entries, plain))
 
     def covers(self, other: Pattern) -> bool:
-        """Whether it is for all that another is for."""
+        """True if it is for all that another is for."""
         if self.entries is None or other.entries is None:
             return self.entries is None
         return len(self.entries) == len(other.entries) and all(map(_covers, self.entries, other.entries))
 
     def overlaps(self, other: Pattern) -> bool:
-        """Whether there may be types that both are for."""
+        """True if there may be types that both are for."""
         if self.entries is None or other.entries is None:
             return True
         return len(self.entries) == len(other.entries) and all(map(_overlap, self.entries, other.entries))
@@ -216,7 +216,7 @@ class CustomRule:
 
     @property
     def is_easy(self) -> bool:
-        """Whether its parts were made from partial derivatives."""
+        """True if its parts were made from partial derivatives."""
         return self.partials is not None
 
     @property
@@ -226,31 +226,31 @@ class CustomRule:
 
     @property
     def is_for_reverse(self) -> bool:
-        """Whether the function is not to be differentiated in reverse mode, but the rule to be called."""
+        """True if the function is not to be differentiated in reverse mode, but the rule to be called."""
         return not self.parts.keys().isdisjoint(("augmented_primal", "reverse", "build_rule"))
 
     @property
     def has_plain_form(self) -> bool:
-        """Whether its calls are lowered otherwise in derivatives that are differentiated."""
+        """True if its calls are lowered otherwise in derivatives that are differentiated."""
         return self.is_checkpoint or bool(self.inactive_arguments)
 
     @property
     def is_for_forward(self) -> bool:
-        """Whether the same holds for forward mode."""
+        """True if the same holds for forward mode."""
         return not self.parts.keys().isdisjoint(("forward", "build_rule"))
 
     def takes_lanes(self, kind: str) -> bool:
-        """Whether a function of the rule takes all directions at once."""
+        """True if a function of the rule takes all directions at once."""
         return kind in self.parts and self.batched.get(kind) is self.parts[kind]
 
     @property
     def decides(self) -> bool:
-        """Whether it says how a call is differentiated."""
+        """True if it says how a call is differentiated."""
         return self.replaces_body or self.opted_out
 
     @property
     def replaces_body(self) -> bool:
-        """Whether the body of the function is not differentiated."""
+        """True if the body of the function is not differentiated."""
         return self.is_for_reverse or self.is_total or self.inactive is not None
 
     def part(self, kind: str) -> Callable[..., Any]:
@@ -295,7 +295,7 @@ def location_of(function: Any) -> SourceLocation | None:
 
 
 def is_known(f: object) -> bool:
-    """Whether compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
+    """True if compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
     context = typing_context()
     context.refresh()
     try:
@@ -322,7 +322,7 @@ def _levels(target: object) -> list[dict[Pattern, CustomRule]]:
 
 
 def is_declared(target: object) -> bool:
-    """Whether anything was declared for a callee, for some types of arguments."""
+    """True if anything was declared for a callee, for some types of arguments."""
     return bool(_levels(target))
 
 
@@ -487,7 +487,7 @@ def declare_new(
 
 
 def any_restores() -> bool:
-    """Whether there is a rule that may put back, in the reverse, what its function overwrote."""
+    """True if there is a rule that may put back, in the reverse, what its function overwrote."""
     return any(rule.restores for rule in rules())
 
 

@@ -99,7 +99,7 @@ def _predicate(function: object) -> Any:
 
 
 def _is_none(*values: object) -> bool:
-    """Whether a value is None that is compared to None: its type tells, unless it may be either."""
+    """True if a value is None that is compared to None: its type tells, unless it may be either."""
     others = [value for value in values if value is not None]
     if len(others) == 2 or any(isinstance(each.type, types.Optional) for each in others if isinstance(each, _Typed)):
         raise _Unknown

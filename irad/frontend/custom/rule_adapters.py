@@ -446,7 +446,7 @@ def _taken(emit: Emit, taken: tuple[Type, ...], passed: list[Value]) -> list[Val
 
 
 def can_convert(found: Type, wanted: Type) -> bool:
-    """Whether a value of one type may be returned where another is expected."""
+    """True if a value of one type may be returned where another is expected."""
     return found == wanted or typing_context().can_convert(found, wanted) is not None
 
 

@@ -217,7 +217,7 @@ def annotation_of(argument_type: Type) -> type | None:
 
 
 def is_active(argument: object, *part: int | str) -> bool:
-    """Whether an argument of a rule carries a derivative; known when the rule is compiled.
+    """True if an argument of a rule carries a derivative; known when the rule is compiled.
 
     A branch that it decides is compiled only if it is taken, so one function serves constant and active arguments.
 
@@ -248,7 +248,7 @@ def is_active(argument: object, *part: int | str) -> bool:
 
 
 def is_needed(argument: object) -> bool:
-    """Whether anybody reads the memory of an argument after the call; known when the rule is compiled, as `is_active`.
+    """True if anybody reads the memory of an argument after the call; known when the rule is compiled, as `is_active`.
 
     It is false for what was annotated with ``irad.DuplicatedNoNeed``: a rule need not compute the primal content.
 

@@ -58,12 +58,12 @@ class Annotated:
 
     @property
     def has_numbers(self) -> bool:
-        """Whether a number takes part."""
+        """True if a number takes part."""
         return any(leaf.kind is LeafKind.NUMBER for leaf in self.active)
 
     @property
     def has_memory(self) -> bool:
-        """Whether memory takes part."""
+        """True if memory takes part."""
         return any(leaf.kind is not LeafKind.NUMBER for leaf in self.active)
 
     @property
@@ -360,7 +360,7 @@ def of_directions(rule: CustomRule, kind: str, what: str, found: Type, lanes: in
 
 
 def fits(found: Type | None, wanted: Type, can_convert: Callable[[Type, Type], bool]) -> bool:
-    """Whether what a rule returned, if anything, can be the shadow or the tangent of a number or an array."""
+    """True if what a rule returned, if anything, can be the shadow or the tangent of a number or an array."""
     if isinstance(found, types.Array) and isinstance(wanted, types.Array):
         alike = (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
     else:
@@ -412,7 +412,7 @@ def _check_cotangent(
 
 
 def _is_nothing(numba_type: Type | None) -> bool:
-    """Whether a type is that of None, or of a tuple of nothing else."""
+    """True if a type is that of None, or of a tuple of nothing else."""
     return numba_type == types.none or (
         isinstance(numba_type, types.BaseTuple) and all(map(_is_nothing, numba_type.types))
     )

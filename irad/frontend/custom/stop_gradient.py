@@ -53,7 +53,7 @@ ignore_derivatives = stop_gradient
 
 
 def within_autodiff() -> bool:
-    """Whether this code is being differentiated; a constant of the compilation. False in Python.
+    """True if this code is being differentiated; a constant of the compilation. False in Python.
 
     Examples:
         >>> import irad

@@ -107,7 +107,7 @@ def _check_unnoted(dispatcher: Dispatcher, found: Fingerprint) -> None:
 
 
 def _is_of_one_file(dispatcher: Dispatcher, found: Fingerprint) -> bool:
-    """Whether Numba, which looks at the file of a function, would have noticed all changes."""
+    """True if Numba, which looks at the file of a function, would have noticed all changes."""
     files = {each.__code__.co_filename for each in found.functions if not is_of_library(each.__module__)}
     return files <= {dispatcher.py_func.__code__.co_filename}
 
@@ -223,7 +223,7 @@ class DiskCache(internals.CacheOfDispatcher):
         _loaded.add(dispatcher)
 
     def is_outdated(self, compiled: Any) -> bool:
-        """Whether a specialisation that was loaded is that of another program now, if a function is a part of it."""
+        """True if a specialisation that was loaded is that of another program now, if a function is a part of it."""
         return any(
             compiled in found.dispatchers and self._digest(key) != found.digest for key, found in self.in_use.items()
         )

@@ -150,7 +150,7 @@ def of_names(names: Iterable[str]) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def is_low_level(function: object) -> bool:
-    """Whether code other than Python stands for a user's function."""
+    """True if code other than Python stands for a user's function."""
     _TABLE.refresh()
     return any(internals.overload_function(each) is None for each in _TABLE.of_function(function))
 

@@ -208,7 +208,7 @@ def loaded(content: bytes, context: Any, folder: Path) -> Any:
 
 
 def is_stored(compiled: CompileResult) -> bool:
-    """Whether a specialisation was loaded from irad's cache."""
+    """True if a specialisation was loaded from irad's cache."""
     return bool(getattr(compiled.library, "irad_is_stored", False))
 
 

@@ -16,7 +16,7 @@ from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
 def has_rule(f: object) -> bool:
-    """Whether something is a primitive of autograd."""
+    """True if something is a primitive of autograd."""
     return bool(getattr(f, "_is_autograd_primitive", False))
 
 

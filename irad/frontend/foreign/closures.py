@@ -204,7 +204,7 @@ class Number:
         return f"a {self.dtype}"
 
     def fits(self, array: Any) -> bool:
-        """Whether there is one number, and nothing of it is lost."""
+        """True if there is one number, and nothing of it is lost."""
         return array.size == 1 and _converts(array.dtype, self.dtype)
 
     def convert(self, array: Any) -> Any:
@@ -231,7 +231,7 @@ class Elements:
         return Elements(self.dtype, self.ndim, shape)
 
     def fits(self, array: Any) -> bool:
-        """Whether an array has these dimensions, and nothing of its elements is lost."""
+        """True if an array has these dimensions, and nothing of its elements is lost."""
         has_shape = array.ndim == self.ndim if self.shape is None else array.shape == self.shape
         return has_shape and _converts(array.dtype, self.dtype)
 
@@ -245,7 +245,7 @@ class Elements:
 
 
 def _converts(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether numbers may be converted: to another precision, never from complex to real."""
+    """True if numbers may be converted: to another precision, never from complex to real."""
     return bool(np.can_cast(found, wanted, "same_kind"))
 
 

@@ -17,7 +17,7 @@ from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
 def has_rule(f: object) -> bool:
-    """Whether something is a function of JAX."""
+    """True if something is a function of JAX."""
     return callable(f) and type(f).__module__.split(".")[0] in ("jax", "jaxlib")
 
 

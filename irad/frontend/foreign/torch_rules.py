@@ -17,7 +17,7 @@ from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
 def has_rule(f: object) -> bool:
-    """Whether something is a subclass of ``torch.autograd.Function``."""
+    """True if something is a subclass of ``torch.autograd.Function``."""
     return inspect.isclass(f) and any(
         base.__module__ == "torch.autograd.function" and base.__name__ == "Function" for base in f.__mro__
     )

@@ -125,7 +125,7 @@ def _compiled_anew(owner: object, compiled: CompileResult | None) -> object:
 
 
 def is_same_code(left: Any, right: Any) -> bool:
-    """Whether two libraries of Numba hold the same functions, whatever Numba calls these."""
+    """True if two libraries of Numba hold the same functions, whatever Numba calls these."""
     mine, its = (str(internals.module_for_linking(library)) for library in (left, right))
     copied = _copied(mine) | _copied(its)
     if _bodies(mine, copied) == _bodies(its, copied):
@@ -134,7 +134,7 @@ def is_same_code(left: Any, right: Any) -> bool:
 
 
 def may_be_same_program(left: Any, right: Any) -> bool:
-    """Whether two libraries compute with the same numbers, and call the same functions of other libraries.
+    """True if two libraries compute with the same numbers, and call the same functions of other libraries.
 
     That is all that can be compared where LLVM has optimised them in different ways.
     """
@@ -232,7 +232,7 @@ class Lowered:
         return found
 
     def is_outdated(self) -> bool:
-        """Whether Numba froze other values, which it kept, or took other options from a caller."""
+        """True if Numba froze other values, which it kept, or took other options from a caller."""
         compiled = self.compiled()
         return compiled is not None and (
             self._options != inherited(compiled) or bool(self.snapshot.changed_since(compiled.type_annotation))
@@ -265,7 +265,7 @@ class Lowered:
         self._verified = weakref.ref(compiled.library)
 
     def _is_same(self, compiled: CompileResult, recompile: Recompile) -> bool:
-        """Whether Numba makes the same code of a specialisation now."""
+        """True if Numba makes the same code of a specialisation now."""
         return is_same_code(compiled.library, recompile(self._owner(), compiled).library)
 
     def _settled(self, compiled: CompileResult, recompile: Recompile, replace: Callable[[Any], None]) -> CompileResult:
@@ -303,7 +303,7 @@ class Lowered:
         self._verified = weakref.ref(library)
 
     def has_changed(self, compiled: CompileResult, recompile: Recompile) -> bool:
-        """Whether a specialisation that Numba has just compiled, or loaded, is another program than the lowering."""
+        """True if a specialisation that Numba has just compiled, or loaded, is another program than the lowering."""
         if self._is_library:
             return False
         if self._options != inherited(compiled):

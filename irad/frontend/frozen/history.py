@@ -53,7 +53,7 @@ def compilations() -> Iterator[tuple[Any, Made]]:
 
 
 def is_noted(function: Any, library: object) -> bool:
-    """Whether some machine code of a function was compiled since irad is here."""
+    """True if some machine code of a function was compiled since irad is here."""
     return any(each.library() is library for each in _made.get(function, ()))
 
 

@@ -77,7 +77,7 @@ def names_in(annotation: Any) -> Iterator[Read]:
 
 
 def _is_inner_function(annotation: Any, value: Any) -> bool:
-    """Whether Numba made a dispatcher or stencil of a function within this one: another with each compilation."""
+    """True if Numba made a dispatcher or stencil of a function within this one: another with each compilation."""
     made = value.value if isinstance(value, ir.Global) else None
     if isinstance(made, StencilFunc):  # Numba calls it by the name that `numba.stencil` had
         code = made.kernel_ir.func_id.code
@@ -96,7 +96,7 @@ def _statements(blocks: Iterable[ir.Block]) -> Iterator[ir.Stmt]:
 
 
 def has_names(annotation: object) -> bool:
-    """Whether an annotation still is what Numba made, and not the text that it writes to the disk."""
+    """True if an annotation still is what Numba made, and not the text that it writes to the disk."""
     return hasattr(annotation, "blocks")
 
 
@@ -157,12 +157,12 @@ class Frozen:
 
 
 def is_of_library(module: str | None) -> bool:
-    """Whether code belongs to what does not change while a program runs."""
+    """True if code belongs to what does not change while a program runs."""
     return (module or "").partition(".")[0] in _LIBRARIES
 
 
 def is_data(value: object) -> bool:
-    """Whether it matters which value a name had: a number, an array, a function; no module or type."""
+    """True if it matters which value a name had: a number, an array, a function; no module or type."""
     return isinstance(value, _PLAIN | np.generic | np.ndarray | tuple | Dispatcher)
 
 
@@ -266,7 +266,7 @@ class Snapshot:
         self.loose = sorted({str(read.place) for read in reads if not read.is_recorded or _is_loose(read.value)})
 
     def differs_from(self, other: Snapshot) -> bool:
-        """Whether two compilations of one function froze different values."""
+        """True if two compilations of one function froze different values."""
         return any(self.tokens[place] != other.tokens[place] for place in self.tokens.keys() & other.tokens.keys())
 
     def changed_since(self, annotation: object) -> list[Place]:

@@ -290,7 +290,7 @@ class ArgumentMemory:
         return [leaf for leaf in self._constant_leaves() if leaf.kind in kinds]
 
     def _is_written(self, leaves: Sequence[Content]) -> bool:
-        """Whether the function may write to the memory of a leaf, or to what it points to."""
+        """True if the function may write to the memory of a leaf, or to what it points to."""
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
     def _refuse_mixed(self, are_mixed: Value) -> None:
@@ -319,7 +319,7 @@ class ArgumentMemory:
         tracked.shadow = shadow_pointer(self.emit, meminfo, tracked.extent)
 
     def _is_copied(self, tracked: Tracked) -> bool:
-        """Whether a tangent may lie otherwise than its argument: where nothing at all is written, a copy will do."""
+        """True if a tangent may lie otherwise than its argument: where nothing at all is written, a copy will do."""
         assert tracked.target is not None
         return (
             tracked.role is Role.TANGENT

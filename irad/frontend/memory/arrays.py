@@ -76,7 +76,7 @@ def returned_shadow(emit: Emit, shadow: Any, kind: Any, leaf: Content, reference
 
 
 def has_same_layout(argument_type: Any, target_type: Any) -> bool:
-    """Whether the elements of two arrays of one shape, or two records, are certain to lie at the same offsets."""
+    """True if the elements of two arrays of one shape, or two records, are certain to lie at the same offsets."""
     return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
 
 

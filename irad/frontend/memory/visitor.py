@@ -111,7 +111,7 @@ class Visitor(Reader):
                 return self.visit_dictionary(content, at)
 
     def enters(self, content: tree.Content) -> bool:
-        """Whether a part is visited by its kind: if it has a derivative."""
+        """True if a part is visited by its kind: if it has a derivative."""
         return tree.has_derivative(content)
 
     def visit_number(self, content: tree.NumberContent, at: Cursor) -> Any:

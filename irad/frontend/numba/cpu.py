@@ -298,7 +298,7 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) 
 
 
 def _only_raises(function: llvm.ValueRef) -> bool:
-    """Whether a function takes nothing but integers, and raises whenever it is called.
+    """True if a function takes nothing but integers, and raises whenever it is called.
 
     Such a function writes a message: Numba's for shapes that do not match has two thousand instructions, and an
     assignment to a slice calls it for each axis. Since neither memory nor active numbers are passed to it, nothing is

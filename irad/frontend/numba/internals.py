@@ -32,7 +32,7 @@ from numba.typed.dictobject import _dict_lookup
 
 
 def takes_new_types(dispatcher: Dispatcher) -> bool:
-    """Whether a dispatcher compiles for types that it has no specialisation for: not one with explicit signatures.
+    """True if a dispatcher compiles for types that it has no specialisation for: not one with explicit signatures.
 
     Replace by: a property of dispatchers that says so.
     """
@@ -49,7 +49,7 @@ def compile_only(dispatcher: Dispatcher, arguments: tuple[Type, ...], result: Ty
 
 
 def is_lowered_by_numba(dispatcher: Dispatcher) -> bool:
-    """Whether the code of a dispatcher comes from Numba's lowering: a subclass may have a compiler of its own.
+    """True if the code of a dispatcher comes from Numba's lowering: a subclass may have a compiler of its own.
 
     Replace by: a public way to say how a dispatcher compiles.
     """
@@ -161,7 +161,7 @@ def with_all_linked(library: Any) -> list[Any]:
 
 
 def runs_when_loaded(library: Any) -> bool:
-    """Whether a library needs functions of Python to run when its code is loaded from the disk.
+    """True if a library needs functions of Python to run when its code is loaded from the disk.
 
     Replace by: `CompileResult.reload_init`, if it had those of linked libraries.
     """
@@ -307,7 +307,7 @@ def overload_options(template: Any) -> dict[str, Any]:
 
 
 def may_be_inlined(template: Any) -> bool:
-    """Whether Numba may put the implementation of an overload in line.
+    """True if Numba may put the implementation of an overload in line.
 
     Replace by: a public attribute of templates, as `key` is one.
     """
@@ -391,7 +391,7 @@ def address_of_item(items: ListInstance, index: Value) -> Any:
 
 
 def is_jitclass(cls: type) -> bool:
-    """Whether instances of a class are those of a jitclass.
+    """True if instances of a class are those of a jitclass.
 
     Replace by: a public function of `numba.experimental`.
     """

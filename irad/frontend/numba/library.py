@@ -185,7 +185,7 @@ def refuse_extension_modules(marker: str) -> None:
 
 
 def _stays_call(function: llvm.ValueRef) -> bool:
-    """Whether a function is one of Numba's library, which lives as long as the process, and too large to be inlined."""
+    """True if a function is one of Numba's library, which lives as long as the process, and too large to be inlined."""
     if not function.name.startswith("_ZN5numba") or any(b"alwaysinline" in each for each in function.attributes):
         return False
     size = sum(1 for block in function.blocks for _ in block.instructions)
@@ -243,7 +243,7 @@ def set_environments(library: Any, environments: tuple[Any, ...]) -> None:
 
 
 def is_loaded_symbol(name: str) -> bool:
-    """Whether code of Numba that is already loaded, or its runtime, defines a symbol."""
+    """True if code of Numba that is already loaded, or its runtime, defines a symbol."""
     if engine().is_symbol_defined(name):
         return True
     return any(function.name == name for function in rtsys.library.get_defined_functions())

@@ -181,7 +181,7 @@ class Shadow:
 
     @property
     def refuses_pullbacks(self) -> bool:
-        """Whether code that is compiled now is to be differentiated, so that it must not make a pullback.
+        """True if code that is compiled now is to be differentiated, so that it must not make a pullback.
 
         The body of a function with a rule, and what that calls, is only run. Whoever else calls the same functions
         finds them marked (`RawLibrary.pullback`).
@@ -207,7 +207,7 @@ class Shadow:
         return flags
 
     def is_here(self) -> bool:
-        """Whether the calling thread compiles in the shadow now."""
+        """True if the calling thread compiles in the shadow now."""
         return self._owner == threading.get_ident()
 
     @contextmanager

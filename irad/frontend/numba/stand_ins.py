@@ -479,7 +479,7 @@ def _eliminated(a: Any) -> Any:
 
 @njit
 def _is_singular(work: Any) -> bool:
-    """Whether a matrix, which is overwritten, is singular but for rounding, judged by the pivots of its factors."""
+    """True if a matrix, which is overwritten, is singular but for rounding, judged by the pivots of its factors."""
     least, most = np.inf, 0.0
     for k in range(len(work)):
         row = k

@@ -215,5 +215,5 @@ _TOO_EARLY: Final = (
 
 
 def is_mixed_list(error: Exception) -> bool:
-    """Whether Numba has typed an argument by the first items of lists, before it asked for the type of the whole."""
+    """True if Numba has typed an argument by the first items of lists, before it asked for the type of the whole."""
     return any(text in str(error) for text in _TOO_EARLY)

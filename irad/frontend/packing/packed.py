@@ -74,7 +74,7 @@ def structure_of(numba_type: Any) -> type[Structure] | None:
 
 
 def have_parts_alike(one: Any, other: Any) -> bool:
-    """Whether the parts of two tuples, given as Numba types, belong together place by place.
+    """True if the parts of two tuples, given as Numba types, belong together place by place.
 
     Where both stand for structures, parts in one place have to have one key: equal dictionaries may have their keys in
     different orders.
@@ -227,12 +227,12 @@ _PLAIN: Final = frozenset({np.ndarray, float, int, bool, complex, str, type(None
 
 
 def is_packed_type(cls: Any) -> bool:
-    """Whether Numba can be given values of a type only as packed."""
+    """True if Numba can be given values of a type only as packed."""
     return cls not in _PLAIN and (issubclass(cls, dict) or _attributes_of(cls) is not None)
 
 
 def is_structure(value: Any) -> bool:
-    """Whether a value has to be packed, or a part of it."""
+    """True if a value has to be packed, or a part of it."""
     cls = type(value)
     if cls in _PLAIN:
         return False
@@ -301,7 +301,7 @@ def _attributes_of(cls: Any) -> Callable[[Any], tuple[tuple[str, ...], Sequence[
 
 
 def _is_known_to_numba(cls: Any) -> bool:
-    """Whether Numba, or an extension of it, says which type the instances of a class have."""
+    """True if Numba, or an extension of it, says which type the instances of a class have."""
     return hasattr(cls, "_numba_type_") or typeof_impl.dispatch(cls) is not typeof_impl.dispatch(object)
 
 

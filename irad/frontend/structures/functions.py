@@ -39,7 +39,7 @@ _SCOPE: Final = {**SCOPE, "np": np, "List": List, **{helper.__name__: helper for
 
 
 def is_complex(numba_type: types.Type) -> bool:
-    """Whether a number, or the elements of an array, are complex."""
+    """True if a number, or the elements of an array, are complex."""
     return isinstance(getattr(numba_type, "dtype", numba_type), types.Complex)
 
 

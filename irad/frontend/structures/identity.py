@@ -125,7 +125,7 @@ def key_length(numba_type: types.Type) -> int:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two objects are one; arrays without elements never are."""
+    """True if two objects are one; arrays without elements never are."""
     raise NotImplementedError
 
 
@@ -139,7 +139,7 @@ def _same_typed(a: Any, b: Any) -> Any:
 
 
 def holds_nothing(value: Any) -> bool:
-    """Whether it is an array without elements: nothing tells such arrays apart."""
+    """True if it is an array without elements: nothing tells such arrays apart."""
     raise NotImplementedError
 
 

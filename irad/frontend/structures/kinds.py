@@ -162,7 +162,7 @@ def vectors(content: tree.Content) -> Iterator[tree.Content]:
 
 
 def is_storage(content: tree.Content) -> bool:
-    """Whether all vectors in it can be overwritten without another value in its place."""
+    """True if all vectors in it can be overwritten without another value in its place."""
     if not tree.has_derivative(content):
         return True
     kind = kind_of(content)

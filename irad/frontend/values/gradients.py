@@ -71,7 +71,7 @@ def gradient_of_content(content: tree.Content) -> Any:
 
 
 def may_be_shadow(content: tree.Content, given: Any) -> bool:
-    """Whether a value of a Numba type may be memory for the derivative with respect to some content."""
+    """True if a value of a Numba type may be memory for the derivative with respect to some content."""
     if not tree.has_derivative(content):
         return True
     known, its = cast("tree.AnyContent", content), content_of(given)
@@ -91,14 +91,14 @@ def may_be_shadow(content: tree.Content, given: Any) -> bool:
 
 
 def is_copied_list(numba_type: types.Type) -> bool:
-    """Whether values of a type are lists whose numbers Numba copies when they come from Python."""
+    """True if values of a type are lists whose numbers Numba copies when they come from Python."""
     return isinstance(numba_type, types.List) and any(
         isinstance(leaf, tree.NumberContent) for leaf in tree.leaves(content_of(numba_type.dtype))
     )
 
 
 def is_mirrored(instance: tree.InstanceContent) -> bool:
-    """Whether the gradient of an instance is one, too, with the values of the fields that have no derivative.
+    """True if the gradient of an instance is one, too, with the values of the fields that have no derivative.
 
     It is a named tuple for a `StructRef`, and where gradients of fields are not values of these: where None stands for
     the integer of a tuple, say.
@@ -114,14 +114,14 @@ def noted_fields(instance: tree.InstanceContent) -> tuple[tree.Content, ...]:
 
 
 def _is_of_its_type(content: tree.Content) -> bool:
-    """Whether the gradient of a part of an instance can take the place of that."""
+    """True if the gradient of a part of an instance can take the place of that."""
     if isinstance(content, tree.InstanceContent):
         return is_mirrored(content)
     return tree.has_derivative(content) and all(map(_is_of_its_type, tree.children(content)))
 
 
 def may_be_cotangent(content: tree.Content, given: Any) -> bool:
-    """Whether a value of a Numba type may be the cotangent of some content that is returned.
+    """True if a value of a Numba type may be the cotangent of some content that is returned.
 
     A list that Python gives in a structure is packed, and stands for a list all the same.
     """
@@ -131,13 +131,13 @@ def may_be_cotangent(content: tree.Content, given: Any) -> bool:
 
 
 def is_packed_list(numba_type: types.Type) -> bool:
-    """Whether a type is that of a tuple which stands for a list."""
+    """True if a type is that of a tuple which stands for a list."""
     packed = structure_of(numba_type)
     return packed is not None and issubclass(packed.owner, list)
 
 
 def may_be_tangent(content: tree.Content, given: Any) -> bool:
-    """Whether a value of a Numba type may be the tangent of some content."""
+    """True if a value of a Numba type may be the tangent of some content."""
     if given == types.none or not tree.has_derivative(content):
         return bool(given == types.none)
     known = cast("tree.AnyContent", content)
@@ -169,7 +169,7 @@ def may_be_tangent(content: tree.Content, given: Any) -> bool:
 
 
 def _may_be_tangents(content: tree.Content, given: Any) -> bool:
-    """Whether values of a type may be the tangents of what a container holds; numbers have its type."""
+    """True if values of a type may be the tangents of what a container holds; numbers have its type."""
     return bool(given == content.type) if isinstance(content, tree.NumberContent) else may_be_tangent(content, given)
 
 

@@ -26,7 +26,7 @@ ARRAY_DATA: Final = 32  # where an array's struct has the address of its element
 
 
 def holds_floats(element: Type) -> bool:
-    """Whether an array element of this type has parts that carry a derivative."""
+    """True if an array element of this type has parts that carry a derivative."""
     if element in INACTIVE_TYPES:
         return False
     if isinstance(element, types.Record):
@@ -132,7 +132,7 @@ def width_of(numba_type: Type) -> int:
 
 
 def is_representable(numba_type: Type) -> bool:
-    """Whether compiled code can hold values of a type; of float16, for instance, Numba knows only the name."""
+    """True if compiled code can hold values of a type; of float16, for instance, Numba knows only the name."""
     try:
         parameter_types((numba_type,))
     except NotImplementedError:

@@ -52,17 +52,17 @@ class LeafKind(enum.Enum):
 
     @property
     def has_cotangent(self) -> bool:
-        """Whether the derivative is a number."""
+        """True if the derivative is a number."""
         return self in (LeafKind.NUMBER, LeafKind.OPTIONAL)
 
     @property
     def has_memory(self) -> bool:
-        """Whether it is memory that is the caller's and of fixed size, so that the caller can give a shadow."""
+        """True if it is memory that is the caller's and of fixed size, so that the caller can give a shadow."""
         return self in (LeafKind.ARRAY, LeafKind.RECORD)
 
     @property
     def is_reference(self) -> bool:
-        """Whether it points to memory that may change size, or to other memory."""
+        """True if it points to memory that may change size, or to other memory."""
         return self in (LeafKind.LIST, LeafKind.OBJECT)
 
 
@@ -89,12 +89,12 @@ class Content:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array, of whatever elements."""
+        """True if it is an array, of whatever elements."""
         return isinstance(self, ArrayContent)
 
     @property
     def has_memory(self) -> bool:
-        """Whether it is an array or record, of whatever elements."""
+        """True if it is an array or record, of whatever elements."""
         return isinstance(self, ArrayContent | RecordContent)
 
     @property
@@ -185,7 +185,7 @@ class ListContent(Content):
 
     @property
     def is_typed(self) -> bool:
-        """Whether it is a list of `numba.typed`."""
+        """True if it is a list of `numba.typed`."""
         return isinstance(self.type, types.ListType)
 
     @property
@@ -268,7 +268,7 @@ def leaves(content: Content) -> Iterator[Content]:
 
 
 def has_derivative(content: Content) -> bool:
-    """Whether there are numbers or arrays of numbers in it."""
+    """True if there are numbers or arrays of numbers in it."""
     if content.type in INACTIVE_TYPES:
         return False
     known = cast("AnyContent", content)
@@ -286,7 +286,7 @@ def has_derivative(content: Content) -> bool:
 
 
 def may_hold_floats(content: Content) -> bool:
-    """Whether there may be numbers in it that irad does not find, as keys or in what it does not know."""
+    """True if there may be numbers in it that irad does not find, as keys or in what it does not know."""
     if content.type in INACTIVE_TYPES:
         return False
     within = (content.key, content.value) if isinstance(content, DictionaryContent) else children(content)
@@ -342,7 +342,7 @@ def _unknown(content: Content) -> str | None:
 
 
 def is_plain(content: Content) -> bool:
-    """Whether it points to no memory that can change."""
+    """True if it points to no memory that can change."""
     known = cast("AnyContent", content)
     match known:
         case ConstantContent() | NumberContent():
@@ -359,7 +359,7 @@ def is_plain(content: Content) -> bool:
 
 
 def is_headed(reference: Content) -> bool:
-    """Whether a reference points to the header of an allocation."""
+    """True if a reference points to the header of an allocation."""
     return isinstance(reference.type, types.List | types.StructRef)
 
 
