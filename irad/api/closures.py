@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Final
@@ -183,6 +183,11 @@ class TapeModel(models.StructModel):
         super().__init__(manager, kind, members)
 
 
+def entries(entry: Callable[[int], str], argnums: int | Iterable[int]) -> str:
+    """The expression of what a pullback returns: an entry, or a tuple of those of several arguments."""
+    return entry(argnums) if isinstance(argnums, int) else f"({''.join(entry(i) + ', ' for i in argnums)})"
+
+
 class PullbackType(types.Callable):
     """The type of a pullback.
 
@@ -211,11 +216,7 @@ class PullbackType(types.Callable):
 
     def returned(self) -> str:
         """The expression of what it returns, with ``found`` for the gradients of all arguments."""
-        if self.argnums is None:
-            return "found"
-        if isinstance(self.argnums, int):
-            return f"found[{self.argnums}]"
-        return f"({''.join(f'found[{i}], ' for i in self.argnums)})"
+        return "found" if self.argnums is None else entries(lambda i: f"found[{i}]", self.argnums)
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         """Numba's hook for messages."""

@@ -28,6 +28,7 @@ from irad.api.closures import (
     Tape,
     closure_maker,
     direction,
+    entries,
     pullback_maker,
     tape_type,
     type_of_call,
@@ -395,14 +396,10 @@ def _apply(
     has_aux: bool,
 ) -> Callable[..., Any]:
     """The function behind a pullback: both sweeps, and an entry for each argument, or for those asked for."""
-    roles, returned = dict(task.roles), iter(range(count))
     shadows = task.destinations
-    items = [
-        f"s{i}" if roles.get(i) is Role.SHADOW else f"found[{next(returned)}]" if i in roles else "None"
-        for i in range(count)
-    ]
-    entries = items if argnums is None else [items[i] for i in ([argnums] if isinstance(argnums, int) else argnums)]
-    result = entries[0] if isinstance(argnums, int) else f"({''.join(item + ', ' for item in entries)})"
+    items = {i: f"s{i}" for i in shadows}
+    items |= {i: f"found[{place}]" for place, i in enumerate(task.returned)}  # in the order of argnums
+    result = entries(lambda i: items.get(i, "None"), range(count) if argnums is None else argnums)
     made = "".join(f"    s{i} = direction(cotangent[{i}], kept[{_place(call, primal, i)}])\n" for i in shadows)
     seed = "(cotangent, None)" if has_aux else "cotangent"
     leading = [f"s{i}" for i in shadows] if task.seed is Seed.NONE else [seed]
@@ -469,10 +466,8 @@ def _on_device(
     if not positions:
         raise without_derivative(primal, arguments)
     task = MAKERS["vjp"].task(positions, options_or_default(None))
-    found = iter(range(len(positions)))
-    items = {position: f"found[{next(found)}]" for position in positions}
-    entries = [items.get(i, "None") for i in range(len(given))] if wanted is None else list(items.values())
-    result = entries[0] if wanted is not None and wanted.single else f"({''.join(each + ', ' for each in entries)})"
+    items = {position: f"found[{i}]" for i, position in enumerate(positions)}
+    result = entries(lambda i: items.get(i, "None"), range(len(given)) if wanted is None else wanted.argnums)
     seed = "(cotangent, None)" if with_aux else "cotangent"
     source = f"def pullback(kept, cotangent):\n    found = derivative({seed}, *kept)\n    return {result}\n"
     apply = make(function_from("pullback", source, "irad.vjp", {"derivative": sweeps(primal, task)}), {})

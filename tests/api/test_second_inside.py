@@ -44,6 +44,19 @@ def test_a_pullback_in_the_function():
     assert by_x @ V + 0.3 * by_factor == pytest.approx(wanted, rel=1e-12)
 
 
+def test_a_pullback_of_arguments_in_another_order():
+    @njit
+    def product(a, b, c):
+        return a * a * b * c
+
+    @njit
+    def pulled(x):
+        by_c, by_a = irad.vjp(product, x, 3.0, 2.0, argnums=(2, 0))[1](1.0)
+        return 10.0 * by_c + by_a  # 30 x² + 12 x
+
+    assert irad.value_and_grad(pulled)(5.0) == (810.0, 312.0)
+
+
 def test_a_pullback_of_what_is_written():
     @njit
     def write(out, x):
