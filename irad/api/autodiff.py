@@ -283,7 +283,7 @@ def check_width(primal: CPUDispatcher, arguments: tuple[Any, ...], *, is_forward
 
 
 def check_batches(primal: CPUDispatcher, kinds: tuple[type, ...], *, is_forward: bool) -> bool:
-    """Whether some annotations of a call are batches.
+    """True if some annotations of a call are batches.
 
     Raises:
         SignatureError: others have one direction only.

@@ -64,12 +64,12 @@ def kernel_of(f: Any) -> Any:
 
 
 def is_kernel(f: Any) -> bool:
-    """Whether something is a kernel or a device function of `numba.cuda.jit`."""
+    """True if something is a kernel or a device function of `numba.cuda.jit`."""
     return _is(f, "numba.cuda.dispatcher", "CUDADispatcher")
 
 
 def is_device_function(f: Any) -> bool:
-    """Whether something is a device function of `numba.cuda.jit`."""
+    """True if something is a device function of `numba.cuda.jit`."""
     return is_kernel(f) and bool(f.targetoptions.get("device"))
 
 
@@ -96,7 +96,7 @@ def no_configuration(kernel: Any, function: str) -> IradError:
 
 
 def _is(value: Any, module: str, name: str) -> bool:
-    """Whether a value is of a class whose module may not be there yet: then nothing is."""
+    """True if a value is of a class whose module may not be there yet: then nothing is."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(value, kind)
 

@@ -112,7 +112,7 @@ def _kernel(f: Any) -> tuple[str, str, str]:
 
 
 def of_numba_cuda_mlir(f: Any) -> bool:
-    """Whether something is a kernel, a device function or a configured launch of the package numba-cuda-mlir."""
+    """True if something is a kernel, a device function or a configured launch of the package numba-cuda-mlir."""
     return type(f).__module__.partition(".")[0] == "numba_cuda_mlir"
 
 

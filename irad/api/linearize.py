@@ -202,7 +202,7 @@ def zeros_of(value: Any) -> Any:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether values are the same but for rounding; what holds no numbers is not looked at."""
+    """True if values are the same but for rounding; what holds no numbers is not looked at."""
     mine, others = (list(flattened(each)) for each in (one, other))
     return len(mine) == len(others) and all(map(_are_near, mine, others))
 

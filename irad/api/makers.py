@@ -373,7 +373,7 @@ _PLAIN: Final = (type(None), int, bool, str)
 
 
 def _is_usual(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> bool:
-    """Whether a derivative is found again by what the user gave, without a look at the function's parameters."""
+    """True if a derivative is found again by what the user gave, without a look at the function's parameters."""
     is_plain = type(argnums) is int or (type(argnums) is tuple and all(type(each) is int for each in argnums))
     return is_plain and argnames is None and not inspect.ismethod(f)
 
@@ -578,7 +578,7 @@ def _parameters(row: Maker, task: Task, names: Sequence[str]) -> tuple[list[str]
 
 
 def _is_by_lane(task: Task) -> bool:
-    """Whether a tuple of directions is given, each of all arguments; a Taylor series is given for each argument."""
+    """True if a tuple of directions is given, each of all arguments; a Taylor series is given for each argument."""
     return task.is_batched and task.mode.algebra is not Algebra.TAYLOR
 
 

@@ -62,7 +62,7 @@ class Array:
     is_flat: bool = False
 
     def may_overlap(self, other: Array) -> bool:
-        """Whether both may be the same memory: what only this function has is in no other array."""
+        """True if both may be the same memory: what only this function has is in no other array."""
         mine, theirs = self.sources or {self}, other.sources or {other}
         return self.is_shadow == other.is_shadow and any(
             a is b or not (a.is_local or b.is_local) for a in mine for b in theirs

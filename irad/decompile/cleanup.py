@@ -241,7 +241,7 @@ def promote_slots(captured: GeneratedPair, reads: Reads) -> None:
 
 
 def _is_slot(slot: Alloca) -> bool:
-    """Whether it is only loaded from and stored to as a whole."""
+    """True if it is only loaded from and stored to as a whole."""
     return not slot.operands and all(
         (isinstance(user, Load) and user.type is slot.allocated_type)
         or (isinstance(user, Store) and user.operands[0] is not slot and user.operands[0].type is slot.allocated_type)
@@ -401,7 +401,7 @@ def mark_strong_products(function: Function) -> None:
 
 
 def is_zero(value: Value) -> bool:
-    """Whether a value is the number 0.0."""
+    """True if a value is the number 0.0."""
     return isinstance(value, ConstantFloat) and value.value == 0.0
 
 

@@ -123,7 +123,7 @@ def python_function(canonical: str) -> str | None:
 
 
 def is_positive(value: Value, least: int = 1) -> bool:
-    """Whether a value is a number from ``least`` on."""
+    """True if a value is a number from ``least`` on."""
     return isinstance(value, ConstantInt) and value.value >= least
 
 

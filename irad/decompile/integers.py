@@ -122,14 +122,14 @@ def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
 
 
 def _is_one_number(sheet: Sheet, saved: Value) -> bool:
-    """Whether a saved value is one number in all of the reverse sweep."""
+    """True if a saved value is one number in all of the reverse sweep."""
     if not isinstance(saved, Instruction) or saved.block is None:
         return True
     return saved.block not in sheet.captured.loops.innermost
 
 
 def is_fixed(sheet: Sheet, value: Value) -> bool:
-    """Whether a value of the forward sweep can be named in the reverse sweep: it is never assigned again."""
+    """True if a value of the forward sweep can be named in the reverse sweep: it is never assigned again."""
     if isinstance(value, Instruction):
         return value in sheet.stable
     extreme = sheet.extremes.get(value)
@@ -137,7 +137,7 @@ def is_fixed(sheet: Sheet, value: Value) -> bool:
 
 
 def is_sum(inst: Binary) -> bool:
-    """Whether an operation of integers is one of polynomials; narrow ones wrap around unless LLVM says otherwise."""
+    """True if an operation of integers is one of polynomials; narrow ones wrap around unless LLVM says otherwise."""
     if not isinstance(inst.type, IntType) or inst.type is types.I1:
         return False
     is_exact = inst.type.bits >= 64 or "nsw" in inst.flags
@@ -181,7 +181,7 @@ def _extreme(sheet: Sheet, call: Call) -> Polynomial:
 
 
 def may_wrap(sheet: Sheet, total: Polynomial) -> bool:
-    """Whether a sum may leave 64 bits when the program runs.
+    """True if a sum may leave 64 bits when the program runs.
 
     Those of sizes and loop variables and one number besides do not; products of numbers that the program computes may.
     """
@@ -215,12 +215,12 @@ def _step(sheet: Sheet, step: Value | int) -> Polynomial:
 
 
 def is_nonnegative(sheet: Sheet, sum_: Polynomial) -> bool:
-    """Whether a polynomial is certainly not negative."""
+    """True if a polynomial is certainly not negative."""
     return all(c >= 0 and all(_is_natural(sheet, v) for v in m) for m, c in sum_.terms.items())
 
 
 def is_natural(sheet: Sheet, sum_: Polynomial) -> bool:
-    """Whether a sum is not negative in 64 bits either."""
+    """True if a sum is not negative in 64 bits either."""
     return is_nonnegative(sheet, sum_) and not may_wrap(sheet, sum_)
 
 
@@ -287,7 +287,7 @@ def counted_from_end(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial
 
 
 def is_derivable(augmented: Sheet, value: Value) -> bool:
-    """Whether a value of the forward sweep is computed from what the reverse sweep can name."""
+    """True if a value of the forward sweep is computed from what the reverse sweep can name."""
     value = augmented.same.get(value, value)
     if value in augmented.affine or not isinstance(value, Instruction):
         return True
@@ -317,7 +317,7 @@ def length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomi
 
 
 def is_run(sheet: Sheet, form: LoopForm) -> bool:
-    """Whether the range of a loop is not empty when the loop of the forward sweep is reached."""
+    """True if the range of a loop is not empty when the loop of the forward sweep is reached."""
     sheet = sheet.augmented or sheet
     start, stop, step = plain_bounds(sheet, form)
     distance = stop - start if step > 0 else start - stop
@@ -406,7 +406,7 @@ def least(sheet: Sheet, sum_: Polynomial) -> Polynomial:
 
 
 def is_index(sheet: Sheet, index: Polynomial, length: Polynomial) -> bool:
-    """Whether a part of an offset may be taken for an index: it is not negative."""
+    """True if a part of an offset may be taken for an index: it is not negative."""
     from_end = (length - index).number
     if from_end is not None and from_end > 0:
         return True  # n - 1, written as -1
@@ -470,7 +470,7 @@ def _are_natural(sheet: Sheet, *values: Value) -> bool:
 
 
 def is_known_natural(sheet: Sheet, sum_: Polynomial) -> bool:
-    """Whether a sum is not negative, whatever values the loop variables in it have."""
+    """True if a sum is not negative, whatever values the loop variables in it have."""
     return is_nonnegative(sheet, sum_) or is_nonnegative(sheet, least(sheet, sum_))
 
 

@@ -57,7 +57,7 @@ class LoopForm:
 
     @property
     def is_for(self) -> bool:
-        """Whether the forward sweep has a `for`."""
+        """True if the forward sweep has a `for`."""
         return self.count is not None
 
 
@@ -89,7 +89,7 @@ def _count(captured: GeneratedPair, twin: Loop) -> TripCount | None:
 
 
 def _counts_down(twin: Loop, count: TripCount) -> bool:
-    """Whether a comparison without signs is one with signs in each program that ends: the rest goes down to a number.
+    """True if a comparison without signs is one with signs in each program that ends: the rest goes down to a number.
 
     Begun at a negative number the loop would run through half of all numbers.
     """
@@ -112,7 +112,7 @@ def _index(twin: Loop, count: TripCount, outer: set[Phi]) -> Index | None:
 
 
 def _is_used(twin: Loop, phi: Phi) -> bool:
-    """Whether anything but the end of the loop depends on a variable."""
+    """True if anything but the end of the loop depends on a variable."""
     assert twin.latch is not None
     advance = phi.value_from(twin.latch)
     users = {*phi.users, *(advance.users if isinstance(advance, Instruction) else ())} - {phi, advance}
@@ -120,7 +120,7 @@ def _is_used(twin: Loop, phi: Phi) -> bool:
 
 
 def _is_simple(start: Value, outer: set[Phi]) -> bool:
-    """Whether both sweeps can name the first index."""
+    """True if both sweeps can name the first index."""
     match start:
         case ConstantInt() | Parameter():
             return True

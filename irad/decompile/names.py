@@ -247,7 +247,7 @@ class SourceLoop:
     variable: str | None
 
     def contains(self, line: int) -> bool:
-        """Whether a line is one of its head or body."""
+        """True if a line is one of its head or body."""
         return self.first <= line <= self.last
 
 

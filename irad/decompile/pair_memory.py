@@ -191,7 +191,7 @@ def callee_name(call: Call) -> str:
 
 
 def is_allocation(call: Call) -> bool:
-    """Whether it returns new memory of Numba's."""
+    """True if it returns new memory of Numba's."""
     return callee_name(call).startswith(ALLOCATES)
 
 

@@ -102,14 +102,14 @@ def address_of(sheet: Sheet, pointer: Value) -> Polynomial | None:
 
 
 def is_unsigned(sheet: Sheet, value: Value) -> bool:
-    """Whether Python has a value as a number without sign: parameters and elements of such types."""
+    """True if Python has a value as a number without sign: parameters and elements of such types."""
     if isinstance(value, Load):
         return place_of(sheet, value.operands[0]).array.dtype.startswith("np.uint")
     return sheet.reads.saved.get(value, value) in sheet.unsigned
 
 
 def is_truth(sheet: Sheet, value: Value) -> bool:
-    """Whether Python has a value as True or False: parameters and elements of that type."""
+    """True if Python has a value as True or False: parameters and elements of that type."""
     if isinstance(value, Load):
         return place_of(sheet, value.operands[0]).array.dtype == "np.bool_"
     return sheet.reads.saved.get(value, value) in sheet.truths

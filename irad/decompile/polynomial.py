@@ -65,7 +65,7 @@ class Polynomial:
         return {value for monomial in self.terms for value in monomial}
 
     def equals(self, other: Polynomial) -> bool:
-        """Whether both are the same sum."""
+        """True if both are the same sum."""
         return not (self - other).terms
 
     def divided(self, by: Polynomial) -> tuple[Polynomial, Polynomial] | None:

@@ -49,7 +49,7 @@ _WRITES_FIRST: Final = ("llvm.memcpy", "llvm.memmove", "llvm.memset")
 
 
 def is_seen(inst: Instruction, slot: Value) -> bool:
-    """Whether an instruction changes memory that is left when the exception in ``slot`` has been raised."""
+    """True if an instruction changes memory that is left when the exception in ``slot`` has been raised."""
     match inst:
         case Store(operands=[_, pointer]):
             return not _is_new(pointer, slot, set())
@@ -75,7 +75,7 @@ def _is_seen_call(call: CallSite, slot: Value) -> bool:
 
 
 def _is_new(pointer: Value, slot: Value, seen: set[Value]) -> bool:
-    """Whether memory is the function's own: local, new, reached from there, or the place of the exception."""
+    """True if memory is the function's own: local, new, reached from there, or the place of the exception."""
     if pointer is slot or pointer in seen:
         return True
     seen.add(pointer)

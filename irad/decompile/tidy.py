@@ -73,7 +73,7 @@ def _block(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _is_done(statement: ast.stmt, before: ast.stmt) -> bool:
-    """Whether an assignment says what the one before says already."""
+    """True if an assignment says what the one before says already."""
     if not isinstance(statement, ast.Assign) or trees.shown(statement) != trees.shown(before):
         return False
     return bool(_stored(statement)) and not _stored(statement) & trees.names_in([statement])
@@ -187,7 +187,7 @@ def _stored(statement: ast.stmt) -> set[str]:
 
 
 def _depends(statement: ast.stmt, earlier: Sequence[ast.stmt]) -> bool:
-    """Whether a statement may not be done before others."""
+    """True if a statement may not be done before others."""
     reads, stores = trees.names_in([statement]), _stored(statement)
     return any(
         not trees.is_comment(other) and (_stored(other) & (reads | stores) or trees.names_in([other]) & stores)
@@ -242,7 +242,7 @@ def _unguarded(test: ast.expr, body: list[ast.stmt]) -> list[ast.stmt] | None:
 
 
 def _has_continue(body: Sequence[ast.stmt]) -> bool:
-    """Whether an iteration may end early: then it would skip the test at its end."""
+    """True if an iteration may end early: then it would skip the test at its end."""
     return any(isinstance(statement, ast.Continue) for statement in trees.of_iteration(body))
 
 

@@ -211,7 +211,7 @@ def comment(text: str) -> ast.stmt:
 
 
 def is_comment(statement: ast.stmt) -> bool:
-    """Whether a statement is a comment."""
+    """True if a statement is a comment."""
     match statement:
         case ast.Expr(value=ast.Constant(value=str() as text)):
             return text.startswith(COMMENT)

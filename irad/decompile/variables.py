@@ -74,7 +74,7 @@ class VariableChoice:
         return self.variables
 
     def _has_text(self, inst: Instruction) -> bool:
-        """Whether a value is written anywhere: pointers and placeholders are not."""
+        """True if a value is written anywhere: pointers and placeholders are not."""
         if inst in self.sheet.affine or inst in self.sheet.reads.saved or inst in self.sheet.reads.affine:
             return False
         if isinstance(inst.type, PointerType):
@@ -104,7 +104,7 @@ class VariableChoice:
         return uses <= 1 and self._is_near(inst) and self._same_line(inst)
 
     def _is_short(self, inst: Binary) -> bool:
-        """Whether an operation of integers is one of numbers that have names."""
+        """True if an operation of integers is one of numbers that have names."""
         values = {value for operand in inst.operands for value in polynomial_of(self.sheet, operand).values}
         return all(isinstance(v, Phi | Load | Parameter | LoopVariable) for v in values)
 
@@ -113,7 +113,7 @@ class VariableChoice:
         return effects is not None and not (effects.other or effects.writes or effects.frees or effects.captures)
 
     def is_stable(self, value: Value) -> bool:
-        """Whether a value can be computed anywhere from parameters and loop variables."""
+        """True if a value can be computed anywhere from parameters and loop variables."""
         value = self.sheet.same.get(value, value)
         if isinstance(value.type, PointerType):
             return False
@@ -146,7 +146,7 @@ class VariableChoice:
         return user.block is inst.block
 
     def _same_line(self, inst: Instruction) -> bool:
-        """Whether it belongs to the statement of its user: Python's statements stay apart."""
+        """True if it belongs to the statement of its user: Python's statements stay apart."""
         if self.sheet.is_reverse:
             return True
         user = self._user(inst)
@@ -208,7 +208,7 @@ class VariableChoice:
 
 
 def is_silent(inst: CallSite) -> bool:
-    """Whether a call is left out: reference counts, and what gives memory back."""
+    """True if a call is left out: reference counts, and what gives memory back."""
     return (inst.callee.name or "").startswith(("NRT_incref", "NRT_decref", "NRT_Free", "irad.arena_defer"))
 
 
@@ -403,7 +403,7 @@ class ValueNames:
         return assigned or "~source"
 
     def _is_root(self, value: Instruction, place: SourceLocation) -> bool:
-        """Whether a value is what the statement of its line assigns: nothing else there is computed from it."""
+        """True if a value is what the statement of its line assigns: nothing else there is computed from it."""
         return isinstance(value.type, FloatType) and all(
             isinstance(user, Phi) or self.place_of(user) != place for user in value.users
         )

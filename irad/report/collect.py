@@ -109,7 +109,7 @@ def refusals(source: UserSource, error: IradError) -> tuple[Refusal, ...]:
 
 
 def _is_support(rule: str) -> bool:
-    """Whether a rule is for run-time support that no line of the source names: memory, reference counts, containers."""
+    """True if a rule is for run-time support that no line of the source names: memory, reference counts, containers."""
     return rule.endswith(INACTIVE) or rule.startswith(_SUPPORT)
 
 

@@ -70,7 +70,7 @@ def imported(name: str) -> tuple[Any, str]:
 
 
 def loads(library: str) -> bool:
-    """Whether a shared library is found."""
+    """True if a shared library is found."""
     try:
         ctypes.CDLL(library)
     except OSError:

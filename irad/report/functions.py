@@ -355,5 +355,5 @@ def _longest_first(words: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_result(param: Parameter) -> bool:
-    """Whether a parameter is the place for the result; LLVM numbers it in callees."""
+    """True if a parameter is the place for the result; LLVM numbers it in callees."""
     return (param.name or "").partition(".")[0] == "retptr"

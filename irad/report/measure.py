@@ -72,7 +72,7 @@ def _shadow(value: Any, role: Role) -> Any:
 
 
 def is_call(args: tuple[Any, ...]) -> bool:
-    """Whether arguments are values, not types."""
+    """True if arguments are values, not types."""
     return not any(isinstance(argument, types.Type) for argument in args)
 
 

@@ -50,7 +50,7 @@ class CheckReport:
 
     @property
     def supported(self) -> bool:
-        """Whether irad differentiates the function at arguments of these types."""
+        """True if irad differentiates the function at arguments of these types."""
         return not self.problems
 
     def __str__(self) -> str:

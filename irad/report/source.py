@@ -25,7 +25,7 @@ _DEF: Final = re.compile(r"\s*(?:async )?(?:def |lambda)|.*\blambda\b")
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Numba or irad; the rest is the user's, and so is the model of irad's demo."""
+    """True if a file belongs to Numba or irad; the rest is the user's, and so is the model of irad's demo."""
     path = os.path.abspath(file)
     return (path.startswith(_LIBRARIES) and not path.startswith(_DEMO)) or file.startswith("<irad.") or not file
 
@@ -86,23 +86,23 @@ class UserSource:
         return known[0] if known else None
 
     def _is_misplaced(self, place: SourceLocation) -> bool:
-        """Whether a place says nothing: a line of another file, or of a string."""
+        """True if a place says nothing: a line of another file, or of a string."""
         return not self._is_own(place) and (self.is_here(place) or _is_kernel(place))
 
     def _is_own(self, place: SourceLocation) -> bool:
-        """Whether a place is one of the functions' lines.
+        """True if a place is one of the functions' lines.
 
         Lines beyond them are of library code that Numba has inlined itself: it keeps the line, and not the file.
         """
         return place.line in self.numbers and (self.is_here(place) or is_parallel_body(place))
 
     def is_here(self, place: SourceLocation) -> bool:
-        """Whether a place lies in the file."""
+        """True if a place lies in the file."""
         return place.file == self.file or os.path.abspath(place.file) == os.path.abspath(self.file)
 
 
 def is_parallel_body(place: SourceLocation) -> bool:
-    """Whether a place is in the body of a parallel loop.
+    """True if a place is in the body of a parallel loop.
 
     Numba puts the body, with its lines, into a function that it writes as a string. The first lines may be those of
     that string.
@@ -111,7 +111,7 @@ def is_parallel_body(place: SourceLocation) -> bool:
 
 
 def _is_kernel(place: SourceLocation) -> bool:
-    """Whether a place is in the function that Numba writes for a parallel loop."""
+    """True if a place is in the function that Numba writes for a parallel loop."""
     return os.path.basename(place.file) == "<string>" and str(place.function).startswith("__numba_parfor_gufunc")
 
 

@@ -107,7 +107,7 @@ def tidy(raw: str, namer: Namer) -> str:
 
 
 def is_noise(raw: str) -> bool:
-    """Whether a line of LLVM text says nothing about what is computed."""
+    """True if a line of LLVM text says nothing about what is computed."""
     stripped = raw.strip()
     if raw.startswith(_OUTSIDE) or stripped.startswith("#dbg_"):
         return True

@@ -135,7 +135,7 @@ def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_fast(dispatcher: Any) -> bool:
-    """Whether a function was compiled with fastmath."""
+    """True if a function was compiled with fastmath."""
     return bool(dispatcher.targetoptions.get("fastmath"))
 
 

@@ -232,7 +232,7 @@ def _is_checked(rule: CustomRule) -> bool:
 
 
 def _has_forward(rule: CustomRule, trial: Trial) -> bool:
-    """Whether there is a form for forward mode: what builds rules says so in the rule for the types of a trial."""
+    """True if there is a form for forward mode: what builds rules says so in the rule for the types of a trial."""
     build = rule.parts.get("build_rule")
     if build is None or "forward" in rule.parts:
         return rule.is_for_forward

@@ -76,7 +76,7 @@ def _generators(context):  # type: ignore[no-untyped-def]
 
 
 def _draws(dispatcher: Any, argument_types: tuple[Type, ...]) -> bool:
-    """Whether the code of a function, and of what it calls, uses a generator.
+    """True if the code of a function, and of what it calls, uses a generator.
 
     Raises:
         UnsupportedError: it does so in several threads.

@@ -59,17 +59,17 @@ class Leaf:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number with a derivative."""
+        """True if it is a number with a derivative."""
         return self.content.kind is tree.LeafKind.NUMBER
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array with a derivative."""
+        """True if it is an array with a derivative."""
         return self.content.kind is tree.LeafKind.ARRAY
 
     @property
     def is_immutable(self) -> bool:
-        """Whether it is nothing but a value: a number, a string, a function."""
+        """True if it is nothing but a value: a number, a string, a function."""
         inside = getattr(self.content, "inside", self.content)
         return isinstance(inside, tree.ConstantContent | tree.NumberContent)
 

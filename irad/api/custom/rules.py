@@ -222,7 +222,7 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
 
 @public
 def has_rule(f: Any, signature: Any = None) -> bool:
-    """Whether a function has a rule for reverse mode, of yours or of an installed package; built-in ones do not count.
+    """True if a function has a rule for reverse mode, of yours or of an installed package; built-in ones do not count.
 
     Args:
         f: as for `augmented_primal`.

@@ -44,7 +44,7 @@ class Part:
 
     @property
     def is_array(self) -> bool:
-        """Whether it has a shape."""
+        """True if it has a shape."""
         return isinstance(self.type, types.Array)
 
     @cached_property
@@ -54,7 +54,7 @@ class Part:
 
     @property
     def is_complex(self) -> bool:
-        """Whether its numbers are complex."""
+        """True if its numbers are complex."""
         return self.dtype.kind == "c"
 
     def of(self, whole: str) -> str:
@@ -84,17 +84,17 @@ class Block:
 
     @property
     def is_pair(self) -> bool:
-        """Whether there are two derivatives, with respect to z and to its conjugate."""
+        """True if there are two derivatives, with respect to z and to its conjugate."""
         return self.is_complex_function and not self.holomorphic
 
     @property
     def is_complex_function(self) -> bool:
-        """Whether it is a complex function of complex numbers."""
+        """True if it is a complex function of complex numbers."""
         return self.output.is_complex and self.input.is_complex
 
     @property
     def is_number(self) -> bool:
-        """Whether it has no shape."""
+        """True if it has no shape."""
         return not (self.output.is_array or self.input.is_array)
 
     @property

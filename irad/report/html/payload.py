@@ -229,7 +229,7 @@ def short_place(place: SourceLocation) -> str:
 
 
 def _has_python(report: Report) -> bool:
-    """Whether the adjoint has a Python form: else the stage says in comments why not."""
+    """True if the adjoint has a Python form: else the stage says in comments why not."""
     text = report.stages.get(Stage.ADJOINT_PYTHON)
     return text is not None and any(line.text.strip() and not line.text.startswith("#") for line in text.lines)
 

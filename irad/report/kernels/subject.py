@@ -150,7 +150,7 @@ def _is_register(symbol: str, axis: str) -> bool:
 
 
 def _is_recorded(call: Instruction) -> bool:
-    """Whether what a call gives is only told with an exception."""
+    """True if what a call gives is only told with an exception."""
     places = [each.operands[1] if isinstance(each, Store) else None for each in call.users]
     roots = [place.operands[0] if isinstance(place, GetElementPtr) else place for place in places]
     return all(isinstance(root, Parameter) and root.name == RECORD for root in roots)

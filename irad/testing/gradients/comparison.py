@@ -84,7 +84,7 @@ class Probe:
 
     @property
     def is_of_conventions(self) -> bool:
-        """Whether it is what operations' conventions may add up to at a clear kink, without being between both sides.
+        """True if it is what operations' conventions may add up to at a clear kink, without being between both sides.
 
         Each convention takes one side of its operation, the other, or neither: ``max(x, 0) - 2 * max(-x, 0)`` has the
         slopes 2 and 1, and gets 0 where both maxima count as constant.
@@ -96,12 +96,12 @@ class Probe:
 
     @property
     def may_be_rounding(self) -> bool:
-        """Whether irad's derivative differs from the truth by no more than from what it is itself close by."""
+        """True if irad's derivative differs from the truth by no more than from what it is itself close by."""
         return abs(self.got - self.expected) <= self.allowed + _ROUNDING * self.rounding
 
     @property
     def is_exact_by_terms(self) -> bool:
-        """Whether what is allowed is little compared with the terms that add up to the derivative."""
+        """True if what is allowed is little compared with the terms that add up to the derivative."""
         return self.allowed <= DECIDED_OF_TERMS * self.slope.terms
 
 
@@ -274,13 +274,13 @@ class Comparison:
         return Verdict.RIGHT, ""
 
     def _is_nothing(self, probe: Probe) -> bool:
-        """Whether a derivative is zero, as far as the size of the function's value allows to tell."""
+        """True if a derivative is zero, as far as the size of the function's value allows to tell."""
         part = _NOTHING_SINGLE if self._single else _NOTHING
         size = max(self._reference.magnitude, self._reference.noise / EPSILON)
         return abs(probe.slope.value) <= probe.allowed and abs(probe.got) <= part * size
 
     def _is_flat(self, slope: Slope) -> bool:
-        """Whether no more than rounding is seen of the function along a line, as of a sum whose terms cancel."""
+        """True if no more than rounding is seen of the function along a line, as of a sum whose terms cancel."""
         return isfinite(slope.error) and slope.steepest <= _FLAT * self._reference.noise
 
     def _confidence(self, probes: list[Probe]) -> str:

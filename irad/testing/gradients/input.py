@@ -201,7 +201,7 @@ def refuse_shared_memory(
 
 
 def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
-    """Whether two elements lie in the same place, as those of `np.broadcast_to` do."""
+    """True if two elements lie in the same place, as those of `np.broadcast_to` do."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         return False
     offsets = np.zeros(1, np.int64)
@@ -211,5 +211,5 @@ def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
 
 
 def can_be_varied(value: Any) -> bool:
-    """Whether there are floats in a value, and none in instances of compiled classes."""
+    """True if there are floats in a value, and none in instances of compiled classes."""
     return has_floats(value) and not any(any(members(each)) for each in flattened(value))

@@ -33,7 +33,7 @@ class Objective:
 
     @property
     def is_constant(self) -> bool:
-        """Whether nothing counts."""
+        """True if nothing counts."""
         return self.weights.size == 0 and not self.outside
 
     def __call__(self, changed: Mapping[int, Vector]) -> float:

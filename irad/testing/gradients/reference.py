@@ -46,7 +46,7 @@ class ComplexSteps:
 
     @staticmethod
     def apply_to(objective: Objective) -> bool:
-        """Whether the arguments are such that complex steps make sense: numbers and arrays of real floats."""
+        """True if the arguments are such that complex steps make sense: numbers and arrays of real floats."""
         return all(map(_can_be_complex, flattened(objective.values)))
 
     def slope(self, directions: Mapping[int, Vector]) -> tuple[float, float] | None:
@@ -200,7 +200,7 @@ class Reference:
         return tuple(part * own for part in _NARROW if 0.0 < own < part)
 
     def _agree(self, exact: float, found: Slope) -> bool:
-        """Whether differences allow a complex step to be the derivative."""
+        """True if differences allow a complex step to be the derivative."""
         slack = _AGREE * found.error + 1e-9 * abs(found.value) + _AGREE * self.noise
         return abs(exact - found.value) <= slack
 
@@ -252,7 +252,7 @@ def reference_for(
 
 
 def _takes_double(objective: Objective) -> bool:
-    """Whether the function can be called in double precision: not so if it was compiled for signatures."""
+    """True if the function can be called in double precision: not so if it was compiled for signatures."""
     try:
         objective({})
     except (NumbaError, TypeError):

@@ -146,7 +146,7 @@ class GradcheckReport:
 
     @property
     def right(self) -> bool:
-        """Whether everything that was compared is right."""
+        """True if everything that was compared is right."""
         return self.verdict is Verdict.RIGHT
 
     @property

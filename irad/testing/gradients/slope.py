@@ -80,12 +80,12 @@ class Slope:
 
     @property
     def is_clear_kink(self) -> bool:
-        """Whether the sides differ by so much that neither curvature nor noise can make it."""
+        """True if the sides differ by so much that neither curvature nor noise can make it."""
         gap, steepest = abs(self.left - self.right), max(abs(self.left), abs(self.right))
         return self.shape is Shape.KINK and gap > _UNLIKE * steepest and self.error < _CONVERGED * gap
 
     def has_between(self, given: float, slack: float) -> bool:
-        """Whether a number lies between the slopes of both sides; of one side, where the other has none."""
+        """True if a number lies between the slopes of both sides; of one side, where the other has none."""
         sides = [side for side in (self.left, self.right) if isfinite(side)]
         return bool(sides) and min(sides) - slack <= given <= max(sides) + slack
 
@@ -241,7 +241,7 @@ def _differ(left: Estimate, right: Estimate) -> bool:
 
 
 def _unlike(left: Estimate, right: Estimate, value: float) -> bool:
-    """Whether the slopes of both sides leave a doubt that they are one; not where only one side is known."""
+    """True if the slopes of both sides leave a doubt that they are one; not where only one side is known."""
     return abs(left.value - right.value) > 2 * (left.error + right.error) + _UNLIKE * abs(value)
 
 

@@ -137,7 +137,7 @@ class Trial:
 
     @property
     def all_take_part(self) -> bool:
-        """Whether all arguments do that may."""
+        """True if all arguments do that may."""
         return all(active or not free for active, free in zip(self.active, self.free, strict=True))
 
     @property
@@ -158,7 +158,7 @@ class Trial:
 
     @property
     def returns_number(self) -> bool:
-        """Whether the value is a float, so that it has a gradient."""
+        """True if the value is a float, so that it has a gradient."""
         return isinstance(self.plain[0], float | np.floating)
 
     @cached_property
@@ -188,7 +188,7 @@ class Trial:
 
     @property
     def is_single(self) -> bool:
-        """Whether single precision takes part."""
+        """True if single precision takes part."""
         return holds_single((*self.values, self.plain[0]))
 
     @property
@@ -248,7 +248,7 @@ class Trial:
         return Objective(self.plainly, self.values, self.weights, {}, native)
 
     def _has_shadow(self, position: int) -> bool:
-        """Whether what an argument holds afterwards has a cotangent; that of objects has none."""
+        """True if what an argument holds afterwards has a cotangent; that of objects has none."""
         return holds(self.values[position])[1]
 
     def run(self, shadows: tuple[Any, ...]) -> Run:
@@ -320,17 +320,17 @@ class Trial:
         return ForwardRun(value, after, read_floats(tangent))
 
     def is_exact_by_numbers(self, run: Callable[[Trial], Run | ForwardRun]) -> bool:
-        """Whether value and memory are the plain call's to the bit where no loop calls functions for vectors."""
+        """True if value and memory are the plain call's to the bit where no loop calls functions for vectors."""
         found = run(replace(self, options=replace(self.options or Options(), vector_math=False)))
         return same_bits((found.value, found.after), self.plain)
 
     def agree(self, got: Any, wanted: Any) -> bool:
-        """Whether two values are equal as far as derivatives can be."""
+        """True if two values are equal as far as derivatives can be."""
         rtol = self.rtol if self.rtol is not None else RTOL_SINGLE if self.is_single else RTOL
         return _close(got, wanted, rtol, self.atol)
 
     def same(self, got: Any, wanted: Any) -> bool:
-        """Whether two values are equal up to rounding; what holds no floats, to the bit."""
+        """True if two values are equal up to rounding; what holds no floats, to the bit."""
         return all(starmap(self._is_same_part, paired(got, wanted)))
 
     def difference(self, value: Any, after: Sequence[Any]) -> tuple[int | None, Any, Any] | None:

@@ -171,7 +171,7 @@ class Checker(RuleChecker):
             self._fail(Property.MUTATION, f"argument {position} afterwards{when}", wanted, got, part)
 
     def _forward_leaves(self, position: int, wanted: Any) -> bool:
-        """Whether an argument is as it should be before the reverse runs; what returns nothing is not run apart."""
+        """True if an argument is as it should be before the reverse runs; what returns nothing is not run apart."""
         trial = self._trial
         if trial.seed is None:
             return False
