@@ -181,7 +181,7 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
 
 
 def _has_recursion(functions: Sequence[Function]) -> bool:
-    """Whether one of some functions calls itself, by way of others perhaps."""
+    """True if one of some functions calls itself, by way of others perhaps."""
     calls: dict[Function, list[Function]] = {}
     for function in (pending := Worklist(functions)):
         calls[function] = _callees(function)

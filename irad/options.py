@@ -116,23 +116,23 @@ class Options:
 
     @property
     def promotes(self) -> bool:
-        """Whether small arrays become values: not for the oracle, nor where each is watched."""
+        """True if small arrays become values: not for the oracle, nor where each is watched."""
         return self.plan == "default" and not self.debug
 
     @property
     def has_vector_math(self) -> bool:
-        """Whether loops may call functions for vectors; not where values have to be those of the plain function."""
+        """True if loops may call functions for vectors; not where values have to be those of the plain function."""
         return self.vector_math and self._is_free
 
     @property
     def speculates(self) -> bool:
-        """Whether a gradient may be computed a second time."""
+        """True if a gradient may be computed a second time."""
         is_counted = self.tape_limit is not None
         return self.speculative and self._is_free and not is_counted and self.zero_times_infinity == "cotangent"
 
     @property
     def _is_free(self) -> bool:
-        """Whether arithmetic need not be that of the plain function, operation by operation."""
+        """True if arithmetic need not be that of the plain function, operation by operation."""
         return self.plan == "default" and not (self.strict or self.debug)
 
     @classmethod
@@ -195,7 +195,7 @@ Options.__init__ = _without_frames(Options.__init__)  # type: ignore[method-assi
 
 
 def errors_show_llvm(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether IRAD_ERRORS asks for errors with LLVM text and whole tracebacks.
+    """True if IRAD_ERRORS asks for errors with LLVM text and whole tracebacks.
 
     Args:
         environment: read in place of ``os.environ``.
@@ -205,7 +205,7 @@ def errors_show_llvm(environment: Mapping[str, str] | None = None) -> bool:
 
 
 def uses_cuda_executor(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether IRAD_CUDA_EXECUTOR asks that CUDA kernels run on the CPU.
+    """True if IRAD_CUDA_EXECUTOR asks that CUDA kernels run on the CPU.
 
     Args:
         environment: read in place of ``os.environ``.

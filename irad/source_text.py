@@ -35,11 +35,11 @@ class LoopStatement:
     variable: str = ""
 
     def contains(self, line: int) -> bool:
-        """Whether a line is in it."""
+        """True if a line is in it."""
         return self.line <= line <= self.end
 
     def has_head(self, line: int) -> bool:
-        """Whether a line is in its head."""
+        """True if a line is in its head."""
         return self.line <= line <= self.head_end
 
 
@@ -67,7 +67,7 @@ def loop_variable(file: str, line: int) -> str | None:
 
 
 def holds_line(file: str, function: str, line: int) -> bool:
-    """Whether a line may be one of a function; only a file that defines the function elsewhere rules that out."""
+    """True if a line may be one of a function; only a file that defines the function elsewhere rules that out."""
     spans = _outline("".join(linecache.getlines(file))).functions.get(function.rpartition(".")[2])
     return spans is None or any(line in span for span in spans)
 

@@ -41,7 +41,7 @@ class Tool:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its package can be imported."""
+        """True if its package can be imported."""
         return importlib.util.find_spec(self.package) is not None
 
     def prepare(self, case: Case, args: tuple[Any, ...]) -> Prepared | None:

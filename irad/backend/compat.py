@@ -75,7 +75,7 @@ def with_attribute(module: Any, names: Collection[str], attribute: str) -> Any:
 
 @cache
 def ends_coroutine_with_void() -> bool:
-    """Whether ``llvm.coro.end`` gives nothing; before LLVM 22 it gave a truth value."""
+    """True if ``llvm.coro.end`` gives nothing; before LLVM 22 it gave a truth value."""
     try:
         llvm.parse_assembly(_COROUTINE_END).verify()
     except RuntimeError:
@@ -124,7 +124,7 @@ _SHARED_WITH_CUDA: Final = {
 
 
 def cuda_compiles_one_argument() -> bool:
-    """Whether `numba.cuda` compiles functions of any number of arguments, as `max` is from Numba 0.66 on, for one."""
+    """True if `numba.cuda` compiles functions of any number of arguments, as `max` is from Numba 0.66 on, for one."""
     origin = str(import_module("numba.cuda").__file__)
     return origin.startswith(os.path.dirname(numba.__file__) + os.sep) and hasattr(
         import_module("numba.cpython.builtins"), "ol_max"

@@ -84,7 +84,7 @@ def _to_copy(relation: str, a: str, b: str) -> list[int]:
 
 
 def has_hidden(symbols: list[str]) -> bool:
-    """Whether there may be copies, by the module's symbols."""
+    """True if there may be copies, by the module's symbols."""
     return any(f"@{symbol}".startswith((_FENCES, _OWN_FENCES)) for symbol in symbols)
 
 

@@ -186,7 +186,7 @@ def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
 
 
 def _must_not_inline(function: Any) -> bool:
-    """Whether Numba says so, as of what unpacks the arguments of an exception."""
+    """True if Numba says so, as of what unpacks the arguments of an exception."""
     return any(b"noinline" in words.split() for words in function.attributes)
 
 

@@ -35,22 +35,22 @@ def call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
 
 
 def calls_through_pointers(text: str) -> bool:
-    """Whether a value is called, rather than a function by its name."""
+    """True if a value is called, rather than a function by its name."""
     return _THROUGH_POINTER.search(text) is not None
 
 
 def may_allocate_few_bytes(text: str, symbols: Collection[str]) -> bool:
-    """Whether one of some functions is called with a number of three digits at most, or one that is not known."""
+    """True if one of some functions is called with a number of three digits at most, or one that is not known."""
     return any(re.search(rf"@{symbol}\(i64 (?:noundef )?(?:\d{{1,3}}|%[^,)]+)[,)]", text) for symbol in symbols)
 
 
 def takes_remainders(text: str) -> bool:
-    """Whether a number is divided by one that is not known, for the remainder."""
+    """True if a number is divided by one that is not known, for the remainder."""
     return _REMAINDER.search(text) is not None
 
 
 def suggests_shapes(text: str, symbols: Collection[str]) -> bool:
-    """Whether a length may be compared with a number from 2 on, or elements of arrays accessed by constants.
+    """True if a length may be compared with a number from 2 on, or elements of arrays accessed by constants.
 
     Of rows, or of arrays that are made by one of some functions.
     """
@@ -59,5 +59,5 @@ def suggests_shapes(text: str, symbols: Collection[str]) -> bool:
 
 
 def has_vectors(text: str) -> bool:
-    """Whether there are vectors of floats in a program."""
+    """True if there are vectors of floats in a program."""
     return _VECTOR.search(text) is not None

@@ -127,7 +127,7 @@ def _may_change(inst: Instruction, quiet: Set[Function]) -> bool:
 
 
 def _may_be_followed(inst: Instruction) -> bool:
-    """Whether something may stand between a call and what follows it."""
+    """True if something may stand between a call and what follows it."""
     return isinstance(inst, Call) and inst.tail != "musttail"
 
 

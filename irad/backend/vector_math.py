@@ -87,7 +87,7 @@ def _variants(stem: str, type_: str, features: frozenset[str]) -> tuple[tuple[st
 
 @cache
 def is_loaded() -> bool:
-    """Whether the process has the library; it is loaded if need be."""
+    """True if the process has the library; it is loaded if need be."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     try:

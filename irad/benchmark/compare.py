@@ -37,7 +37,7 @@ class Change:
 
     @property
     def is_regression(self) -> bool:
-        """Whether it got worse by more than its uncertainty."""
+        """True if it got worse by more than its uncertainty."""
         return self.new > self.allowed
 
     def __str__(self) -> str:

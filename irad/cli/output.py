@@ -104,7 +104,7 @@ def gutter(numbers: Iterable[int | None], lines: Iterable[Text], width: int | No
 
 
 def is_terminal() -> bool:
-    """Whether standard output is one; it may also have been closed."""
+    """True if standard output is one; it may also have been closed."""
     stream: TextIO | None = sys.stdout
     return stream is not None and stream.isatty()
 

@@ -21,7 +21,7 @@ def copied(value: Any) -> Any:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
+    """True if two values of one structure are equal to the bit; NaNs are equal to themselves."""
     return all(starmap(_are_equal, paired(a, b)))
 
 

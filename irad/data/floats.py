@@ -20,7 +20,7 @@ Vector: TypeAlias = NDArray[np.float64]
 
 
 def has_floats(value: object) -> bool:
-    """Whether there is a float in ``value``, were it not empty."""
+    """True if there is a float in ``value``, were it not empty."""
     return any(True for _ in vectors(value))
 
 
@@ -144,7 +144,7 @@ def _brackets(index: tuple[int, ...]) -> str:
 
 
 def holds_single(value: Any) -> bool:
-    """Whether there are floats of single precision in a value."""
+    """True if there are floats of single precision in a value."""
     return any(getattr(part, "dtype", None) in (np.float32, np.complex64) for _, part in vectors(value))
 
 

@@ -18,7 +18,7 @@ _DEEPEST: Final = 16  # how far objects are looked into: they may hold themselve
 
 
 def is_structure(value: object) -> bool:
-    """Whether a value is a tuple, list or dictionary, or an instance of a class that states its fields."""
+    """True if a value is a tuple, list or dictionary, or an instance of a class that states its fields."""
     return container_of(value) is not None
 
 

@@ -184,7 +184,7 @@ class Event:
 
     @property
     def is_of_infinities(self) -> bool:
-        """Whether an operand is infinite."""
+        """True if an operand is infinite."""
         return self.operands is not None and any(map(math.isinf, self.operands))
 
 

@@ -39,7 +39,7 @@ class _Sealed:
 
     @property
     def has_changed(self) -> bool:
-        """Whether it holds other bytes now."""
+        """True if it holds other bytes now."""
         return self.array.tobytes() != self.content.tobytes()
 
 

@@ -84,7 +84,7 @@ class GradientCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether both are as small as rounding explains."""
+        """True if both are as small as rounding explains."""
         return self.from_hand <= HAND_TOLERANCE and self.from_differences <= DIFFERENCE_TOLERANCE
 
 

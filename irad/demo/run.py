@@ -22,7 +22,7 @@ from irad.versions import install
 
 
 def can_plot() -> bool:
-    """Whether matplotlib is installed."""
+    """True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 

@@ -82,7 +82,7 @@ def check_unknowns(x: Any) -> None:
 
 
 def is_plain(kind: Type) -> bool:
-    """Whether an unknown is a number or a vector as it is."""
+    """True if an unknown is a number or a vector as it is."""
     return isinstance(kind, types.Float) or (isinstance(kind, types.Array) and kind.ndim == 1)
 
 
@@ -118,7 +118,7 @@ def _check_unknowns_typed(x: Any) -> Any:
 
 
 def _given(value: Any, leaf: Leaf, like: Any) -> bool:
-    """Whether the leaf of a value is there: parts of a cotangent may be None."""
+    """True if the leaf of a value is there: parts of a cotangent may be None."""
     part = value
     for step in leaf.path:
         if part == types.none:

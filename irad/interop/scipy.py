@@ -337,7 +337,7 @@ def _filled(constraints: Any, point: _Point, options: Options | None) -> Any:
 
 
 def _is_asked(jac: Any) -> bool:
-    """Whether SciPy would take differences."""
+    """True if SciPy would take differences."""
     return jac is None or jac is False or (isinstance(jac, str) and jac in _DIFFERENCES)
 
 

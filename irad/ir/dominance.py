@@ -32,7 +32,7 @@ class DominatorTree:
     _leave: dict[Block, int] = field(repr=False)
 
     def dominates(self, a: Block, b: Block) -> bool:
-        """Whether ``a`` is ``b`` or an ancestor of it. Everything dominates an unreachable ``b``."""
+        """True if ``a`` is ``b`` or an ancestor of it. Everything dominates an unreachable ``b``."""
         inner = self._enter.get(b)
         if inner is None:
             return True
@@ -40,7 +40,7 @@ class DominatorTree:
         return outer is not None and outer <= inner <= self._leave[a]
 
     def value_dominates(self, value: Value, at: Instruction) -> bool:
-        """Whether ``value`` is available just before ``at``.
+        """True if ``value`` is available just before ``at``.
 
         A phi uses its operands at the end of the incoming blocks: ask with their terminators.
         """

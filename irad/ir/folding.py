@@ -57,7 +57,7 @@ def signed(value: ConstantInt) -> int:
 
 
 def same_value(a: Value, b: Value) -> bool:
-    """Whether two operands are the same SSA value or equal constants, bit for bit."""
+    """True if two operands are the same SSA value or equal constants, bit for bit."""
     if a is b:
         return True
     if a.type is not b.type:
@@ -137,7 +137,7 @@ def _integer_identity(opcode: str, a: Value, b: ConstantInt) -> Value | None:
 
 
 def _is_ordinary(value: float, type_: Type) -> bool:
-    """Whether it is zero or a finite, normal number of its type."""
+    """True if it is zero or a finite, normal number of its type."""
     if type_ is types.DOUBLE:
         return value == 0.0 or sys.float_info.min <= abs(value) <= sys.float_info.max
     return type_ is types.FLOAT and (value == 0.0 or _FLOAT_MIN <= abs(value) <= _FLOAT_MAX)
@@ -156,7 +156,7 @@ def _float_result(opcode: str, a: ConstantFloat, b: ConstantFloat) -> Constant |
 
 
 def _underflowed(opcode: str, a: ConstantFloat, b: ConstantFloat, result: float) -> bool:
-    """Whether a product or quotient of numbers other than zero was rounded to zero."""
+    """True if a product or quotient of numbers other than zero was rounded to zero."""
     return result == 0.0 and a.value != 0.0 and b.value != 0.0 and opcode in ("fmul", "fdiv")
 
 

@@ -248,7 +248,7 @@ class Load(Instruction):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is neither volatile nor atomic."""
+        """True if it is neither volatile nor atomic."""
         return not self.volatile and self.ordering is None
 
 
@@ -263,7 +263,7 @@ class Store(Instruction):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is neither volatile nor atomic."""
+        """True if it is neither volatile nor atomic."""
         return not self.volatile and self.ordering is None
 
 

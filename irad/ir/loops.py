@@ -47,7 +47,7 @@ class Loop:
         return self.latches[0] if len(self.latches) == 1 else None
 
     def contains(self, item: Block | Loop) -> bool:
-        """Whether a block, or a loop with all its blocks, lies inside (a loop contains itself)."""
+        """True if a block, or a loop with all its blocks, lies inside (a loop contains itself)."""
         return (item.header if isinstance(item, Loop) else item) in self.blocks and (
             not isinstance(item, Loop) or len(item.blocks) <= len(self.blocks)
         )

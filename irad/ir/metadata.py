@@ -22,5 +22,5 @@ def elements(node: str) -> tuple[str, ...]:
 
 
 def is_reference(element: str) -> bool:
-    """Whether an element is a numbered node, `!7`."""
+    """True if an element is a numbered node, `!7`."""
     return element.startswith("!") and element[1:].isdecimal()

@@ -81,7 +81,7 @@ class Function(TrackedValue):
 
     @property
     def is_declaration(self) -> bool:
-        """Whether it has no body here."""
+        """True if it has no body here."""
         return not self.blocks
 
     @property

@@ -32,7 +32,7 @@ class RunOrder:
         return RunOrder(cfg, _reach(cfg), position)
 
     def may_follow(self, first: Instruction, last: Instruction) -> bool:
-        """Whether an instruction may run after another, or again after itself."""
+        """True if an instruction may run after another, or again after itself."""
         start, end = _block(first), _block(last)
         is_reached = bool(self.reach[start] >> self.cfg.position[end] & 1)
         return is_reached or (start is end and self.position[last] > self.position[first])
@@ -47,7 +47,7 @@ class RunOrder:
                 yield from block.instructions[begin:]
 
     def may_avoid(self, between: Instruction, first: Instruction, last: Instruction) -> bool:
-        """Whether ``last`` may run after ``first`` without a run of ``between`` after ``first``, before ``last``."""
+        """True if ``last`` may run after ``first`` without a run of ``between`` after ``first``, before ``last``."""
         start, middle, end = _block(first), _block(between), _block(last)
         position = self.position
         if end is start and position[last] > position[first]:

@@ -174,7 +174,7 @@ def _counted_exit(loop: Loop, cfg: ControlFlow, dom: DominatorTree, exiting: Blo
 
 
 def is_invariant(value: Value, loop: Loop) -> bool:
-    """Whether a value is computed outside of the loop."""
+    """True if a value is computed outside of the loop."""
     return not isinstance(value, Instruction) or (value.block is not None and value.block not in loop.blocks)
 
 
@@ -221,7 +221,7 @@ def constant_offset(gep: GetElementPtr) -> int | None:
 
 
 def _is_exact(predicate: str, start: Value, step: int, bound: Value, advance: Binary) -> bool:
-    """Whether the formula of the module's docstring holds for all values (see there)."""
+    """True if the formula of the module's docstring holds for all values (see there)."""
     if not isinstance(bound.type, IntType) or bound.type.bits > 64:
         return False
     if predicate == "eq":
@@ -245,7 +245,7 @@ def _is_exact(predicate: str, start: Value, step: int, bound: Value, advance: Bi
 
 
 def _has_room(predicate: str, step: int, bound: ConstantInt, strict: bool) -> bool:
-    """Whether the last compared value, at most this far beyond the bound, is in the range of the type."""
+    """True if the last compared value, at most this far beyond the bound, is in the range of the type."""
     assert isinstance(bound.type, IntType)
     bits = bound.type.bits
     beyond = abs(step) - 1 if strict else abs(step)

@@ -261,7 +261,7 @@ def element_at(value: Type, indices: Sequence[int]) -> Type | None:
 
 
 def holds_floats(value: Type) -> bool:
-    """Whether a part of a type is floating-point."""
+    """True if a part of a type is floating-point."""
     match cast("AnyType", value):
         case FloatType():
             return True

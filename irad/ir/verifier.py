@@ -156,7 +156,7 @@ def _verify_phi(check: _Check, tree: DominatorTree, phi: Phi, block: Block) -> N
 
 
 def _reaches_end(tree: DominatorTree, value: Instruction, source: Block, target: Block) -> bool:
-    """Whether a value is available on the edge from ``source`` to ``target``."""
+    """True if a value is available on the edge from ``source`` to ``target``."""
     home = value.block
     assert home is not None
     if home is source and isinstance(value, Invoke | CallBr):

@@ -176,7 +176,7 @@ class _Widening:
 
 
 def _is_computed(inst: Instruction) -> bool:
-    """Whether a half is computed from halves, or is a rounded number."""
+    """True if a half is computed from halves, or is a rounded number."""
     if isinstance(inst, Cast):
         return inst.opcode == "fptrunc"
     if isinstance(inst, Call):

@@ -33,7 +33,7 @@ _OF_A_THREAD: Final = tuple(f"irad.cuda.{word}" for word in ("shfl.", "vote.", "
 
 
 def leave_apart(function: Function) -> bool:
-    """Whether threads of a block may pass different numbers of barriers, other than none."""
+    """True if threads of a block may pass different numbers of barriers, other than none."""
     waiting = {block for block in function.blocks if any(map(is_barrier, block.instructions))}
     if not waiting:
         return False
@@ -99,7 +99,7 @@ def _wait(build: Builder, has_left: int) -> Value:
 
 
 def is_barrier(inst: Instruction) -> bool:
-    """Whether the threads of a block wait there."""
+    """True if the threads of a block wait there."""
     return _symbol(inst) in (BLOCK_BARRIER, *PREDICATED_BARRIERS)
 
 
@@ -109,7 +109,7 @@ def _symbol(inst: Instruction) -> str:
 
 
 def _may_leave_first(cfg: ControlFlow, block: Block, waiting: set[Block], after: set[Block]) -> bool:
-    """Whether threads that go apart at the end of a block have not waited, and some of them never will."""
+    """True if threads that go apart at the end of a block have not waited, and some of them never will."""
     return block not in after and any(waiting.isdisjoint(_reached(cfg, [each])) for each in cfg.successors[block])
 
 
@@ -150,7 +150,7 @@ def _divergent(cfg: ControlFlow) -> dict[Block, set[Block]]:
 
 
 def _may_differ(inst: Instruction, differs: Collection[Value]) -> bool:
-    """Whether the result may differ between threads of a block, as some values do."""
+    """True if the result may differ between threads of a block, as some values do."""
     if isinstance(inst, Alloca | AtomicRMW | CmpXchg):
         return True
     symbol = _symbol(inst)

@@ -106,7 +106,7 @@ def _is_named(call: CallSite, start: str) -> bool:
 
 
 def is_part(function: Function) -> bool:
-    """Whether it is a function of a rule."""
+    """True if it is a function of a rule."""
     return str(function.name).startswith(RULE_PART)
 
 
@@ -123,7 +123,7 @@ def _stands_for_rule(function: Function) -> bool:
 
 
 def _is_guard(function: Function) -> bool:
-    """Whether it is the guard of a product in a derivative that may be differentiated itself."""
+    """True if it is the guard of a product in a derivative that may be differentiated itself."""
     return str(function.name) in GUARDS.values()
 
 

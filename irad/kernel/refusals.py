@@ -170,7 +170,7 @@ def without_shadow(who: str, pointer: Parameter, location: SourceLocation | None
 
 
 def _is_chosen(pointer: Parameter) -> bool:
-    """Whether a select or a phi chooses between a pointer and one into another array."""
+    """True if a select or a phi chooses between a pointer and one into another array."""
 
     def further(value: TrackedValue) -> list[TrackedValue]:
         return [user for user in value.users if isinstance(user, GetElementPtr | Cast | Phi | Select)]

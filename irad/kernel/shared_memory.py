@@ -38,7 +38,7 @@ class SharedArray:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the launch says how large it is."""
+        """True if the launch says how large it is."""
         return self.name == DYNAMIC_SHARED
 
     @property

@@ -46,12 +46,12 @@ class MarkedArgument:
 
     @property
     def is_duplicated(self) -> bool:
-        """Whether it is memory that comes with a shadow."""
+        """True if it is memory that comes with a shadow."""
         return bool(self.shadows) and not self.has_tangent
 
     @property
     def has_tangent(self) -> bool:
-        """Whether it is a number that comes with its tangent."""
+        """True if it is a number that comes with its tangent."""
         return bool(self.shadows) and isinstance(self.value.type, FloatType)
 
 
@@ -210,7 +210,7 @@ def _default(value: Value, param: Parameter, where: str, mode: Mode) -> Argument
 
 
 def is_by_value(attributes: tuple[str, ...]) -> bool:
-    """Whether a structure is passed by value in memory where these attributes stand."""
+    """True if a structure is passed by value in memory where these attributes stand."""
     return any(word.startswith("byval") for word in attributes)
 
 
@@ -219,7 +219,7 @@ def _is_by_value(call: CallSite, position: int) -> bool:
 
 
 def _is_result(param: Parameter) -> bool:
-    """Whether the function returns a structure through this parameter."""
+    """True if the function returns a structure through this parameter."""
     return any(word.startswith(("sret", "inalloca", "preallocated")) for word in param.attributes)
 
 

@@ -48,7 +48,7 @@ class AutodiffCall:
 
     @property
     def is_forward(self) -> bool:
-        """Whether it asks for a tangent."""
+        """True if it asks for a tangent."""
         return self.mode.is_forward
 
 

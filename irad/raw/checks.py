@@ -95,7 +95,7 @@ class _Program:
         return _Program(functions, users, {unit.function: unit for unit in units})
 
     def may_write(self, callee: Callee, number: int, seen: frozenset[tuple[Function, int]] = frozenset()) -> bool:
-        """Whether a callee may write to memory that an argument points to."""
+        """True if a callee may write to memory that an argument points to."""
         if not isinstance(callee, Function) or callee not in self.units:
             return True
         if (callee, number) in seen:
@@ -106,7 +106,7 @@ class _Program:
         return any(self.writes(unit, inst, given, seen) for inst in callee.instructions())
 
     def writes(self, unit: Unit, inst: Instruction, given: int, seen: frozenset[tuple[Function, int]]) -> bool:
-        """Whether an instruction may write to one of the objects ``given``."""
+        """True if an instruction may write to one of the objects ``given``."""
         points_to = unit.points_to
         match inst:
             case CallSite() if unit.mod_ref.of(inst).is_opaque:
@@ -119,7 +119,7 @@ class _Program:
                 return bool(unit.mod_ref.of(inst).writes & given)
 
     def others_read(self, variable: Value | None, function: Function, unit: Unit) -> bool:
-        """Whether code other than a function itself may read a variable; None: memory of unknown origin."""
+        """True if code other than a function itself may read a variable; None: memory of unknown origin."""
         if self.calls_external_code(unit):
             return True
         if variable is not None:
@@ -139,7 +139,7 @@ class _Program:
                     pending.append(inst.callee)
 
     def calls_external_code(self, unit: Unit) -> bool:
-        """Whether the program calls code that is not in it and has no rule, and goes on afterwards."""
+        """True if the program calls code that is not in it and has no rule, and goes on afterwards."""
         return any(
             isinstance(inst, CallSite)
             and isinstance(resolve(inst, unit.registry), Unknown | Pointer)
@@ -219,7 +219,7 @@ def _has_body(unit: Unit, inst: Instruction) -> bool:
 
 
 def _is_shared(item: MemoryObject) -> bool:
-    """Whether an object is, or may be, a variable that changes."""
+    """True if an object is, or may be, a variable that changes."""
     match item.kind:
         case ObjectKind.UNKNOWN:
             return True
@@ -230,7 +230,7 @@ def _is_shared(item: MemoryObject) -> bool:
 
 
 def _brings(unit: Unit, inst: Instruction, bit: int, program: _Program) -> bool:
-    """Whether an instruction may bring something active into an object."""
+    """True if an instruction may bring something active into an object."""
     points_to = unit.points_to
     match inst:
         case Store(operands=[value, pointer]):
@@ -251,7 +251,7 @@ def _brings(unit: Unit, inst: Instruction, bit: int, program: _Program) -> bool:
 
 
 def _is_active(unit: Unit, value: Value) -> bool:
-    """Whether a value depends on an active input, or points to memory that does."""
+    """True if a value depends on an active input, or points to memory that does."""
     reached = unit.points_to.reachable(unit.points_to.mask(value))
     return value in unit.activity.varied or bool(reached & (unit.activity.varied_objects | unit.activity.shadowed))
 
@@ -325,7 +325,7 @@ def mark_copies(module: Module) -> None:
 
 
 def _is_wide(load: Load) -> bool:
-    """Whether what is loaded is an integer that has room for a number or an address."""
+    """True if what is loaded is an integer that has room for a number or an address."""
     return isinstance(load.type, IntType) and load.type.bits >= 32
 
 
@@ -376,14 +376,14 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
 
 
 def _hides_address(unit: Unit, value: Value, pointer: Value) -> bool:
-    """Whether an integer that is stored beside shadows may be the address of memory that has one."""
+    """True if an integer that is stored beside shadows may be the address of memory that has one."""
     if not (unit.activity.has_shadow(value) and unit.activity.has_shadow(pointer)):
         return False
     return _makes_pointers(unit.function) or unit.memory_types.is_pointer_at(pointer) or not _is_number(value)
 
 
 def _makes_pointers(function: Function) -> bool:
-    """Whether any function of the program makes a pointer of an integer."""
+    """True if any function of the program makes a pointer of an integer."""
     assert function.module is not None
     return any(
         isinstance(inst, Cast) and inst.opcode == "inttoptr"
@@ -393,7 +393,7 @@ def _makes_pointers(function: Function) -> bool:
 
 
 def _is_number(value: Value) -> bool:
-    """Whether an integer is computed from nothing but constants and loads that are said to be of integers."""
+    """True if an integer is computed from nothing but constants and loads that are said to be of integers."""
     pending, seen = [value], {value}
     for each in pending:
         match each:
@@ -428,12 +428,12 @@ def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
 
 
 def _is_forward(unit: Unit) -> bool:
-    """Whether shadows are of the C heap, as the caller's are, and may be reallocated with the memory."""
+    """True if shadows are of the C heap, as the caller's are, and may be reallocated with the memory."""
     return unit.program.request.mode.is_forward
 
 
 def _overruns(unit: Unit, call: CallSite) -> bool:
-    """Whether a copy may go on after the one structure that an argument is known to point to: to what is not known."""
+    """True if a copy may go on after the one structure that an argument is known to point to: to what is not known."""
     into, source, size = call.arguments[:3]
     activity, points_to = unit.activity, unit.points_to
     if not (points_to.mask(source) & activity.varied_objects and points_to.mask(into) & activity.useful_objects):
@@ -462,7 +462,7 @@ def _factor(size: Value) -> int:
 
 
 def _is_unclear(unit: Unit, into: Value, source: Value) -> bool:
-    """Whether a copy may pass on active numbers that nothing describes."""
+    """True if a copy may pass on active numbers that nothing describes."""
     activity, memory = unit.activity, unit.memory_types
     given, taken = unit.points_to.mask(source), unit.points_to.mask(into)
     if not (given & activity.varied_objects and taken & activity.useful_objects):

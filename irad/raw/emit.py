@@ -129,7 +129,7 @@ def _described(type_: Type) -> str:
 
 
 def _has_room(returned: Type, parts: Sequence[tuple[Type, int]]) -> bool:
-    """Whether a returned value holds just these numbers: C passes two floats as a vector, structures as they are."""
+    """True if a returned value holds just these numbers: C passes two floats as a vector, structures as they are."""
     return returned is not VOID and [(kind, at) for at, kind in scalars(returned)] == list(parts)
 
 

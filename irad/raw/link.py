@@ -61,7 +61,7 @@ def share(derivative: Module, original: Module, wrapper: str, primal: Function) 
 
 
 def _is_plain_constant(variable: GlobalVariable) -> bool:
-    """Whether a copy is as good: a constant that only this module sees and whose address means nothing."""
+    """True if a copy is as good: a constant that only this module sees and whose address means nothing."""
     return variable.constant and bool(_LOCAL & set(variable.prefix)) and "unnamed_addr" in variable.prefix
 
 

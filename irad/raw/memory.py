@@ -65,7 +65,7 @@ class _Evidence:
     is_complete: bool = True
 
     def holds_integers(self) -> bool:
-        """Whether only integers are read and written there."""
+        """True if only integers are read and written there."""
         kinds = self.scalars
         return bool(kinds) and self.is_complete and all(isinstance(kind, types.IntType) for kind in kinds)
 
@@ -113,7 +113,7 @@ class InferredMemory:
         return self._evidence(param, passed).described()
 
     def holds_integers(self, param: Parameter, passed: Value) -> bool:
-        """Whether a parameter certainly points to an array of integers, when a call passes a pointer for it."""
+        """True if a parameter certainly points to an array of integers, when a call passes a pointer for it."""
         found = self._evidence(param, passed)
         return not found.structures and not found.is_partial and found.holds_integers()
 
@@ -205,7 +205,7 @@ class _Walk:
                 self.evidence.scalars[scalar] = None
 
     def is_certain(self, inst: Instruction, accessed: Type) -> bool:
-        """Whether the type of an access says what is there: bytes that an optimiser copies may be anything."""
+        """True if the type of an access says what is there: bytes that an optimiser copies may be anything."""
         if all(types.size_of(kind) < types.size_of(types.FLOAT) for _, kind in scalars(accessed)):
             return True
         function = inst.block.function if inst.block is not None else None

@@ -176,7 +176,7 @@ def _called(function: Function) -> Iterator[types.FunctionType]:
 
 
 def _asks(function: Function) -> bool:
-    """Whether a function asks for a derivative."""
+    """True if a function asks for a derivative."""
     return any(isinstance(inst, CallSite) and kind_of(inst) is not None for inst in function.instructions())
 
 
@@ -301,7 +301,7 @@ def _keep_choices(module: Module) -> None:
 
 
 def returns_numbers(result: types.Type) -> bool:
-    """Whether a result is a number, or a structure with numbers and no pointers."""
+    """True if a result is a number, or a structure with numbers and no pointers."""
     if result is types.VOID:
         return False
     kinds = [kind for _, kind in scalars(result)]

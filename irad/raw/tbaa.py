@@ -52,19 +52,19 @@ class Tbaa:
         return kind if size % types.size_of(kind) == 0 else None
 
     def is_integer(self, inst: Instruction) -> bool:
-        """Whether a tag says that an access is of an integer."""
+        """True if a tag says that an access is of an integer."""
         name = self.name_of(inst)
         return name is not None and name not in _SAYS_NOTHING and self.type_of(inst) is None
 
     @property
     def has_tags(self) -> bool:
-        """Whether the front end made tags; without, accesses are of the types that they are spelled with."""
+        """True if the front end made tags; without, accesses are of the types that they are spelled with."""
         if self._has_tags is None:
             self._has_tags = any('"omnipotent char"' in node.text for node in self.module.metadata.values())
         return self._has_tags
 
     def is_member(self, inst: Instruction) -> bool:
-        """Whether a tag says that an access is of a part of a structure."""
+        """True if a tag says that an access is of a part of a structure."""
         tag = inst.metadata.get("tbaa")
         parts = self._references(tag) if tag is not None else []
         return len(parts) >= 2 and parts[0] != parts[1]

@@ -49,7 +49,7 @@ def separate_local(text: str) -> str:
 
 
 def _may_be_local(address: Value, *, is_kernel: bool) -> bool:
-    """Whether nothing shows that an address is in memory that threads share; parameters of kernels are."""
+    """True if nothing shows that an address is in memory that threads share; parameters of kernels are."""
     shared = (Constant, GlobalVariable, Parameter) if is_kernel else (Constant, GlobalVariable)
     return not all(
         isinstance(each, shared) or _is_from_elsewhere(each) for each in sources(address, _is_from_elsewhere)
@@ -57,7 +57,7 @@ def _may_be_local(address: Value, *, is_kernel: bool) -> bool:
 
 
 def _is_from_elsewhere(value: Value) -> bool:
-    """Whether a pointer was one into memory that is not local."""
+    """True if a pointer was one into memory that is not local."""
     return (
         isinstance(value, ir.Cast)
         and value.opcode == "addrspacecast"

@@ -78,7 +78,7 @@ def optimised_text(kernel: KernelModule, arch: str = "sm_80") -> str:
 
 
 def _many_parameters(lowered: Module, name: str) -> bool:
-    """Whether a kernel has more parameters than an old version of PTX takes."""
+    """True if a kernel has more parameters than an old version of PTX takes."""
     return parameter_bytes([each.type for each in lowered.functions[entry_name(name)].params]) > SMALL_PARAMETERS
 
 

@@ -80,7 +80,7 @@ class Wait:
 
     @property
     def is_barrier(self) -> bool:
-        """Whether all threads of the block wait for each other."""
+        """True if all threads of the block wait for each other."""
         return self.state < State.WARP_SYNC
 
 

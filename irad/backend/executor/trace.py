@@ -108,7 +108,7 @@ class WarpOrder:
             self._known[thread].append(joined)
 
     def is_ordered(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
-        """Whether one of two accesses is known to have ended before the other began.
+        """True if one of two accesses is known to have ended before the other began.
 
         Args:
             one, other: the number of the thread, and how many barriers it had passed.

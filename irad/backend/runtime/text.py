@@ -48,7 +48,7 @@ class Definition:
 
     @property
     def is_inlined(self) -> bool:
-        """Whether callers take the definition."""
+        """True if callers take the definition."""
         return "alwaysinline" in self.head
 
     @property

@@ -23,7 +23,7 @@ class Library(Protocol):
         ...
 
     def is_array(self, value: Any) -> bool:
-        """Whether a value is an array whose memory the tape knows by its address; others are constants."""
+        """True if a value is an array whose memory the tape knows by its address; others are constants."""
         ...
 
     def plain(self, value: Any) -> Any:
@@ -74,7 +74,7 @@ def _cotangent_as(added: Any, shadow: ArrayView) -> Any:
 
 
 def is_injective(view: ArrayView) -> bool:
-    """Whether different elements have different addresses, as far as the strides tell."""
+    """True if different elements have different addresses, as far as the strides tell."""
     reach = view.dtype.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True) if n > 1):
         if stride < reach:

@@ -100,7 +100,7 @@ def _ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> A
 
 
 def _is_in_place(inputs: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether a call of matmul is ``x @= y`` of arrays for which the axes are the usual ones."""
+    """True if a call of matmul is ``x @= y`` of arrays for which the axes are the usual ones."""
     usual = [(-1,), (-2, -1), (-1,)] if np.ndim(inputs[0]) == 1 else [(-2, -1)] * 3
     return kwargs.get("axes") == usual and np.ndim(inputs[1]) > 1
 

@@ -58,7 +58,7 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 def is_known(exprs: Iterable[Expr | None]) -> bool:
-    """Whether array libraries have all functions that expressions contain.
+    """True if array libraries have all functions that expressions contain.
 
     What CuPy does not have (`jv`) occurs only in the derivatives of functions that it does not have either.
     """

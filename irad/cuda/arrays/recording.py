@@ -278,7 +278,7 @@ class _Call:
         return found
 
     def is_view(self, array: Any, leaves: list[Leaf]) -> bool:
-        """Whether a result lies in the memory of an argument."""
+        """True if a result lies in the memory of an argument."""
         low, high = self.view(array).extent
         extents = [leaf.view.extent for leaf in leaves]
         return low == high or any(start <= low and high <= end for start, end in extents)
@@ -306,5 +306,5 @@ class _Call:
 
 
 def _is_float(value: Any) -> bool:
-    """Whether a value is an array of floats."""
+    """True if a value is an array of floats."""
     return hasattr(value, "dtype") and value.dtype.kind in "fc"

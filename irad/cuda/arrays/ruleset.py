@@ -147,7 +147,7 @@ class ArrayCall:
         return self._index.get(id(value))
 
     def is_active(self, value: Any) -> bool:
-        """Whether a value is one of the leaves."""
+        """True if a value is one of the leaves."""
         return id(value) in self._index
 
     def times(self, cotangent: Any, partial: Any) -> Any:

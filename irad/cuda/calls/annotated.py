@@ -55,7 +55,7 @@ class ArrayPart:
 
     @property
     def is_active(self) -> bool:
-        """Whether it has a derivative."""
+        """True if it has a derivative."""
         return bool(self.shadows) or self.is_workspace
 
 

@@ -19,7 +19,7 @@ from irad.errors import SignatureError
 
 
 def overlap(left: ArrayView, right: ArrayView) -> bool:
-    """Whether two arrays have an address in common, as far as their extents tell."""
+    """True if two arrays have an address in common, as far as their extents tell."""
     (low, high), (other_low, other_high) = left.extent, right.extent
     return low < other_high and other_low < high and low < high and other_low < other_high
 
@@ -44,7 +44,7 @@ def check_overlap(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) ->
 
 
 def lie_apart(arrays: Sequence[ArrayPart]) -> bool:
-    """Whether each array that has a derivative lies apart from all others."""
+    """True if each array that has a derivative lies apart from all others."""
     pairs = combinations(arrays, 2)
     return not any(overlap(left.view, right.view) for left, right in pairs if left.is_active or right.is_active)
 

@@ -25,7 +25,7 @@ def on_vectors(device: Device, kernel: Any, to: ArrayView, *others: ArrayView, s
 
 
 def is_contiguous(view: ArrayView) -> bool:
-    """Whether the elements fill the memory that the array spans."""
+    """True if the elements fill the memory that the array spans."""
     low, high = view.extent
     return high - low == view.size * view.dtype.itemsize and 0 not in view.relevant_strides
 

@@ -183,7 +183,7 @@ class Driver:
             self._call("cuEventDestroy_v2", event)  # the driver keeps it until it has happened
 
     def is_elsewhere(self, address: int) -> bool:
-        """Whether memory is that of another device."""
+        """True if memory is that of another device."""
         if self._of_memory(address, _ORDINAL) in (self._device, None):
             return False
         return self._of_memory(address, _MEMORY_TYPE) == _OF_A_DEVICE and not self._of_memory(address, _IS_MANAGED)

@@ -34,11 +34,11 @@ class DeviceArray(np.ndarray[Any, Any]):
         return int(self.nbytes)
 
     def is_c_contiguous(self) -> bool:
-        """Whether it is, in the order of C."""
+        """True if it is, in the order of C."""
         return bool(self.flags.c_contiguous)
 
     def is_f_contiguous(self) -> bool:
-        """Whether it is, in the order of Fortran."""
+        """True if it is, in the order of Fortran."""
         return bool(self.flags.f_contiguous)
 
 
@@ -168,7 +168,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> Any:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Whether kernels of the executor take it."""
+    """True if kernels of the executor take it."""
     return isinstance(obj, np.ndarray)
 
 

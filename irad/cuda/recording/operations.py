@@ -61,7 +61,7 @@ class Operation(Protocol):
 
     @property
     def runs_again(self) -> bool:
-        """Whether it does again what it did while it is reversed."""
+        """True if it does again what it did while it is reversed."""
         ...
 
     def reverse(self, device: Device, regions: Regions, stream: Any) -> None:

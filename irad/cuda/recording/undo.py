@@ -40,7 +40,7 @@ class UndoLog:
         return copies(self._device, needed, stream)
 
     def is_touched(self, view: ArrayView) -> bool:
-        """Whether an operation has read or written a part of an array."""
+        """True if an operation has read or written a part of an array."""
         low, high = view.extent
         return any(low < other_high and other_low < high for other_low, other_high in self._touched)
 
@@ -53,7 +53,7 @@ class UndoLog:
         self._touched = merged([*self._touched, *(view.extent for view in views if view.size)])
 
     def is_other_number(self, view: ArrayView) -> bool:
-        """Whether an operation has taken a part of an array for numbers of another type, one of them for floats."""
+        """True if an operation has taken a part of an array for numbers of another type, one of them for floats."""
         kind = number_of(view)
         low, high = view.extent
         return kind is not None and any(
@@ -74,7 +74,7 @@ class UndoLog:
                 self._known.append((view, found))
 
     def changed(self, views: Sequence[ArrayView] | None = None) -> bool:
-        """Whether something else has changed arrays since the tape saw them last.
+        """True if something else has changed arrays since the tape saw them last.
 
         Args:
             views: those that matter; None for all.

@@ -23,7 +23,7 @@ def _is_complex(array: Any) -> bool:
 
 
 def _holds(array: Any, category: str, letter: str) -> bool:
-    """Whether the elements are of a category of the standard, or have the kind of NumPy that belongs to it."""
+    """True if the elements are of a category of the standard, or have the kind of NumPy that belongs to it."""
     kind = getattr(array.dtype, "kind", None)
     if kind is not None:
         return bool(kind == letter)

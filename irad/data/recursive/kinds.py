@@ -52,7 +52,7 @@ class Vector:
     treatment: ClassVar[Treatment] = Treatment.VECTOR
 
     def may_assign(self, value: Any) -> bool:
-        """Whether a value is storage that can be overwritten."""
+        """True if a value is storage that can be overwritten."""
         return self.assign is not None and self.is_writable(value)
 
 

@@ -87,13 +87,13 @@ _OPERATIONS: Final = frozenset({zero, copied, add, subtract, scaled, axpy, divid
 
 
 def is_elementwise(function: Callable[..., Any]) -> bool:
-    """Whether a function is known to work element by element: it may be called with parts of arrays in their place."""
+    """True if a function is known to work element by element: it may be called with parts of arrays in their place."""
     of = function.func if isinstance(function, partial) else function
     return isinstance(of, np.ufunc) or of in _OPERATIONS
 
 
 def is_scaling(function: Callable[..., Any]) -> bool:
-    """Whether a function multiplies by a number, which makes complex numbers of floats if it is complex."""
+    """True if a function multiplies by a number, which makes complex numbers of floats if it is complex."""
     return isinstance(function, partial) and function.func in (scaled, axpy, divided)
 
 
@@ -123,7 +123,7 @@ Column: TypeAlias = Callable[[NDArray[Any]], Any]
 
 
 def may_be_split(inputs: Values, outputs: Values) -> bool:
-    """Whether nothing that is written may be part of another record, or field, of an input."""
+    """True if nothing that is written may be part of another record, or field, of an input."""
     return not any(output is not value and np.may_share_memory(output, value) for output in outputs for value in inputs)
 
 
@@ -413,7 +413,7 @@ def _unfit(place: Place, found: str, like: Any) -> SignatureError:
 
 
 def takes_out(function: Callable[..., Any]) -> bool:
-    """Whether a function can be told where to write its result, by ``out=`` as those of NumPy."""
+    """True if a function can be told where to write its result, by ``out=`` as those of NumPy."""
     if isinstance(function, partial):
         function = function.func
     if isinstance(function, np.ufunc):

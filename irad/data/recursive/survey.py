@@ -250,12 +250,12 @@ def _keys(identity: Any, value: Any, *, is_fresh: bool) -> tuple[Any, ...]:
 
 
 def is_same(kind: Vector | Container, one: Any, other: Any) -> bool:
-    """Whether two values of a kind are one thing."""
+    """True if two values of a kind are one thing."""
     return one is other or (type(one) is type(other) and bool(kind.identity(one) == kind.identity(other)))
 
 
 def _are_same(place: Place, some: Iterable[Any], others: Iterable[Any]) -> bool:
-    """Whether values at a place are the same things, one by one."""
+    """True if values at a place are the same things, one by one."""
     assert not isinstance(place.kind, Inactive)
     return all(map(partial(is_same, place.kind), some, others))
 
@@ -272,12 +272,12 @@ def _take(found: Values, place: Place) -> None:
 
 
 def _is_repeated(known: Place, inputs: Values) -> bool:
-    """Whether all inputs hold what they held where the object was met before."""
+    """True if all inputs hold what they held where the object was met before."""
     return _are_same(known, known.inputs, inputs)
 
 
 def _has_value_only(kind: Kind, value: Any) -> bool:
-    """Whether it does not matter which of several equal objects a container is: a tuple, which nobody can change."""
+    """True if it does not matter which of several equal objects a container is: a tuple, which nobody can change."""
     return isinstance(kind, Container) and kind.identity is id and not kind.is_mutable(value)
 
 
@@ -376,7 +376,7 @@ def _rebuild(holder: Place) -> bool:
 
 
 def _is_storage(kind: Vector | Container, output: Any) -> bool:
-    """Whether an output can be overwritten, rather than replaced."""
+    """True if an output can be overwritten, rather than replaced."""
     return kind.may_assign(output) if isinstance(kind, Vector) else kind.is_mutable(output)
 
 
@@ -386,7 +386,7 @@ def _are_storage(place: Place) -> bool:
 
 
 def _is_rebuilt_by_itself(place: Place) -> bool:
-    """Whether it cannot be changed, and holds a vector that cannot, or two objects where the first input has one."""
+    """True if it cannot be changed, and holds a vector that cannot, or two objects where the first input has one."""
     if _are_storage(place):
         return False
     return any(
@@ -397,5 +397,5 @@ def _is_rebuilt_by_itself(place: Place) -> bool:
 
 
 def _has_outputs_of(part: Part) -> bool:
-    """Whether what the given outputs hold there is what becomes the result."""
+    """True if what the given outputs hold there is what becomes the result."""
     return _are_same(part.place, part.place.outputs or (), part.outputs or ())

@@ -74,7 +74,7 @@ def _group(start: Instruction) -> dict[Instruction, None]:
 
 
 def _hands_on(a: Instruction, b: Instruction) -> bool:
-    """Whether one of two members is a value that the other one moves, not a condition or an address."""
+    """True if one of two members is a value that the other one moves, not a condition or an address."""
     return b in _moved(a) or a in _moved(b)
 
 

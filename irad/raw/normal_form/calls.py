@@ -149,7 +149,7 @@ def _home(inst: Instruction) -> Function | None:
 
 
 def _is_external(call: CallSite, module: Module, registry: Registry) -> bool:
-    """Whether a call is of code that is not here and that no rule describes."""
+    """True if a call is of code that is not here and that no rule describes."""
     match call.callee:
         case InlineAsm() as assembly:
             return _CLOBBER in assembly.text
@@ -162,7 +162,7 @@ def _is_external(call: CallSite, module: Module, registry: Registry) -> bool:
 
 
 def _may_write(attributes: frozenset[str]) -> bool:
-    """Whether a function with these attributes may write to memory that is not passed to it."""
+    """True if a function with these attributes may write to memory that is not passed to it."""
     declared = next((word for word in attributes if word.startswith(_MEMORY)), None)
     if declared is None:
         return not attributes & {"readnone", "readonly", "argmemonly"}
@@ -179,7 +179,7 @@ def _writes_elsewhere(inst: Instruction, registry: Registry) -> bool:
 
 
 def _is_elsewhere(pointer: Value, registry: Registry) -> bool:
-    """Whether an address is in a global variable, comes out of one, or is made by a function of unknown effect."""
+    """True if an address is in a global variable, comes out of one, or is made by a function of unknown effect."""
     pending = Worklist([pointer])
     for value in pending:
         match value:

@@ -190,7 +190,7 @@ def _combination(inst: AtomicRMW) -> Callable[[Builder, Value, Value], Value] | 
 
 
 def _is_update(inst: CmpXchg) -> bool:
-    """Whether an exchange is that of an atomic update: it expects what was loaded before, or what it met last time."""
+    """True if an exchange is that of an atomic update: it expects what was loaded before, or what it met last time."""
     expected, pointer = inst.operands[1], inst.operands[0]
     if not isinstance(expected, Phi):
         return False

@@ -77,7 +77,7 @@ class Range:
 
     @property
     def is_private(self) -> bool:
-        """Whether no other thread can write to it."""
+        """True if no other thread can write to it."""
         return self.logged is _PRIVATE
 
 

@@ -44,7 +44,7 @@ _TO_INTEGER: Final = {"rn": "roundeven", "rz": "trunc", "ru": "ceil", "rd": "flo
 
 
 def is_known(symbol: str) -> bool:
-    """Whether the executor can call a function of the library."""
+    """True if the executor can call a function of the library."""
     return symbol in _SYMBOLS or symbol in _defined()
 
 
@@ -85,7 +85,7 @@ def _define_rounding(module: Module, inst: ir.Instruction) -> None:
 
 
 def needs_libdevice(names: Iterable[str]) -> bool:
-    """Whether code that declares functions of these names has to be linked with `libdevice_text`."""
+    """True if code that declares functions of these names has to be linked with `libdevice_text`."""
     return any(name in _defined() for name in names)
 
 

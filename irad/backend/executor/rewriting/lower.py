@@ -139,7 +139,7 @@ def instrument(function: Function, registers: Registers, memory: SharedMemory, s
 
 
 def _is_inside(address: Value, unit: int, array: Range) -> bool:
-    """Whether a constant offset shows that an access is inside of its array, as most of those to variables are."""
+    """True if a constant offset shows that an access is inside of its array, as most of those to variables are."""
     offset = 0
     while isinstance(address, ir.GetElementPtr) and (more := constant_offset(address)) is not None:
         offset, address = offset + more, address.operands[0]
