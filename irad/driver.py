@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from irad.compiling import collection_paused
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
@@ -30,6 +29,7 @@ from irad.passes.parallel.flatten import launches_of
 from irad.passes.program import DerivedFunctions, Observer, Program
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
 from irad.passes.variant import PointerVariant, Variant
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 __all__ = [

@@ -7,12 +7,13 @@ import linecache
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
 from keyword import kwlist
 from tokenize import NAME, TokenError, generate_tokens
 from typing import Final
+
+from irad.records import dataclass
 
 _WORDS: Final = frozenset(kwlist)
 _ASSIGNMENT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]*)?=(?!=)")

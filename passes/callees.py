@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
 from irad.ir.values import InlineAsm, Value
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, Origin, PairRule
 from irad.ruleset.registry import Registry
 

@@ -7,10 +7,10 @@ instead of naming a symbol or a parameter of the host; what a host does not have
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

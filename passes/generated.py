@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.instrument.marks import TapeMark
@@ -13,6 +13,7 @@ from irad.passes.program import DerivedFunctions, Program
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.unit import Unit
+from irad.records import dataclass
 
 
 @dataclass(eq=False, slots=True)

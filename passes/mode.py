@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 from typing import Final, TypeAlias
 
 from irad.ir import types
 from irad.ir.types import FunctionType
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
+from irad.records import dataclass
 
 Signed: TypeAlias = Callable[..., FunctionType]
 """The type of a function, from its variant, the parameters whose shadow it is given, and the width if that is not 1."""

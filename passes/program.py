@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from irad.ir import types
@@ -20,6 +20,7 @@ from irad.passes.parallel.flatten import LoopFunctions
 from irad.passes.request import Request
 from irad.passes.subscripts.dimensions import Dimension
 from irad.passes.variant import PointerVariant, Variant, shadowed
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 _GLOBAL_SPACE: Final = 1  # of NVIDIA's GPUs, as is the next

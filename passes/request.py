@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irad.ir.types import FunctionType
 from irad.passes.convention import HostConvention
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.variant import ParameterKind
+from irad.records import dataclass
 from irad.ruleset.memory_type import MemoryType
 
 __all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request", "Signature"]

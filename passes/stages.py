@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.program import Program
 from irad.passes.unit import Unit
+from irad.records import dataclass
 
 
 class PassStage(enum.Enum):

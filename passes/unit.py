@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.cfg import ControlFlow, control_flow
 from irad.ir.dominance import DominatorTree, dominators
@@ -19,6 +19,7 @@ from irad.passes.parallel.ownership import ThreadAddresses
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.variant import Variant
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 

@@ -6,10 +6,10 @@ The same function may be wanted in several variants; for each there are the func
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
+from irad.records import dataclass
 from irad.ruleset.memory_type import MemoryType
 
 

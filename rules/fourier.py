@@ -12,13 +12,14 @@ last twice, `r2c` gives them once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
+from irad.records import dataclass
 from irad.rules.dense.elements import ElementType, choose
 from irad.rules.dense.kernel import I64, NONE, ONE, PTR, TWO, Kernel, values_of
 from irad.rules.dense.matrix import Vector

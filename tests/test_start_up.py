@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ STEPS = {
         "irad.testing",
     ],
 }
+BELOW_API = ("backend", "data", "debug", "frontend", "ir", "kernel", "raw", "ruleset")
 _NUMBA_IS_NOT_STARTED = """
 import irad
 irad.grad, irad.autodiff, irad.stop_gradient
@@ -205,6 +207,14 @@ def test_modules_that_tell_numba_of_functions_are_named_beside_those():
                 assert (origins[name], f"{compiled.__name__}.{path.stem}") in irad._IN_COMPILED_CODE.items(), name
 >>>>>>> 972fc83b (Name derivatives d_x in rules, solvers and benchmark; call origins, debug values and loops what they are)
     assert irad._IN_COMPILED_CODE.keys() <= set(public.values())
+
+
+def test_only_public_classes_are_dataclasses_of_the_standard_library():
+    """It compiles each method of each of them, which takes longer than all else that these modules do."""
+    folders = (*(ROOT / "irad" / name for name in BELOW_API), ROOT / "passes", ROOT / "rules")
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    slow = {path.stem for path in paths if re.search(r"^from dataclasses import dataclass\b", path.read_text(), re.M)}
+    assert slow == {"rule_arguments", "rule_workspace"}  # irad.rules.RuleConfig, irad.rules.StatefulRule
 
 
 def test_numba_starts_with_the_first_function_that_it_compiles():

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

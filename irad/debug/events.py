@@ -15,7 +15,7 @@ import math
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeAlias
 
 import llvmlite.binding as llvm
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from irad.data.structure import pieces
 from irad.driver import Derivative, MarkKind, WatchedPlace
 from irad.errors import SourceLocation
+from irad.records import dataclass
 from irad.runtime_layouts import ARENA, PLACES
 
 # Looks for NaNs and infinities in Python objects: arguments, values, gradients.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from irad.data.copies import copied, same_bits
 from irad.data.structure import pieces
 from irad.errors import ChangedBufferError, ChangedBufferWarning, SourceLocation
+from irad.records import dataclass
 
 _NUMBERS: Final = int | float | complex | str | bytes | np.generic | None
 _NAMED: Final = 3  # changes that are named

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from irad.driver import TapePlace
 from irad.errors import SourceLocation, TapeLimitError
+from irad.records import dataclass
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

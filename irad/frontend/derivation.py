@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from numba.core import types
@@ -39,6 +39,7 @@ from irad.ir.module import Module
 from irad.passes.analysis.speculation import is_pure, writes_elsewhere, written_parameters
 from irad.passes.derivative import generate
 from irad.passes.generated import Generated
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 

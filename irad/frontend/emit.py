@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
@@ -11,6 +10,8 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.core.types import Type
+
+from irad.records import dataclass
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t

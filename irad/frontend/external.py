@@ -22,11 +22,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from irad.records import dataclass
 from irad.ruleset.symbols import TABLE, external_symbol, symbols_of_function
 
 _SCIPY: Final = "scipy.special.cython_special"

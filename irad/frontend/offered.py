@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from numba.core.target_extension import current_target
 from numba.extending import lower_builtin, overload, register_model, typeof_impl
 
 from irad.errors import SignatureError, SourceLocation, UnsupportedError
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

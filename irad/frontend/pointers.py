@@ -17,7 +17,7 @@ import ctypes
 import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -34,6 +34,7 @@ from irad.frontend.numba.cpu import load_callee
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.raw_target import function_at
+from irad.records import dataclass
 from irad.ruleset.python_names import python_name
 from irad.ruleset.registry import Registry
 from irad.runtime_layouts import PAIR, PAIRS

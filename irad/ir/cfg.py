@@ -8,10 +8,10 @@ entry are absent from all of its parts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from irad.ir.instructions import Instruction, Phi
 from irad.ir.module import Block, Function
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

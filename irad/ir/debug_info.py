@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import SourceLocation
 from irad.ir.instructions import Instruction
 from irad.ir.module import Block, Function, Module
 from irad.ir.text.names import unescape
+from irad.records import dataclass
 
 _FIELD: Final = re.compile(r'([A-Za-z]\w*): ("[^"]*"|[^,()]+)')
 

@@ -7,12 +7,13 @@ Queries compare the interval numbers of a walk of the tree, so `DominatorTree.do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import CallBr, Instruction, Invoke
 from irad.ir.module import Block
 from irad.ir.values import Value
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -17,12 +17,13 @@ Conventions for ``operands``:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from irad.ir import types
 from irad.ir.types import Type
 from irad.ir.values import TrackedValue, Value
+from irad.records import dataclass
 
 if TYPE_CHECKING:
     from irad.ir.module import Block

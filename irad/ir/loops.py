@@ -8,12 +8,13 @@ in `LoopNest.irreducible`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.module import Block
 from irad.ir.worklist import components, reachable
+from irad.records import dataclass
 
 
 @dataclass(eq=False, slots=True)

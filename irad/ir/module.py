@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir import types
 from irad.ir.instructions import CallBr, Instruction, Invoke, Phi, Terminator
 from irad.ir.types import FunctionType, NamedStructType
 from irad.ir.values import GlobalAlias, GlobalVariable, Parameter, TrackedValue, Value
+from irad.records import dataclass
 
 
 @dataclass(eq=False, slots=True)

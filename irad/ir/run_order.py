@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import Instruction
 from irad.ir.module import Block
 from irad.ir.worklist import reachable
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

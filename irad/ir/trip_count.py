@@ -24,7 +24,6 @@ The count also bounds the iterations of a loop that leaves through another exit:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from irad.ir import types
@@ -37,6 +36,7 @@ from irad.ir.loops import Loop
 from irad.ir.module import Block
 from irad.ir.types import IntType, PointerType
 from irad.ir.values import Constant, ConstantInt, Value, const_int
+from irad.records import dataclass
 
 _NEGATED: Final = {
     "eq": "ne", "ne": "eq",

@@ -7,8 +7,10 @@ and is equal only to itself (`NamedStructType`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, TypeVar, assert_never, cast
+
+from irad.records import dataclass
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from irad.ir import types
 from irad.ir.types import FloatType, FunctionType, IntType, Type
+from irad.records import dataclass
 
 if TYPE_CHECKING:
     from irad.ir.instructions import Instruction

@@ -8,7 +8,7 @@ each shape; and that ``users`` lists exactly the users of a value.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NoReturn
 
 from irad.errors import InternalError
@@ -18,6 +18,7 @@ from irad.ir.instruction_table import shape_problem
 from irad.ir.instructions import CallBr, Instruction, Invoke, Phi, Terminator
 from irad.ir.module import Block, Function, Module
 from irad.ir.values import MetadataOperand, Parameter, TrackedValue, Value
+from irad.records import dataclass
 
 _ENDS: Final = (Terminator, Invoke, CallBr)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from irad.kernel.wrapper import SHADOW_ALIGNMENT, add_wrapper
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
 from irad.passes.request import ParameterKind, Request
+from irad.records import dataclass
 from irad.rules import builtin
 from irad.rules.cuda import RULES as OF_KERNELS, settle
 from irad.ruleset.memory_type import MemoryType

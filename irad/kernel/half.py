@@ -14,7 +14,7 @@ Source  Figueroa, When is double rounding innocuous?, 1995.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir.builder import Builder
@@ -35,6 +35,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import DOUBLE, FLOAT, HALF, Type, function_type
 from irad.ir.values import ConstantFloat, Poison, Undef, Value, const_float
+from irad.records import dataclass
 from irad.rules.cuda import ROUND_TO_HALF
 
 _PURE: Final = ("nounwind", "willreturn", "speculatable", "memory(none)")

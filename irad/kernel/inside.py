@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Final
 
@@ -63,6 +63,7 @@ from irad.options import Options
 from irad.passes import runtime
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind, Request
+from irad.records import dataclass
 from irad.rules.cuda import BLOCK_BARRIER, PREDICATED_BARRIERS, WARP_BARRIER, settle
 from irad.ruleset.memory_type import MemoryType
 

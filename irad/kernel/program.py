@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -39,6 +39,7 @@ from irad.passes.convention import HostConvention, LibraryCode
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.masked import expand_masked
 from irad.raw.normal_form.vectors import split_vectors
+from irad.records import dataclass
 
 ENTRY: Final = "irad.entry"
 DYNAMIC_SIZE: Final = "irad.cuda.dynamic_shared_size"

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
@@ -17,6 +16,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import pointer_type
 from irad.ir.values import ConstantExpression, GlobalVariable, Parameter, Value
 from irad.passes.memory.record_layouts import scalars
+from irad.records import dataclass
 from irad.ruleset.memory_type import MemoryType
 
 SPACE: Final = pointer_type(3)

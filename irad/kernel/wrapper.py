@@ -17,7 +17,7 @@ Method  the threads of a block clear the shadows of shared arrays together and w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
@@ -36,6 +36,7 @@ from irad.kernel.shared_memory import SPACE, SharedArray
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, Mode
 from irad.passes.request import ParameterKind
 from irad.passes.runtime import sum_function
+from irad.records import dataclass
 from irad.rules.cuda import BLOCK_BARRIER
 from irad.runtime_layouts import ARENA, REPORT, THREAD_TAPE, WARP, WORD
 

@@ -9,7 +9,6 @@ Method  without a marker a pointer is `dup` unless it points to nothing but inte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import SignatureError, UnsupportedError
@@ -20,6 +19,7 @@ from irad.ir.types import FloatType, IntType, PointerType, holds_floats
 from irad.ir.values import Parameter, Value
 from irad.passes.mode import Mode
 from irad.raw.markers import PRIMAL_RETURN, ROLES, SPACED, ArgumentRole, marker_of
+from irad.records import dataclass
 
 _INSTEAD: Final = {
     PRIMAL_RETURN: "leave it out, and call the function itself for its value: only __enzyme_fwddiff returns both",

@@ -8,7 +8,6 @@ Limit   the function must be known here, as a symbol.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from irad.errors import IradError, SignatureError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import Alloca, CallSite, Cast, Load, Ret, Store
@@ -17,6 +16,7 @@ from irad.ir.values import ConstantExpression, ConstantInt, GlobalAlias, Paramet
 from irad.passes.mode import Mode, forward_mode, reverse_mode
 from irad.raw.arguments import MarkedArgument, paired_arguments
 from irad.raw.markers import MODES, OTHER_KINDS, PRIMAL_RETURN, WIDTH, kind_of, marker_of
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 

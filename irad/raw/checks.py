@@ -13,7 +13,6 @@ Method  an integer of four or eight bytes that is only copied may be the bits of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
@@ -42,6 +41,7 @@ from irad.passes.prepare.retype import copying_group
 from irad.passes.unit import Unit
 from irad.raw.symbols import named_by
 from irad.raw.tbaa import Tbaa
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule
 
 # Active values that leave a function through a global variable, where another may read them: refused.

@@ -12,7 +12,7 @@ Method  annotations, attributes and variables with those names (or with `irad` i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.driver import ParameterKind, RuledFunctions
@@ -34,6 +34,7 @@ from irad.ir.values import (
 from irad.passes.memory.record_layouts import scalars
 from irad.passes.mode import AUGMENTED, REVERSE
 from irad.raw.symbols import expanded, named_by
+from irad.records import dataclass
 from irad.ruleset.interface import Inactive, PairRule, Rule
 
 _INACTIVE: Final = ("enzyme_inactive", "irad_inactive")

@@ -7,7 +7,7 @@ Output  `Differentiated`: an llvmlite module in which no call asks for a derivat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from llvmlite.binding import ModuleRef
 
@@ -32,6 +32,7 @@ from irad.raw.markers import ArgumentRole, drop_markers
 from irad.raw.memory import InferredMemory
 from irad.raw.places import name_places
 from irad.raw.program import C
+from irad.records import dataclass
 from irad.rules import builtin
 from irad.ruleset.registry import Registry
 

@@ -15,7 +15,6 @@ Method  frame and tape come from the thread's arena; the augmented primal runs, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from irad.backend.runtime.support import STOP_SYMBOL
@@ -34,6 +33,7 @@ from irad.raw.calls import AutodiffCall
 from irad.raw.markers import ArgumentRole
 from irad.raw.normal_form.by_value import returned_structure
 from irad.raw.program import C, returns_numbers
+from irad.records import dataclass
 from irad.runtime_layouts import UNWINDING
 
 PERSONALITY: Final = "__gxx_personality_v0"

@@ -14,7 +14,7 @@ Limit   structures with pointers or unions in them, and memory seen as two struc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from irad.ir import types
@@ -40,6 +40,7 @@ from irad.raw.markers import CALL_NAMES
 from irad.raw.normal_form.by_value import returned_structure, structure_of
 from irad.raw.symbols import expanded
 from irad.raw.tbaa import Tbaa
+from irad.records import dataclass
 from irad.ruleset.memory_type import MemoryType
 
 _MARKERS: Final = ("llvm.lifetime.", "llvm.dbg.", *CALL_NAMES)

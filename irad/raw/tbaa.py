@@ -9,7 +9,7 @@ A tag is (base type, type of the access, offset); the type's name says what it i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import types
@@ -17,6 +17,7 @@ from irad.ir.instructions import Instruction
 from irad.ir.metadata import elements, is_reference
 from irad.ir.module import Module
 from irad.ir.types import Type
+from irad.records import dataclass
 
 _SAYS_NOTHING: Final = ("omnipotent char", "Simple C", "Simple C++", "long double", "__float128")
 _POINTER: Final = re.compile(r"any pointer|vtable pointer|any p\d+ pointer|p\d+ .*")

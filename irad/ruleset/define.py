@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from irad.errors import RuleError
+from irad.records import dataclass
 from irad.ruleset.expr import Expr, Symbol, Where, expression, parts_of, symbols_of
 from irad.ruleset.interface import Domain, Effects, Elementwise, Inactive
 

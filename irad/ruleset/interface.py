@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias
 
 from irad.ir.builder import Builder
@@ -24,6 +24,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
 from irad.ir.values import Value
+from irad.records import dataclass
 from irad.ruleset.expr import Expr
 from irad.ruleset.memory_type import MemoryType
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from irad.records import dataclass
 
 _SIZES: Final = {"half": 2, "float": 4, "double": 8}
 """Bytes of numbers that can carry a derivative."""

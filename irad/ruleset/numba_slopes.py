@@ -14,11 +14,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from irad.records import dataclass
 from irad.ruleset.terms import Expr, apply, equal, expression, where
 
 # Complex numbers as pairs of expressions, and functions of them, for derivatives of complex functions.

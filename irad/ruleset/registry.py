@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import cached_property
 from types import CodeType
 from typing import TypeAlias
 
 from irad.errors import RuleError
 from irad.ir.types import FloatType
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, PairRule, Rule
 from irad.ruleset.symbols import TABLE, symbols_of_function
 

@@ -15,12 +15,12 @@ with an integer first argument, and `.dispatch` after either where the call pass
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from irad.ir import types
 from irad.ir.types import FloatType, Type
+from irad.records import dataclass
 from irad.ruleset import numba_slopes
 
 _LIBRARIES: Final = ("numba_", "__nv_")  # how the names of the C helpers and of libdevice's functions begin

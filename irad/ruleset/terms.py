@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from irad.records import dataclass
 
 Arithmetic: TypeAlias = Literal["fadd", "fsub", "fmul", "fdiv"]
 Predicate: TypeAlias = Literal["olt", "ole", "ogt", "oge", "oeq", "une"]

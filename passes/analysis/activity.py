@@ -14,7 +14,7 @@ Limit   an object is active as a whole: one active element makes the array activ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never, cast
 
 from irad.ir import instructions as ir
@@ -28,6 +28,7 @@ from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
 from irad.passes.memory.signatures import Signatures, takes_no_numbers
 from irad.passes.request import ParameterKind
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from irad.ruleset.registry import Registry
 

@@ -14,7 +14,7 @@ Limit   other writes are distinguished by object and position, not by address.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Load, Store, accessed
@@ -25,6 +25,7 @@ from irad.passes.callees import Pointer
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, union
 from irad.passes.subscripts.separation import MOST_WRITES, Separation
+from irad.records import dataclass
 
 # Arrays that a loop allocates in each iteration: a later iteration writes to another array.
 #

@@ -17,7 +17,7 @@ Limit   integers read from a place that cannot be told from a float's count as f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, assert_never, cast
 
 from irad.errors import UnsupportedError
@@ -41,6 +41,7 @@ from irad.passes.memory.addresses import ANYWHERE, Position, fixed_distance
 from irad.passes.memory.objects import indices
 from irad.passes.memory.returned_addresses import is_integer_intrinsic
 from irad.passes.unit import Unit
+from irad.records import dataclass
 
 
 def lost_bits(unit: Unit) -> list[ir.Instruction]:

@@ -16,7 +16,7 @@ Limit   a call in which nothing is active has no unit, and is not followed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir.instructions import CallSite, Instruction, Store
@@ -29,6 +29,7 @@ from irad.passes.callees import resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind, indices, union
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule
 
 Promised = Mapping[tuple[int, ObjectKind], MemoryObject]

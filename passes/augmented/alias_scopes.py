@@ -13,7 +13,7 @@ there the same scope may mean other memory each time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -24,6 +24,7 @@ from irad.ir.module import Function, MetadataNode, Module
 from irad.ir.types import function_type
 from irad.ir.values import MetadataOperand
 from irad.passes.memory.objects import ObjectKind, PointsTo
+from irad.records import dataclass
 
 _REST = -1  # in place of the index of an object that has no scope of its own
 _TAPE = ("tape", _REST)

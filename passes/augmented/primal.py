@@ -7,7 +7,7 @@ It is the first function of each mode: in reverse mode the forward sweep, in for
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from irad.errors import InternalError
@@ -31,6 +31,7 @@ from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import DerivedFunctions, Program
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ Output  `AugmentedPrimal`: the function without its saves yet. Counters, saves a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from irad.errors import IradError, UnsupportedError
@@ -53,6 +52,7 @@ from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, Inactive
 
 

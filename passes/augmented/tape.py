@@ -20,7 +20,7 @@ allocates anything between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import types
@@ -29,6 +29,7 @@ from irad.ir.instructions import Metadata
 from irad.ir.loops import Loop
 from irad.ir.types import ArrayType, IntType, Type
 from irad.ir.values import ConstantNull, Value, const_int
+from irad.records import dataclass
 
 WORD: Final = 8
 _DISTANCE: Final = 32 * WORD  # from one word of a thread's tape to its next, where those of a warp alternate

@@ -15,7 +15,7 @@ Why     An addition takes four cycles until the next in its sum can start, in wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import instructions as ir, types
@@ -32,6 +32,7 @@ from irad.ir.values import Value, const_int
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.callees import is_elementary
 from irad.passes.subscripts.separation import MOST_WRITES, Separation
+from irad.records import dataclass
 
 # Loops of the forward sweep whose iterations can run in lockstep, because a sum in order waits in a loop inside.
 #

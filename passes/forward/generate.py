@@ -13,7 +13,6 @@ Method  shadow pointers as in reverse mode; each instruction on active floats is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import InternalError
@@ -43,6 +42,7 @@ from irad.passes.program import DerivedFunctions, Program
 from irad.passes.runtime import ARENA_REWIND, ARENA_SHADOW, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE, SHADOW_REALLOC
 from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
+from irad.records import dataclass
 from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from irad.ruleset.registry import Registry

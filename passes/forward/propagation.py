@@ -7,12 +7,12 @@ lanes hold (`generate`). A `Propagation` is the rest: one for each `irad.passes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, Instruction
 from irad.ir.values import Value
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, Elementwise, TangentPart
 from irad.ruleset.registry import Registry
 

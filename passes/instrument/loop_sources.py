@@ -16,13 +16,14 @@ Method  the debug locations of a loop's instructions are matched with the loop s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from irad.errors import SourceLocation
 from irad.ir.loops import Loop
 from irad.ir.module import Block, Function
 from irad.passes.instrument.source_map import SourceMap
+from irad.records import dataclass
 from irad.source_text import LoopStatement, loop_statements
 
 _Level: TypeAlias = tuple[int, str, str]  # how deep in inlined calls, file, function

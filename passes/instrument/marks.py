@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.values import Value
 from irad.passes.variant import Variant
+from irad.records import dataclass
 
 
 class MarkKind(enum.Enum):

@@ -11,7 +11,7 @@ Method  places in library code (`LibraryCode`) are left out, so that such code c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.errors import SourceLocation
 from irad.ir.debug_info import DebugInfo
@@ -19,6 +19,7 @@ from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Function, Module
 from irad.message import definition_line
 from irad.passes.convention import LibraryCode
+from irad.records import dataclass
 from irad.source_text import holds_line
 
 

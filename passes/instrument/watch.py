@@ -16,7 +16,7 @@ Limit   what calls do to memory is not seen; such calls are marked as opaque, to
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import types
@@ -53,6 +53,7 @@ from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, CHECKS, TIE, runtime_function
 from irad.passes.unit import Unit
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, Elementwise
 from irad.ruleset.python_names import python_name
 from irad.runtime_layouts import ARENA

@@ -7,7 +7,7 @@ Output  `WatchedPlace`s and `TapePlace`s, by number as the generated code names 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.errors import SourceLocation
 from irad.ir.instructions import Instruction
@@ -17,6 +17,7 @@ from irad.passes.instrument.loop_sources import LoopSources
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark, TapePart, WatchedOperation, parts_of
 from irad.passes.instrument.source_map import SourceMap
 from irad.passes.variant import Variant
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd
 from typing import Final
 
@@ -11,6 +11,7 @@ from irad.ir import types
 from irad.ir.instructions import Alloca, Binary, Cast, Freeze, GetElementPtr, Phi, Select
 from irad.ir.types import ArrayType, NamedStructType, PointerType, StructType, Type
 from irad.ir.values import ConstantInt, ConstantNull, GlobalVariable, Parameter, Poison, Undef, Value
+from irad.records import dataclass
 
 _WORD: Final = 64
 _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "shl", "and", "or", "srem", "urem"})

@@ -7,7 +7,7 @@ pointer that it can reach or makes, wherever its signature lets it; one of which
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir import types
 from irad.ir.instructions import CallSite
@@ -30,6 +30,7 @@ from irad.passes.memory.points_to_graph import PointsToGraph, declared_place
 from irad.passes.memory.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.passes.memory.signatures import Kind, Signatures, kind_of, kinds_behind
 from irad.passes.request import MemoryType
+from irad.records import dataclass
 from irad.ruleset.interface import Effects, MemoryPath, Origin
 from irad.ruleset.registry import Registry
 

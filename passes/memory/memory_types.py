@@ -10,7 +10,7 @@ Limit   types, not offsets, are collected from accesses; a layout comes from the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import types
@@ -27,6 +27,7 @@ from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, fixed_size
 from irad.passes.memory.record_layouts import FloatAccess, record_layout, record_of, scalars
 from irad.passes.request import MemoryType
+from irad.records import dataclass
 
 _BACK: Final = Position(-1, 0)
 _MOST_PLACES: Final = 64  # in one object at which floats are distinguished

@@ -12,7 +12,7 @@ Method  the one place where the `Effects` of a callee become sets of objects; a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from irad.ir.instructions import CallSite, Instruction, Load, Store, accessed
@@ -20,6 +20,7 @@ from irad.ir.module import Block
 from irad.ir.values import Value
 from irad.passes.callees import ELSEWHERE, Callee, effects_of, resolve
 from irad.passes.memory.objects import PointsTo, reached_by, union
+from irad.records import dataclass
 from irad.ruleset.interface import Effects
 from irad.ruleset.registry import Registry
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, assert_never, cast
 
 from irad.ir import types
@@ -21,6 +21,7 @@ from irad.ir.values import (
     parts_of,
 )
 from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions, cover
+from irad.records import dataclass
 from irad.ruleset.interface import MemoryPath
 from irad.ruleset.memory_type import MemoryType
 

@@ -17,7 +17,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, assert_never, cast
 
@@ -44,6 +44,7 @@ from irad.passes.memory.points_to_graph import PointsToGraph, declared_place, is
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
 from irad.passes.request import MemoryType, ParameterKind
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 # The objects that a function's parameters point to, by what the request and signatures say of their memory.

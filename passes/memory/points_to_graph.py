@@ -7,7 +7,7 @@ what flows along its edges; the modules that read parameters, calls and instruct
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir.module import Function
@@ -26,6 +26,7 @@ from irad.passes.memory.objects import (
     union,
 )
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
+from irad.records import dataclass
 from irad.ruleset.memory_type import MemoryType
 
 _MOST_PLACES: Final = 64  # in one object at which pointers are distinguished

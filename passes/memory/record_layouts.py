@@ -9,7 +9,6 @@ Limit   a field that is itself an array of numbers has a second index; its strid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import assert_never, cast
 
@@ -26,6 +25,7 @@ from irad.ir.types import (
 )
 from irad.passes.memory.addresses import Position
 from irad.passes.request import MemoryType
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

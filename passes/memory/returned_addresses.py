@@ -15,7 +15,7 @@ Limit   an index that is loaded from a table counts as an address.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.instructions import (
     Alloca,
@@ -47,6 +47,7 @@ from irad.ir.values import (
 )
 from irad.passes.callees import effects_of, resolve
 from irad.passes.memory.objects import may_hold_pointer
+from irad.records import dataclass
 from irad.ruleset.interface import Effects
 from irad.ruleset.registry import Registry
 

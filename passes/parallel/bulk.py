@@ -15,7 +15,6 @@ Limit   only in functions that no loop calls: inside a loop the threads are busy
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -26,6 +25,7 @@ from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.ir.worklist import reachable
 from irad.passes.convention import ParallelLoops
 from irad.passes.parallel.launch import emit_launch
+from irad.records import dataclass
 
 CLEAR = "irad.parallel.clear"
 

@@ -18,7 +18,7 @@ Limit   a kernel that does anything else with the vectors is left alone, and ref
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from irad.ir import types
@@ -32,6 +32,7 @@ from irad.passes.callees import PARALLEL
 from irad.passes.convention import ParallelLoops
 from irad.passes.memory.addresses import offset_modulo
 from irad.passes.request import LoopArray, MemoryType
+from irad.records import dataclass
 from irad.ruleset.registry import Registry
 
 _ARGS, _DIMS, _STEPS, _DATA = range(4)

@@ -14,7 +14,6 @@ Method  the augmented function divides the schedule into as many lanes as there 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -37,6 +36,7 @@ from irad.passes.runtime import (
     runtime_function,
 )
 from irad.passes.unit import Unit
+from irad.records import dataclass
 from irad.runtime_layouts import KIND_BOTH, KIND_CALLED, KIND_READ, KIND_WRITTEN, PARTIAL, RECORD
 
 # The table of a parallel loop's partial shadows, filled when its reverse is launched.

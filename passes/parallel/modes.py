@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from irad.ir.values import Parameter
+from irad.records import dataclass
 from irad.runtime_layouts import WINDOW
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import types
@@ -46,6 +46,7 @@ from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
 from irad.passes.subscripts.forms import Monomial, Polynomial, added, monomial, multiplied, scaled
+from irad.records import dataclass
 
 _REGISTER: Final = "llvm.nvvm.read.ptx.sreg."
 _THREAD, _BLOCK, _THREADS, _BLOCKS = "tid.x", "ctaid.x", "ntid.x", "nctaid.x"

@@ -17,7 +17,7 @@ Limit   elements are distinguished at run time only. A lane that hands an active
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir.instructions import CallSite, Instruction, Load, Store
@@ -30,6 +30,7 @@ from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.parallel.modes import Sharing, SharingMode
 from irad.passes.unit import Unit
+from irad.records import dataclass
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 

@@ -17,7 +17,7 @@ one (comparisons, conversions to integers, bits), and so are the functions that 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, assert_never, cast
 
 from irad.errors import InternalError
@@ -30,6 +30,7 @@ from irad.ir.values import Parameter, Value
 from irad.ir.verifier import describe
 from irad.ir.worklist import Worklist
 from irad.passes.runtime import CHECKS
+from irad.records import dataclass
 from irad.ruleset.numba_slopes import VALUES
 from irad.ruleset.symbols import stem_of_symbol, symbols_of_function
 

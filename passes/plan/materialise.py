@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.errors import PlanError
 from irad.ir import types
@@ -52,6 +52,7 @@ from irad.passes.runtime import (
     THREAD_ALLOC_PRODUCT,
     runtime_function,
 )
+from irad.records import dataclass
 
 
 @dataclass(eq=False, slots=True)

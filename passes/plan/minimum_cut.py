@@ -14,11 +14,12 @@ Limit   capacities are floats; flows below 1e-12 of the largest finite capacity 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf, isnan
 from typing import Generic, Literal, TypeVar
 
 from irad.errors import InternalError, PlanError
+from irad.records import dataclass
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 
 from irad.errors import PlanError
@@ -31,6 +31,7 @@ from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import size_in_memory
 from irad.passes.plan.minimum_cut import Flow, minimum_cut
 from irad.passes.plan.rematerialisation import Rematerialisation, is_free
+from irad.records import dataclass
 
 # Why the plan saves one value and recomputes another, in words, with the costs that decided.
 #

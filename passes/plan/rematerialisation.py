@@ -8,7 +8,7 @@ Limit   how often a loop runs is not known: a value in a loop is taken to be sav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir import instructions as ir, types
 from irad.ir.loops import Loop
@@ -24,6 +24,7 @@ from irad.passes.plan.agreement import Pinned, has_fast_math_words
 from irad.passes.plan.stored_values import StoredPlace, StoredValues
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
+from irad.records import dataclass
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.numba_slopes import VALUES
 

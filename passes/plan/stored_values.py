@@ -20,7 +20,6 @@ Limit   values that take longer to compute again than to load: results of calls,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from irad.ir.instructions import Binary, CallSite, Cast, GetElementPtr, Instruction, Load, Phi, Store, accessed
@@ -32,6 +31,7 @@ from irad.ir.values import Value
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.subscripts.forms import Count, Form, Forms, added
 from irad.passes.unit import Unit
+from irad.records import dataclass
 
 _SLOW: Final = ("fdiv", "frem")
 _OF_ADDRESSES: Final = ("add", "sub", "mul", "shl", "or")

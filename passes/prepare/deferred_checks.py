@@ -21,7 +21,6 @@ Limit   innermost loops that are counted, in which every iteration runs the chec
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -55,6 +54,7 @@ from irad.passes.augmented.allocation_failure import split_before
 from irad.passes.callees import is_elementary
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import SEPARATE, union
+from irad.records import dataclass
 
 _DIVISIONS = frozenset({"udiv", "sdiv", "urem", "srem"})
 

@@ -15,7 +15,7 @@ Limit   functions are distinguished by type and not by how they reach the place 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
@@ -35,6 +35,7 @@ from irad.ir.values import (
     parts_of,
 )
 from irad.passes.augmented.allocation_failure import split_after
+from irad.records import dataclass
 
 
 def devirtualise(module: Module) -> bool:

@@ -16,7 +16,7 @@ Limit   only whole arrays change hands, no views; selects choose between address
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import types
@@ -38,6 +38,7 @@ from irad.ir.types import Type
 from irad.ir.values import ConstantInt, ConstantNull, Poison, Undef, Value
 from irad.ir.worklist import Worklist
 from irad.passes.convention import ReferenceCounts
+from irad.records import dataclass
 
 _CLEARS: Final = "llvm.memset.p0."
 BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")

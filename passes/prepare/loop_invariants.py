@@ -19,7 +19,6 @@ Limit   elements are distinguished where stores write them, and nothing else doe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from irad.ir.cfg import control_flow
 from irad.ir.dominance import DominatorTree, dominators
@@ -31,6 +30,7 @@ from irad.ir.values import ConstantInt, Poison, Undef, Value
 from irad.ir.worklist import Worklist
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.subscripts.separation import MOST_WRITES, Separation
+from irad.records import dataclass
 
 
 def hoist_invariant_loads(

@@ -21,7 +21,6 @@ Limit   all factors have to be the same root in the same function: not one that 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -31,6 +30,7 @@ from irad.ir.instructions import Binary, Call, FCmp, Instruction, Select, Unary,
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType
 from irad.ir.values import ConstantFloat, Value
+from irad.records import dataclass
 from irad.ruleset.expr import call_function
 from irad.ruleset.symbols import symbols_of_function
 

@@ -19,7 +19,6 @@ Limit   neighbours at a distance of one: for others the divisor would have to be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from irad.ir import types
@@ -32,6 +31,7 @@ from irad.ir.loops import Loop, LoopNest, loop_nest
 from irad.ir.module import Block, Function, Module
 from irad.ir.trip_count import trip_count
 from irad.ir.values import ConstantInt, Value, const_int
+from irad.records import dataclass
 
 _ZERO: Final = const_int(types.I64, 0)
 

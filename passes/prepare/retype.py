@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -26,6 +26,7 @@ from irad.ir.types import FloatType, IntType, Type
 from irad.ir.values import ConstantInt, ConstantNull, Poison, Undef, Value, const_float
 from irad.ir.worklist import Worklist
 from irad.passes.memory.memory_types import MemoryTypes
+from irad.records import dataclass
 
 _FLOAT_OF_BITS = {64: types.DOUBLE, 32: types.FLOAT}
 

@@ -20,8 +20,6 @@ Limit   the loop does nothing else with the number but compare it; what it write
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irad.ir.builder import Builder
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import FCmp, Instruction, Load, Phi, Select, Store, accessed, replace_uses
@@ -32,6 +30,7 @@ from irad.ir.values import Value
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.subscripts.separation import MOST_WRITES, Separation
 from irad.passes.unit import Unit
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

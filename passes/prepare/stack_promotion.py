@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -54,6 +54,7 @@ from irad.ir.worklist import Worklist
 from irad.passes.convention import ReferenceCounts
 from irad.passes.prepare.local_arrays import Owner, find_owners
 from irad.passes.subscripts.dimensions import drop_dimensions
+from irad.records import dataclass
 
 # Known places: after which loops are unrolled all addresses are constant offsets, so that memory becomes values.
 #

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
 
 from irad.ir import types
@@ -23,6 +22,7 @@ from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import PAIR_REVERSE
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
+from irad.records import dataclass
 from irad.ruleset.expr import Apply, Expr, Symbol, applied, compared_symbols, emit, symbols_of
 from irad.ruleset.guards import zero_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive

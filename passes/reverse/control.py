@@ -15,7 +15,7 @@ graph in which nothing is active is stepped over.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from irad.errors import InternalError
@@ -31,6 +31,7 @@ from irad.ir.values import ConstantInt, Value, const_int
 from irad.ir.worklist import reachable
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.reverse.sweep import LoopState, ReversePlace, Sweep
+from irad.records import dataclass
 
 _Taken: TypeAlias = Sequence[Mapping[Phi, Value]]
 """The cotangents that an edge takes from the phis of a block, lane by lane."""

@@ -16,7 +16,7 @@ Limit   sums are reordered, so not with `strict`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Final
 
@@ -30,6 +30,7 @@ from irad.passes.reverse.increments import Addition, Candidate, Place, candidate
 from irad.passes.reverse.neighbours import Independence, Neighbours, checks_of, independent, neighbours_of
 from irad.passes.reverse.strides import LINEAR
 from irad.passes.reverse.sweep import LoopState, Sweep, empty
+from irad.records import dataclass
 
 # Places whose addresses are linear in the iteration of a reversed loop, as code in front of the loop.
 #

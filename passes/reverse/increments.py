@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import instructions as ir, types
@@ -27,6 +27,7 @@ from irad.ir.values import ConstantFloat, Value
 from irad.passes.callees import resolve
 from irad.passes.reverse.strides import Strides
 from irad.passes.reverse.sweep import LoopState, Sweep
+from irad.records import dataclass
 from irad.ruleset.interface import Elementwise
 
 # What a reversed loop of one block carries from one iteration to the next: cotangents, in slots of the stack.

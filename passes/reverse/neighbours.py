@@ -12,7 +12,7 @@ Method  addresses are linear in the iteration. Places with one root are told apa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import Final
 
@@ -20,6 +20,7 @@ from irad.ir.instructions import Instruction, Store
 from irad.ir.values import Value
 from irad.passes.reverse.increments import Addition, Candidate, Place, may_touch
 from irad.passes.reverse.sweep import Sweep
+from irad.records import dataclass
 
 _MOST_APART: Final = 8
 """How many strides lie between neighbours at most."""

@@ -10,7 +10,7 @@ Method  sums, and products with what does not vary. What is loaded does not vary
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import instructions as ir
@@ -22,6 +22,7 @@ from irad.ir.module import Block, Function
 from irad.ir.types import I64, size_of
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.passes.reverse.sweep import Sweep
+from irad.records import dataclass
 
 LINEAR: Final = "linear"
 """The stride of what grows by the same in each iteration, by a number that is known when it runs."""

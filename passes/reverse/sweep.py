@@ -12,7 +12,7 @@ that LLVM sees which cotangents a loop only passes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.errors import UnsupportedError
@@ -31,6 +31,7 @@ from irad.passes.parallel.ownership import Adding
 from irad.passes.products import access_align
 from irad.passes.runtime import sum_function
 from irad.passes.unit import Unit
+from irad.records import dataclass
 from irad.ruleset.guards import zero_of
 
 # Updates in place: what is added to an element of an array leaves the element's cotangent as it is.

@@ -6,8 +6,6 @@ window says is loaded once, at the start of the sweep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
@@ -16,6 +14,7 @@ from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.parallel.sharing import move_of
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import access_function, move_function
+from irad.records import dataclass
 from irad.runtime_layouts import WINDOW
 
 

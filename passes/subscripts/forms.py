@@ -15,7 +15,7 @@ Limit   integers of 64 bits, steps that are constants.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, TypeAlias
 
 from irad.ir import types
@@ -30,6 +30,7 @@ from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value
 from irad.ir.worklist import Worklist
 from irad.passes.subscripts.dimensions import Dimension
+from irad.records import dataclass
 
 # What branches have found out about integers, where control comes from one block to another.
 #

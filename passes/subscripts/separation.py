@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from irad.ir import types
@@ -40,6 +40,7 @@ from irad.passes.subscripts.forms import (
     replaced,
     scaled,
 )
+from irad.records import dataclass
 
 MOST_WRITES: Final = 24
 """That a load is compared with: more would cost compile time that grows with the square of a function."""

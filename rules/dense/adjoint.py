@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
 from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int
+from irad.records import dataclass
 from irad.rules.dense.elements import ElementType, Scalar, choose
 from irad.rules.dense.kernel import I1, I8, I64, NONE, ONE, Cell, Kernel, KernelArgument
 from irad.rules.dense.library import Library

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from irad.errors import UnsupportedError
@@ -18,6 +17,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.types import FloatType, Type
 from irad.ir.values import ConstantInt, Value, const_float, const_int
+from irad.records import dataclass
 from irad.ruleset.guards import strong_zero
 
 Parts: TypeAlias = tuple[Value, ...]

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, fields, replace
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.types import Type
 from irad.ir.values import GlobalVariable, Value, const_float, const_int
+from irad.records import dataclass
 from irad.rules.dense.elements import ElementType, Scalar
 
 I1: Final = types.I1

@@ -12,11 +12,11 @@ as either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from irad.ir import types
 from irad.ir.values import Value, const_int
+from irad.records import dataclass
 from irad.rules.dense.elements import ElementType, Scalar, element_of
 from irad.rules.dense.kernel import I8, I64, ONE, PTR, Kernel, KernelArgument, values_of
 from irad.rules.dense.matrix import Matrix, Vector

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int, zero
+from irad.records import dataclass
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import I1, I64, NONE, ONE, PTR, TRUE, Kernel, values_of
 

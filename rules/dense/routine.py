@@ -7,7 +7,7 @@ adjoint as a function of its own, whose body sees matrices and vectors (`Adjoint
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from irad.errors import UnsupportedError
@@ -15,6 +15,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.types import I32, StructType
 from irad.ir.values import Value
+from irad.records import dataclass
 from irad.rules.dense.adjoint import Adjoint, IsActive, Room, Shapes, Sizes
 from irad.rules.dense.elements import Scalar, element_of
 from irad.rules.dense.kernel import I64, PTR, Kernel

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.types import StructType, Type
 from irad.ir.values import Value, zero
+from irad.records import dataclass
 from irad.rules.dense.adjoint import IsActive, Operands, Room, Shapes, Sizes
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import I64, NONE, Kernel

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from irad.ir.values import Value
+from irad.records import dataclass
 from irad.rules.dense.elements import Scalar, choose, product_or_zero, quotient_or_zero
 from irad.rules.dense.kernel import TRUE, Cell, Kernel
 from irad.rules.dense.matrix import Vector

@@ -8,9 +8,9 @@ Far from the origin that cancels; the asymptotic series takes over there. For σ
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
+from irad.records import dataclass
 from irad.ruleset.define import elementwise
 from irad.ruleset.expr import Comparison, Expr, Operand, apply, equal, where
 from irad.ruleset.interface import Domain, Rule

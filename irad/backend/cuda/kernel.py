@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from irad.records import dataclass
 
 TRIPLE: Final = "nvptx64-nvidia-cuda"
 DYNAMIC_SHARED: Final = "irad.dynamic_shared"

@@ -6,7 +6,6 @@ The driver says only that there are too few resources; here a launch that cannot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +14,7 @@ from irad.backend.cuda.kernel import DYNAMIC_SHARED, KernelModule
 from irad.errors import BackendError, SignatureError
 from irad.ir import types
 from irad.ir.module import Function, Module
+from irad.records import dataclass
 
 # The GPUs that code is made for: what LLVM has to be told about each.
 

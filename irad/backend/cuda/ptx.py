@@ -6,7 +6,6 @@ would have to be translated back. Instructions and registers come out alike (ben
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from irad.backend.runtime.text import read
 from irad.errors import BackendError
 from irad.ir.module import Module
 from irad.ir.text.printer import print_module
+from irad.records import dataclass
 
 _DEVICE: Final = Path(__file__).parent / "device"
 _FULL: Final = 3

@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from irad.errors import BackendError
+from irad.records import dataclass
 
 _VARIABLES: Final = ("CUDA_HOME", "CUDA_PATH")
 _USUAL: Final = Path("/usr/local/cuda")

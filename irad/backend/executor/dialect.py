@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
+
+from irad.records import dataclass
 
 
 class State(IntEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ from irad.backend.runtime.text import read
 from irad.errors import SignatureError, UnsupportedError
 from irad.ir import types
 from irad.ir.types import Type
+from irad.records import dataclass
 
 # The arguments of a launch as bytes: a struct of the kernel's parameters.
 

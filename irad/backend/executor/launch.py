@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import numpy as np
 from irad.backend.executor.layout import THREAD, Launch, dtype_of
 from irad.backend.executor.rewriting.lower import Lowered
 from irad.backend.executor.scheduler import Schedule, scheduler
+from irad.records import dataclass
 
 _ALIGNMENT: Final = 256
 _AT_ONCE: Final = 1 << 18  # threads

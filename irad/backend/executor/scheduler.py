@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
 from math import gcd
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from irad.backend.executor import dialect, layout
 from irad.backend.executor.code import host_machine, loaded
 from irad.backend.runtime.text import read
+from irad.records import dataclass
 from irad.runtime_layouts import NUMBERS
 
 _FILES: Final = ("run", "warp", "trace")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from irad.backend.executor.launch import Extent, LaunchState
 from irad.backend.executor.layout import ENTRY, dtype_of
 from irad.backend.executor.rewriting.sites import Site, placed
 from irad.errors import IradError, KernelBoundsError, RaceError
+from irad.records import dataclass
 
 # Which accesses of a log are not ordered: NumPy on arrays of `layout.ENTRY`.
 #

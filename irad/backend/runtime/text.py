@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from irad.ir.worklist import reachable
+from irad.records import dataclass
 from irad.runtime_layouts import NUMBERS, STRUCTS, Struct
 
 PRECISIONS: Final[Sequence[Mapping[str, str]]] = (

@@ -10,7 +10,7 @@ import copy
 import dataclasses
 import types
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from irad.data.recursive.fold import Treatment
 from irad.errors import HERE, SignatureError
+from irad.records import dataclass
 
 Member: TypeAlias = tuple[Any, Any]
 

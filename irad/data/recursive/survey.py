@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy as np
 from irad.data.recursive.kinds import INACTIVE, Container, Inactive, Kind, Vector, kind_of
 from irad.errors import HERE, SignatureError
 from irad.message import with_article
+from irad.records import dataclass
 
 Values: TypeAlias = tuple[Any, ...]
 Memo: TypeAlias = dict[Any, Any]

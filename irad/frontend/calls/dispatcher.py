@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -49,6 +49,7 @@ from irad.frontend.numba.target import typing_context
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
 from irad.frontend.packing.shadows import Shadows, argument_names, opened
+from irad.records import dataclass
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""

@@ -11,7 +11,6 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, ParamSpec
 
@@ -26,6 +25,7 @@ from irad.errors import HERE, InternalError, IradError
 from irad.frontend.emit import INTP, Emit
 from irad.frontend.memory.shadows import NO_MEMORY
 from irad.frontend.numba import internals
+from irad.records import dataclass
 from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
 
 _P = ParamSpec("_P")

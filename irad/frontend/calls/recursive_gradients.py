@@ -11,7 +11,7 @@ derivatives are gradients of what forward mode makes of the function:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +34,7 @@ from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values import layouts
 from irad.passes.mode import FORWARD_MODE
+from irad.records import dataclass
 
 _FILE: Final = "irad.grad"
 _PROBLEM, _REMEDY, _REASON = (

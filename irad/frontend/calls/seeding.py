@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -22,6 +21,7 @@ from irad.frontend.packing.packed import have_parts_alike, shown_structure, stru
 from irad.frontend.values import layouts, tree
 from irad.frontend.values.gradients import may_be_cotangent
 from irad.frontend.values.tree import Content, LeafKind
+from irad.records import dataclass
 
 _DATA_FIELD = 4
 _WEIGHS = "the cotangent holds a weight for each element of the value"

@@ -8,7 +8,7 @@ the caller gave.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from llvmlite.ir import Value
@@ -46,6 +46,7 @@ from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options
 from irad.passes.mode import reverse_mode
+from irad.records import dataclass
 
 
 @dataclass(frozen=True)

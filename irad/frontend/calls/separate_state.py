@@ -7,7 +7,6 @@ points to are. It frees the tape when the last reference to it is gone (``backen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -28,6 +27,7 @@ from irad.frontend.memory.shadows import ALIGNMENT, BYTES, bytes_at
 from irad.frontend.values import abi, gradients, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content
+from irad.records import dataclass
 from irad.runtime_layouts import STATE, STATE_USED
 
 STATE_TYPE = BYTES

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -30,6 +29,7 @@ from irad.frontend.numba.convention import NUMBA
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
 from irad.passes.mode import REVERSE
+from irad.records import dataclass
 
 _STATUS = ir.IntType(32)
 _THREAD_ARENA = "irad.arena_open", "irad.arena_close"

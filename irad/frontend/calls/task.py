@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irad.data.recursive.kinds import INACTIVE, set_kind
 from irad.options import Options
 from irad.passes.mode import REVERSE_MODE, Mode
+from irad.records import dataclass
 
 
 class AutodiffAnnotation:

@@ -9,7 +9,6 @@ import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from irad.debug.events import Record, Watched, close_call, nonfinite, open_call, record_of
@@ -18,6 +17,7 @@ from irad.debug.verdict import check_result, warn_of_ties
 from irad.driver import MarkKind, TapePlace
 from irad.errors import SourceLocation
 from irad.frontend.calls.exceptions import keeping
+from irad.records import dataclass
 from irad.runtime_layouts import METER
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final
@@ -50,6 +49,7 @@ from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.kernel.inside import WantedInside
 from irad.passes.request import MemoryType, ParameterKind
+from irad.records import dataclass
 
 _OWN: Final = {"__name__": __name__}  # errors name the first line that is not irad's
 _POINTER: Final = ir.IntType(8).as_pointer()

@@ -18,7 +18,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -50,6 +50,7 @@ from irad.frontend.offered import (
     represent,
     type_of_constant,
 )
+from irad.records import dataclass
 
 # Functions that exchange values within a warp, as calls of the kernel dialect.
 #

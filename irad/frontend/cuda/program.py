@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from irad.frontend.cuda.dialect import to_dialect
 from irad.frontend.cuda.signatures import types_for
 from irad.frontend.custom import catalogue
 from irad.kernel.inside import expand
+from irad.records import dataclass
 
 # Names that do not tell how often something was compiled: a kernel's derivatives are found by its text.
 #

@@ -15,7 +15,6 @@ import builtins
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
@@ -32,6 +31,7 @@ from irad.frontend.custom.rules_from_partials import slopes
 from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.options import Options
+from irad.records import dataclass
 from irad.rules.cuda import FROM_BODY, LINEAR, MOST_ARGUMENTS, RULE_PART, RULED, STOP
 
 # Functions of a user's rule as functions of plain numbers, which any version of Numba's CUDA target compiles.

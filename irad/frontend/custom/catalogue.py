@@ -17,7 +17,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
@@ -30,6 +30,7 @@ from numba.core.typing import Signature
 from irad.errors import RuleError, SourceLocation
 from irad.frontend.numba.messages import readable
 from irad.frontend.numba.target import typing_context
+from irad.records import dataclass
 
 # Patterns: the types of arguments that a declaration is for.
 #

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from string import Template
 from typing import Final
 
@@ -33,6 +33,7 @@ from irad.ir.types import FunctionType
 from irad.options import Options
 from irad.passes.mode import AUGMENTED, REVERSE, TANGENT, ModeFunction
 from irad.passes.variant import Variant, shadowed
+from irad.records import dataclass
 from irad.runtime_layouts import ARENA, RULE_RAISED
 
 # Parameters of what a derivative calls: two pointers, those of the primal, its shadows by lane, tangents of numbers.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import operator
 import weakref
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from irad.frontend.custom.rule_arguments import (
 from irad.frontend.custom.targets import jitable
 from irad.frontend.numba import internals
 from irad.frontend.numba.library import only_link
+from irad.records import dataclass
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of code that derivatives link: it is called neither from Python nor through a pointer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -55,6 +55,7 @@ from irad.frontend.numba.target import target_context, typing_context
 from irad.frontend.values import abi, tree
 from irad.frontend.values.tree import Content, LeafKind
 from irad.passes.variant import Variant
+from irad.records import dataclass
 
 # Reverse mode: a pair of functions, the augmented primal and the reverse.
 

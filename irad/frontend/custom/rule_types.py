@@ -7,7 +7,6 @@ Output  `Annotated` arguments, the types of cotangents and of shadows; errors fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numba import typeof
@@ -25,6 +24,7 @@ from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.types import FunctionType
 from irad.passes.variant import Variant
+from irad.records import dataclass
 
 _PLAIN = (LeafKind.NUMBER, LeafKind.ARRAY)
 

@@ -21,7 +21,6 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
@@ -40,6 +39,7 @@ from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.values import layouts, tree
+from irad.records import dataclass
 
 PREFIX: Final = "irad.ruled."
 _STOP_MEMORY: Final = "irad.stop.memory"

@@ -6,10 +6,11 @@ A message is explained by the first hint whose pattern it holds.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from numba.core.errors import TypingError
+
+from irad.records import dataclass
 
 ONLY: Final = "irad differentiates what Numba compiles, and Numba supports a subset of Python and NumPy"
 _AS_PYTHON: Final = "keep it as Python code and supply its derivative: irad.rules.import_rule({0}, rule, returns=…)"

@@ -9,7 +9,6 @@ import dis
 import operator
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -20,6 +19,7 @@ from numba.core.typing.templates import builtin_registry
 from irad.frontend.frozen.values import ATTRIBUTE, FREE, GLOBAL, is_of_library
 from irad.frontend.generated import is_generated
 from irad.frontend.numba import internals
+from irad.records import dataclass
 
 BUILTIN: Final = ("builtins", "math", "cmath", "operator", "_operator")
 _GLOBALS: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})

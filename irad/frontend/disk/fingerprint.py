@@ -20,7 +20,6 @@ import marshal
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial, singledispatchmethod
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -42,6 +41,7 @@ from irad.frontend.frozen.values import is_of_library, token
 from irad.frontend.numba import internals
 from irad.frontend.numba.target import target_context
 from irad.options import Options
+from irad.records import dataclass
 
 # What all compiled code depends on: versions, the sources of irad, the processor, settings.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from numba.core.dispatcher import Dispatcher
 from irad.frontend.frozen.inherited_options import inherited
 from irad.frontend.frozen.values import Place, Snapshot, has_names, is_of_library
 from irad.frontend.numba.patches import watch
+from irad.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
@@ -26,6 +25,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 from numba.parfors.parfor import Parfor
 from numba.stencils.stencil import StencilFunc
+
+from irad.records import dataclass
 
 GLOBAL: Final = "the global"
 FREE: Final = "the variable of the enclosing function"

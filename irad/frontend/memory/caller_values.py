@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from llvmlite import ir
@@ -28,6 +27,7 @@ from irad.frontend.memory.visitor import NOWHERE, Cursor, Given
 from irad.frontend.values import tree
 from irad.frontend.values.layouts import HEADER_DATA, floats_of_element
 from irad.frontend.values.tree import Content, Reference, content_of
+from irad.records import dataclass
 
 Visit = Callable[[IRBuilder, Value, Value], None]
 """Emits what is done with the places of a float: in what is given, and in a shadow."""

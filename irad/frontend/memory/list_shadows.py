@@ -14,7 +14,6 @@ the end the block holds the derivatives of the items that the list had at first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -30,6 +29,7 @@ from irad.frontend.memory.shadows import array_at
 from irad.frontend.numba import internals
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.values.tree import Content
+from irad.records import dataclass
 from irad.runtime_layouts import LIST
 
 _COUNT = 0  # offsets in a block; a header's first bytes are not used otherwise

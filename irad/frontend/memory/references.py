@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from irad.frontend import resident
 from irad.frontend.calls.exceptions import emit_misfit, raise_kept
 from irad.frontend.emit import VOID_POINTER, Emit
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, clear
+from irad.records import dataclass
 
 _NUMBER = ir.IntType(32)
 

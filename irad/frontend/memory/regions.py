@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +28,7 @@ from irad.frontend.emit import INTP, VOID_POINTER, WORD, Emit
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
 from irad.frontend.numba import private
+from irad.records import dataclass
 
 _LOW, _HIGH, _SIZE, _OWNER, _SHADOW = range(5)  # of a region: the last is the shadow's place among all
 _HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where it points to

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
@@ -25,6 +24,7 @@ from irad.frontend.packing.packed import way_through
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content
+from irad.records import dataclass
 
 _NAMES = {Role.INTO: "destination", Role.TANGENT: "tangent"}
 

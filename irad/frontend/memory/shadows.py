@@ -7,7 +7,6 @@ covers the array's whole byte extent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -22,6 +21,7 @@ from irad.frontend.values.tree import (
     Content,
     content_of,
 )
+from irad.records import dataclass
 
 ALIGNMENT = 64
 NO_MEMORY = ("not enough memory for the derivative (heap, or stack if it recurses deeply)",)

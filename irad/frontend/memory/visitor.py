@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, assert_never, cast
 
 from llvmlite.ir import Value
@@ -14,6 +13,7 @@ from irad.frontend.emit import INTP, Emit
 from irad.frontend.memory.containers import Reader
 from irad.frontend.memory.regions import ShadowAt
 from irad.frontend.values import tree
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -44,6 +44,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.prepare.devirtualise import devirtualise
+from irad.records import dataclass
 
 
 @dataclass(frozen=True)

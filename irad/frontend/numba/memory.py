@@ -12,7 +12,6 @@ Limit   what points to instances of its own kind (nodes of lists and trees), and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numba.core import types
@@ -22,6 +21,7 @@ from numba.core.types import Type
 from irad.driver import MemoryType, Signature
 from irad.frontend.numba.target import target_context
 from irad.frontend.values import abi, layouts, tree
+from irad.records import dataclass
 from irad.rules.typed_dict import memory_of_dict
 from irad.rules.typed_list import memory_of_list
 

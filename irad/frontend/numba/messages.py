@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from numba.core import errors as numba_errors, types
@@ -22,6 +21,7 @@ from irad.frontend.diagnosis.hints import HINTS, ONLY
 from irad.frontend.numba.convention import numba_folder
 from irad.frontend.packing.packed import shown_names, shown_structure, structure_of
 from irad.message import array_types, source_line, with_article
+from irad.records import dataclass
 from irad.source_text import function_at
 
 REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)

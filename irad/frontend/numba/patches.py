@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from typing import Any, Final
 
 from irad.backend import compat
 from irad.errors import BackendError, SourceLocation
+from irad.records import dataclass
 from irad.versions import tested
 
 

@@ -19,7 +19,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -43,6 +43,7 @@ from irad.frontend.frozen.values import following
 from irad.frontend.numba import internals, patches
 from irad.frontend.numba.raw_target import Entry, Form, RawContext
 from irad.frontend.numba.target import real_context, typing_context
+from irad.records import dataclass
 
 _CHANGED_FLAGS = (
     "boundscheck",

@@ -10,7 +10,6 @@ import gc
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -36,6 +35,7 @@ from irad.frontend.numba import fixups, internals, shortcuts, transforms
 from irad.frontend.numba.patches import missing
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
+from irad.records import dataclass
 from irad.ruleset.symbols import external_text
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"

@@ -17,7 +17,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -35,6 +34,7 @@ from irad.frontend.numba.library import is_loaded_symbol, parse
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX
 from irad.frontend.numba.target import engine, new_machine, target_context
 from irad.frontend.values.tree import content_of, may_hold_floats
+from irad.records import dataclass
 
 # ------------------------------------------------------------------------------------------------ typed IR
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -25,6 +24,7 @@ import llvmlite.binding as llvm
 from irad.ir.builder import Builder
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from irad.records import dataclass
 
 
 @dataclass(frozen=True)

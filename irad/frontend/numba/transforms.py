@@ -19,7 +19,6 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
@@ -35,6 +34,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numpy.typing import NDArray
 
 from irad.frontend.emit import Emit
+from irad.records import dataclass
 
 Numbers: TypeAlias = NDArray[np.inexact[Any]]
 Ints: TypeAlias = Sequence[int] | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from irad.data.structure import rebuilt
 from irad.errors import HERE, SignatureError
 from irad.frontend.packing.packed import is_structure
 from irad.message import with_article
+from irad.records import dataclass
 
 _NUMBERS = (float, complex, np.inexact)
 _REAL = (int, float, np.floating)

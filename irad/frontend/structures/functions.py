@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from irad.frontend.structures import vectors as v
 from irad.frontend.structures.kinds import check_alike, check_known, check_length, check_new, check_storage, vectors
 from irad.frontend.structures.walk import SCOPE, Operation, Source, Walk
 from irad.frontend.values.tree import content_of
+from irad.records import dataclass
 
 FILE: Final = "irad.data"
 _HELPERS: Final = (

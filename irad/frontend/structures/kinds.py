@@ -7,7 +7,6 @@ compiled; what only values tell is checked by compiled code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, assert_never, cast
 
 from numba.core import types
@@ -20,6 +19,7 @@ from irad.frontend.packing.packed import ways_of
 from irad.frontend.structures.identity import as_type
 from irad.frontend.values import tree
 from irad.frontend.values.tree import content_of
+from irad.records import dataclass
 
 _KNOWN = (types.BaseTuple, types.ClassInstanceType, types.StructRef, types.List, types.ListType, types.DictType)
 

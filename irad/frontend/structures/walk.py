@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from numba.core import types
@@ -23,6 +23,7 @@ from irad.frontend.generated import function_from
 from irad.frontend.structures import identity, kinds, vectors
 from irad.frontend.structures.kinds import NUMBER, OPTIONAL, is_storage, kind_of, members_of
 from irad.frontend.values import instances, tree
+from irad.records import dataclass
 
 # The text of a function that is being written.
 

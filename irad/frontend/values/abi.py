@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, assert_never, cast
 
 from numba.core import types
@@ -24,6 +23,7 @@ from irad.frontend.values.layouts import (
     width_of,
 )
 from irad.frontend.values.tree import passed
+from irad.records import dataclass
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
@@ -30,6 +30,7 @@ from irad.frontend.values.layouts import (
     size_of_element,
     width_of,
 )
+from irad.records import dataclass
 
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from irad.ir import types
@@ -46,6 +45,7 @@ from irad.ir.values import (
     Value,
     const_int,
 )
+from irad.records import dataclass
 
 _BRACKETS: Final = {"{": "}", "[": "]", "<": ">"}
 _DECIMAL: Final = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")

@@ -7,7 +7,6 @@ function are distinguished by a suffix; nothing in the module is changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from irad.errors import InternalError
 from irad.ir import types
@@ -24,6 +23,7 @@ from irad.ir.values import (
     TrackedValue,
     Value,
 )
+from irad.records import dataclass
 
 
 def instruction_text(inst: Instruction, names: Names) -> str:

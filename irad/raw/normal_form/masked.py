@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from irad.ir import types
@@ -35,6 +34,7 @@ from irad.raw.normal_form.replacement import (
     on_behalf_of,
     vector_of,
 )
+from irad.records import dataclass
 
 _NAME: Final = re.compile(r"llvm\.masked\.(load|gather|store|scatter)\.v\d+.*")
 _ALIGN: Final = "align "

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.ir import instructions as ir, types
@@ -36,6 +36,7 @@ from irad.ir.values import (
     zero,
 )
 from irad.raw.normal_form.replacement import element_of, instead_of, kept_metadata, vector_of
+from irad.records import dataclass
 
 # The bits of numbers as other numbers: what a bitcast between vectors of different elements means, element by element.
 #

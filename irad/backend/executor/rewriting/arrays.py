@@ -7,7 +7,7 @@ the launch has the size.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from irad.backend.cuda.kernel import DYNAMIC_SHARED
@@ -28,6 +28,7 @@ from irad.ir.values import (
     const_int,
     parts_of,
 )
+from irad.records import dataclass
 
 LOCAL: Final = "local."
 CONSTANT: Final = "constant."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import llvmlite.binding as llvm
@@ -31,6 +31,7 @@ from irad.ir.text.printer import print_module
 from irad.ir.trip_count import constant_offset
 from irad.ir.types import Type
 from irad.ir.values import ConstantInt, GlobalVariable, InlineAsm, Value, const_int
+from irad.records import dataclass
 
 if TYPE_CHECKING:
     from irad.backend.executor.rewriting.arrays import SharedMemory

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from irad.backend.executor.rewriting.arrays import KnownArray
 from irad.errors import IradError, SourceLocation
 from irad.ir import instructions as ir
 from irad.ir.debug_info import DebugInfo
+from irad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ runs to its end and gives null.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from irad.backend.compat import ends_coroutine_with_void
@@ -27,6 +26,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.types import Type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.passes.augmented.allocation_failure import split_before
+from irad.records import dataclass
 from irad.runtime_layouts import Struct
 
 # LLVM's coroutines: the frame of one, and where it is suspended.
