@@ -177,16 +177,10 @@ def test_compiled_code_calls_what_was_not_loaded_before():
 
 
 def test_modules_that_tell_numba_of_functions_are_named_beside_those():
-<<<<<<< HEAD
     """What a module registers for a function or class of another one is loaded with that."""
-    public = irad.lazy.offered("irad").homes | irad.lazy.offered("irad.data").homes
+    public = irad.lazy.offered("irad").origins | irad.lazy.offered("irad.data").origins
     folder, found = Path(api.__path__[0]), dict[str, str]()
     for path in sorted(folder.rglob("*.py")):
-=======
-    """What `irad.api.compiled` registers for a function or class is loaded with the module that defines it."""
-    public = irad.lazy.offered("irad").origins | irad.lazy.offered("irad.data").origins
-    for path in sorted(Path(compiled.__path__[0]).glob("*.py")):
->>>>>>> 972fc83b (Name derivatives d_x in rules, solvers and benchmark; call origins, debug values and loops what they are)
         tree = ast.parse(path.read_text())
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         origins = {alias.name: str(node.module) for node in imports for alias in node.names}
@@ -196,16 +190,10 @@ def test_modules_that_tell_numba_of_functions_are_named_beside_those():
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)
             if ast.unparse(node.func) in ("offer", "overload", "refuse_on_device", "typeof_impl.register", "_register")
         }
-<<<<<<< HEAD
         module = ".".join(("irad.api", *path.relative_to(folder).with_suffix("").parts))
-        found |= {homes[name]: module for name in registered & homes.keys() if public.get(name) == homes[name]}
+        found |= {origins[name]: module for name in registered & origins.keys() if public.get(name) == origins[name]}
     assert {"irad.api.structures.functions", "irad.api.structures.space"} <= found.keys()
     assert found.items() <= irad._IN_COMPILED_CODE.items()
-=======
-        for name in registered & origins.keys():
-            if public.get(name) == origins[name]:
-                assert (origins[name], f"{compiled.__name__}.{path.stem}") in irad._IN_COMPILED_CODE.items(), name
->>>>>>> 972fc83b (Name derivatives d_x in rules, solvers and benchmark; call origins, debug values and loops what they are)
     assert irad._IN_COMPILED_CODE.keys() <= set(public.values())
 
 
