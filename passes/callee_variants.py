@@ -173,7 +173,7 @@ def _noalias(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
 
 
 def _memory_of(unit: Unit, loop: ParallelLoop | None, number: int, argument: Value) -> MemoryType | None:
-    """What an argument points to: as the front end knows for the arrays of a parallel loop, or as the accesses tell."""
+    """Memory an argument points to: as the front end knows it for the arrays of parallel loops, or as accesses show."""
     array = loop.array_of(number) if loop is not None else None
     if array is not None and array.memory is not None:
         return array.memory

@@ -1,4 +1,4 @@
-"""What a call calls: a function with a body, one that has a rule, the target of a pointer, or something unknown."""
+"""Callees: a function with a body, one that has a rule, the target of a pointer, or something unknown."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def callees_first(functions: Collection[Function]) -> list[Function]:
 
 
 def effects_of(callee: Callee) -> Effects | None:
-    """What a ruled callee does to memory, or one with a summary; None for all others."""
+    """Effects of a callee that has a rule or a summary; None for all others."""
     match callee:
         case Elementwise():
             return _NO_EFFECTS

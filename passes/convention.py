@@ -1,4 +1,4 @@
-"""What a program assumes about the host that compiled it: statuses, references, parallel loops.
+"""Conventions of the host that compiled a program: statuses, references, parallel loops.
 
 A `HostConvention` is data in the `Request`, defined beside the front end that reads the host's programs. Passes ask it
 instead of naming a symbol or a parameter of the host; what a host does not have is None or empty.

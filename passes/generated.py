@@ -1,4 +1,4 @@
-"""What is being generated: the sweeps of one variant, and the whole derivative; reports read both."""
+"""Generated code: the sweeps of one variant, and the whole derivative; reports read both."""
 
 from __future__ import annotations
 

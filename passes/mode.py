@@ -35,7 +35,7 @@ class ModeFunction:
 
 
 class Algebra(enum.Enum):
-    """What the lanes of forward mode hold beside each number."""
+    """Algebra of forward mode: what lanes hold beside each number."""
 
     TANGENTS = "tangents"  # a tangent each, in directions of their own
     SETS = "sets of inputs"  # those that the number depends on, as bits

@@ -232,7 +232,7 @@ def _keep(unit: Unit) -> None:
 
 
 def _separation(unit: Unit) -> Separation | None:
-    """What tells elements of arrays apart: only if no other thread writes there, and not for the oracle."""
+    """Analysis that separates elements of arrays: only if no other thread writes there, and not for the oracle."""
     if unit.program.saves_all or unit.variant.is_lane or unit.program.request.host.is_shared or unit.loops.irreducible:
         return None
     return Separation(Forms(unit.cfg, unit.dominators, unit.loops, unit.program.dimensions))

@@ -29,7 +29,7 @@ _CONSTANT_SPACE: Final = 4
 
 @dataclass(eq=False, slots=True)
 class DerivedFunctions:
-    """What becomes of one variant. Declared first, so that recursion finds it; filled later.
+    """Functions derived for one variant. Declared first, so that recursion finds it; filled later.
 
     Attributes:
         functions: those of the mode.
@@ -153,7 +153,7 @@ class Program:
         return found
 
     def tables_by_symbol(self) -> dict[str, PointerVariant]:
-        """What calls through pointers look up."""
+        """Variants that calls through pointers look up."""
         return {str(table.name): variant for variant, table in self.tables.items()}
 
     def places(self) -> GlobalVariable:

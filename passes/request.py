@@ -1,4 +1,4 @@
-"""What is asked for: the entry function, what carries a derivative, and what its memory holds."""
+"""Requests: the entry function, what carries a derivative, and what its memory holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request
 
 @dataclass(frozen=True, slots=True)
 class CalleeRequest:
-    """What callers expect of a derivative: the type of the primal, and that its result is active or has a shadow."""
+    """Callers' expectation of a derivative: the type of the primal, and that its result is active or has a shadow."""
 
     function_type: FunctionType
     result_active: bool
@@ -23,7 +23,7 @@ class CalleeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the pointer parameters of a function point to, as its types say; those not named may point anywhere."""
+    """Memory that the pointer parameters of a function point to, by its types; those not named may point anywhere."""
 
     symbol: str
     memory: tuple[tuple[str, MemoryType], ...]

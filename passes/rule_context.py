@@ -1,4 +1,4 @@
-"""What every part of a rule can ask about the function around a call."""
+"""Queries of rules about the function around a call."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RuleContext(ABC):
         return self.unit.activity.is_active(value)
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """What the memory at a pointer holds, or None when that is not known."""
+        """Layout of the memory at a pointer, or None if that is not known."""
         if not path:
             return self.unit.memory_types.layout_from(pointer)
         return self.unit.memory_types.layout(self.unit.points_to.behind(pointer, path))

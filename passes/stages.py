@@ -1,4 +1,4 @@
-"""What a pass is, and the stages in which passes run.
+"""Passes, and the stages in which they run.
 
 By stage a pass works on
 
@@ -23,7 +23,7 @@ from irad.records import dataclass
 
 
 class PassStage(enum.Enum):
-    """What a pass works on."""
+    """Stage of a pass, by the unit on which it works."""
 
     PREPARE = "prepare"
     PROGRAM = "program"
@@ -56,7 +56,7 @@ class Pass:
 
     @property
     def purpose(self) -> str:
-        """What it is for, in a sentence."""
+        """Purpose of the pass, in a sentence."""
         return self.run.__doc__ or ""
 
 

@@ -62,7 +62,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PointerVariant:
-    """What a call through a pointer needs of the function there: as `Variant`, of some function of that type.
+    """Request of a call through a pointer for the function there: as `Variant`, of some function of that type.
 
     ``by_value``: an aggregate that is passed or returned has pointers to memory with a shadow. No pair can be
     had for that. It is not a reason to refuse the program: Numba's function values have another entry, without

@@ -35,7 +35,7 @@ from irad.ruleset.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What carries a derivative.
+    """Values and memory that carry a derivative.
 
     Attributes:
         active: float values (and aggregates of them) with a cotangent.

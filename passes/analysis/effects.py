@@ -62,7 +62,7 @@ def is_of_older_instance(pointer: Value, at: Instruction, item: MemoryObject, or
 
 
 def _root(pointer: Value) -> Value:
-    """What a pointer was before it was offset: the same memory."""
+    """Pointer before it was offset, into the same memory."""
     while isinstance(pointer, GetElementPtr) or (isinstance(pointer, Cast) and pointer.opcode == "bitcast"):
         pointer = pointer.operands[0]
     return pointer

@@ -33,7 +33,7 @@ from irad.records import dataclass
 from irad.ruleset.interface import CallRule
 
 Promised = Mapping[tuple[int, ObjectKind], MemoryObject]
-"""What was declared constant, as a function sees it: by the number of a parameter, and whether it is what the parameter
+"""Memory declared constant, as a function sees it: by the number of a parameter, and whether it is what the parameter
 points to or what is reached from there, the entry's object."""
 
 _CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE)
@@ -116,7 +116,7 @@ class _Search:
 
 
 def _constants(unit: Unit, promised: Promised) -> dict[int, MemoryObject]:
-    """What was declared constant by the numbers of a function's own objects."""
+    """Memory declared constant, by the numbers of a function's own objects."""
     places = ((item.index, _place(unit, item)) for item in unit.points_to.objects)
     return {index: promised[place] for index, place in places if place is not None and place in promised}
 

@@ -1,4 +1,4 @@
-"""What a function does to the memory it is given, so that its callers need not treat it as unknown code.
+"""Summary of a function's effects on memory, so that its callers need not treat it as unknown code.
 
 Input   a loop function, or one that has a rule: functions whose callers know what the arguments point to.
 Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.

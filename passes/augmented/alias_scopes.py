@@ -86,7 +86,7 @@ class AliasScopes:
         return self._group(_shadow_kind(lane), mask)
 
     def kind_of(self, metadata: Metadata) -> tuple[str, int] | None:
-        """What an access is of: "tape", "primal" or the shadow of a lane, and which objects; None if it is unknown."""
+        """Memory of an access: "tape", "primal" or the shadow of a lane, and its objects; None if it is unknown."""
         return self._kinds.get(metadata.get("alias.scope", ""))
 
     def _group(self, kind: str, mask: int) -> Metadata:

@@ -72,7 +72,7 @@ State: TypeAlias = dict[Value, int]
 def owned_behind(
     augmented: AugmentedPrimal, counts: ReferenceCounts, calls: Collection[Call]
 ) -> dict[Call, tuple[Value, ...]]:
-    """What is held after each of some calls, a value as often as it is."""
+    """References held after each of some calls, a value as often as it is held."""
     return _Owned(augmented, counts).behind(calls)
 
 
@@ -110,7 +110,7 @@ class _Owned:
         return {call: tuple(v for v, count in state.items() for _ in range(count)) for call, state in found.items()}
 
     def end(self, block: Block) -> State | None:
-        """What is held at the end of a block; None where the ways on are not known yet, or there is none."""
+        """References held at the end of a block; None where the ways on are not known yet, or there is none."""
         successors = [s for s in _ways_on(block) if s in self.live]
         if not successors:
             return {}
@@ -195,7 +195,7 @@ def _ways_on(block: Block) -> list[Block]:
 
 
 def _across(state: State, source: Block, target: Block) -> State:
-    """What is held at the start of a block, as its predecessor names it."""
+    """References held at the start of a block, as its predecessor names them."""
     found: State = {}
     for value, count in state.items():
         _add(found, value.value_from(source) if isinstance(value, Phi) and value.block is target else value, count)
@@ -256,7 +256,7 @@ def _name(call: Call) -> str | None:
 
 
 def _owed(calls: list[Call], failing: Call, around: tuple[Bracket, ...]) -> list[Call]:
-    """What ends the launch of a parallel loop that the failing call is part of; all of it is in one block."""
+    """Calls that end the launch of a parallel loop of which the failing call is part; all of it is in one block."""
     place = calls.index(failing)
     before, after = calls[:place], calls[place + 1 :]
     owed = [call for call in after if _ends_what_began(call, before, after, around)]
@@ -327,7 +327,7 @@ def check_stack(augmented: AugmentedPrimal) -> None:
 
 
 def _status(build: Builder, augmented: AugmentedPrimal, type_: Type) -> Value:
-    """What the entry returns when it is left."""
+    """Status that the entry returns when it is left."""
     program = augmented.program
     exhausted = const_int(type_, program.request.host.exhausted)
     if not any(map(_calls_through_pointer, program.module.defined_functions())):

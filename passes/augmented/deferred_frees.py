@@ -85,7 +85,7 @@ def defer_frees(augmented: AugmentedPrimal, kept: int) -> None:
 
 
 def _made_by_call(points_to: PointsTo) -> dict[Value | None, int]:
-    """What each call allocates, as a mask: of a callee's memory it is not known which reference it hangs on."""
+    """Objects that each call allocates, as a mask: of a callee's memory it is not known which reference it hangs on."""
     made: dict[Value | None, int] = {}
     for item in points_to.objects:
         if isinstance(item.value, CallSite):

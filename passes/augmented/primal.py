@@ -143,7 +143,7 @@ class AugmentedPrimal:
 
 
 def shadow_name(value: Value) -> str | None:
-    """What the shadow of a value is called."""
+    """Name of the shadow of a value."""
     return f"{value.name}.shadow" if value.name else None
 
 

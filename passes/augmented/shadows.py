@@ -352,7 +352,7 @@ class ShadowVisitor(RuleContext):
     def augmented_arguments(
         self, call: CallSite, frame: Value, variant: Variant | PointerVariant, shadows: tuple[int, ...]
     ) -> list[Value]:
-        """What the augmented callee is given."""
+        """Arguments of the augmented callee."""
         augmented = self.augmented
         given = [augmented.value(a) for a in call.arguments]
         beside = (lane.shadow(call.arguments[i]) for lane in augmented.lanes for i in shadows)

@@ -120,7 +120,7 @@ class _Finder:
         self.nest = loop_nest(self.cfg, self.dominators)
 
     def look_at(self, primal: Loop) -> Lockstep | None:
-        """What is needed to run a loop in lockstep; None where that cannot be done, or gains nothing."""
+        """Data for running a loop in lockstep; None where that cannot be done, or gains nothing."""
         header = self.augmented.block(primal.header)
         loop = next((each for each in self.nest.loops if each.header is header), None)
         if loop is None or not self._has_shape(loop) or not self._has_known_code(loop):
@@ -217,7 +217,7 @@ class _Finder:
 
 
 def _varying(loop: Loop) -> frozenset[Value]:
-    """What differs between iterations: their numbers, what they load and store, and what depends on that."""
+    """Values that differ between iterations: their numbers, what they load and store, and what depends on that."""
     found: set[Value] = set(loop.header.phis())
     size = -1
     while size < len(found):

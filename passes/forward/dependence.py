@@ -74,7 +74,7 @@ def _integer_for(inst: Instruction, type_: Type) -> Type:
 
 
 def _part_of_rule(rule: CallRule) -> TangentPart | None:
-    """What is not moved is a number made of numbers; others are refused."""
+    """Tangent of a rule: its own if it moves values, else the union of the sets of all numbers that it takes."""
     return rule.tangent if rule.moves else _set_of_numbers
 
 

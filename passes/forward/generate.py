@@ -127,7 +127,7 @@ class TangentVisitor(ShadowVisitor):
         return _PROPAGATIONS[self.unit.program.request.mode.algebra]
 
     def once(self, what: str, make: Callable[[], Made]) -> Made:
-        """What is the same in all lanes: the first that asks makes it."""
+        """Value that is the same in all lanes: the first that asks makes it."""
         shared, key = self.augmented.shared, (self.inst, what)
         if key not in shared:
             shared[key] = make()
@@ -170,7 +170,7 @@ class TangentVisitor(ShadowVisitor):
         return loaded
 
     def visit_store(self, inst: Store) -> None:
-        """What is stored takes its tangent along; what has none clears that of what was there."""
+        """Stores the tangent with the value; a value without one clears the tangent that was there."""
         value, pointer = inst.operands
         if isinstance(value.type, PointerType) or not self.is_active(pointer):
             ShadowVisitor.visit_store(self, inst)
@@ -277,7 +277,7 @@ class TangentVisitor(ShadowVisitor):
         return _tangent(self.augmented, primal)
 
     def coefficient(self, primal: Value, order: int) -> Value | None:
-        """What another lane holds of a value, from 1; that of 0 is its copy."""
+        """Value that another lane, from 1 on, holds for a value; lane 0 holds its copy."""
         return self.value(primal) if order == 0 else _tangent(self.augmented.lanes[order - 1], primal)
 
     def shadow_of_order(self, pointer: Value, order: int) -> Value:

@@ -43,7 +43,7 @@ class Tangents(Protocol):
         ...
 
     def once(self, what: str, make: Callable[[], Made]) -> Made:
-        """What all lanes share: made for the first that asks."""
+        """Value that all lanes share: made for the first that asks."""
         ...
 
     def value(self, primal: Value) -> Value:
@@ -55,7 +55,7 @@ class Tangents(Protocol):
         ...
 
     def coefficient(self, primal: Value, order: int) -> Value | None:
-        """What another lane holds of a value, from 1; that of 0 is its copy. None when it is known to be zero."""
+        """Value that another lane, from 1 on, holds for a value; lane 0 holds its copy. None if it is known to be 0."""
         ...
 
 

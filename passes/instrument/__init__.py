@@ -1,1 +1,1 @@
-"""What is put into a finished pair to be counted or watched, and where in the source it is. See README.md."""
+"""Marks put into a finished pair for counting or watching, and their places in the source. See README.md."""

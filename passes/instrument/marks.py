@@ -17,7 +17,7 @@ from irad.records import dataclass
 
 
 class MarkKind(enum.Enum):
-    """What a place is watched for."""
+    """Reason for which a place is watched."""
 
     VALUE = "value"  # an operation of the primal
     DERIVATIVE = "derivative"  # one of an adjoint
@@ -99,13 +99,13 @@ class TapeMark:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FrameParts:
-    """What the frame of a variant's pair holds, and the primal."""
+    """Parts of the frame of a variant's pair, and the primal."""
 
     function: Function
     parts: tuple[TapePart, ...]
 
 
 def parts_of(mark: TapeMark, frames: Mapping[Variant, FrameParts]) -> tuple[TapePart, ...]:
-    """What a unit holds, when all pairs are finished."""
+    """Parts of the tape of a unit, when all pairs are finished."""
     frame = frames.get(mark.frame_of) if mark.frame_of is not None else None
     return (*mark.parts, *(frame.parts if frame is not None else ()))

@@ -75,7 +75,7 @@ from irad.runtime_layouts import ARENA
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the comparisons of a function decide."""
+    """Decisions of the comparisons of a function."""
 
     unit: Unit
 
@@ -429,7 +429,7 @@ class _Watch:
             yield self.numbers[each], each
 
     def primal_words(self, inst: Instruction) -> str:
-        """What an instruction is the adjoint or the tangent of, in words without values."""
+        """The instruction of the primal that one differentiates, in words without values."""
         match inst.origin:
             case Binary(opcode=opcode) if opcode in _WORDS:
                 return _WORDS[opcode][4]

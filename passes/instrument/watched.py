@@ -108,7 +108,7 @@ class TapePlaces:
         return self.user.launch(frame.function) or self.user.definition(frame.function)
 
     def slots(self, mark: TapeMark) -> Iterator[tuple[TapePart, TapeSlot]]:
-        """What a unit of a place holds, and where that is computed; anything else counts where it is allocated."""
+        """Slots of a unit of a place, and where they are computed; other parts count where they are allocated."""
         place = self.location(mark)
         for part in parts_of(mark, self.frames):
             found = self._location_of(part.value)

@@ -48,7 +48,7 @@ class Position:
         return other.period % self.period == 0 and (self.offset - other.offset) % self.period == 0
 
     def distance_to(self, other: Position) -> Position:
-        """What moves this to another."""
+        """Distance from this position to another."""
         return other.moved(self.times(Position(-1, 0)))
 
     def modulo(self, stride: int) -> int | None:
@@ -79,7 +79,7 @@ class Position:
         return _any_multiple(self.offset, self.period) if self.among else self
 
     def or_else(self, other: Position) -> Position:
-        """What covers both."""
+        """Position that covers both."""
         both = (*self.few, *other.few) if self.few and other.few else ()
         return _among(both) or _any_multiple(self.offset, gcd(self.period, other.period, self.offset - other.offset))
 
@@ -153,7 +153,7 @@ class Positions:
         return self._known[pointer]
 
     def steps_of(self, gep: GetElementPtr) -> Position:
-        """What a getelementptr adds."""
+        """Offset that a getelementptr adds."""
         indices = gep.operands[1:]
         return _steps(gep, indices, [self.of(_scaled(i)[0]) for i in indices if not isinstance(i, ConstantInt)])
 
@@ -196,7 +196,7 @@ class Positions:
         return list(values)[::-1], users
 
     def _sources(self, value: Value) -> list[Value]:
-        """What the position of a value is computed from."""
+        """Values from which the position of a value is computed."""
         match value:
             case _ if self._starts(value):
                 return []
@@ -242,7 +242,7 @@ class Positions:
 
 
 def cover(places: Iterable[Position]) -> Position | None:
-    """What covers all of some positions; None of none."""
+    """Position that covers all of some positions; None if there are none."""
     found: Position | None = None
     for place in places:
         if place is not found:
@@ -262,7 +262,7 @@ def _scaled(index: Value) -> tuple[Value, int]:
 
 
 def _steps(gep: GetElementPtr, indices: Sequence[Value], places: Sequence[Position]) -> Position:
-    """What a getelementptr adds, by the positions of those of its indices that vary."""
+    """Offset that a getelementptr adds, by the positions of those of its indices that vary."""
     total, varying = START, iter(places)
     type_: Type = gep.source_type
     for number, index in enumerate(indices):

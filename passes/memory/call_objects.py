@@ -1,4 +1,4 @@
-"""What calls do to pointers: the memory that callees make, and the addresses that they store and return.
+"""Effects of calls on pointers: the memory that callees make, and the addresses that they store and return.
 
 A callee with a rule or a summary does what its `Effects` say. One with a body, or an indirect one, may store any
 pointer that it can reach or makes, wherever its signature lets it; one of which nothing is known may store anything.
@@ -71,7 +71,7 @@ class CallObjects:
             self._made[call] = [self._new_container(call, parts) for _, parts in effects.makes]
 
     def _new_result(self, call: CallSite, effects: Effects) -> int:
-        """What a call allocates: the data, or their header."""
+        """Object that a call allocates: the data, or their header."""
         data = self.graph.new_object(ObjectKind.ALLOCATION, call)
         if effects.header is None:
             return data
@@ -135,7 +135,7 @@ class CallObjects:
             self.graph.store(Targets(where.mask, place), stored)
 
     def _declared_argument(self, call: CallSite, number: int) -> MemoryType | None:
-        """What the signature of a callee says of the memory of one of its arguments."""
+        """Memory of a callee's argument, by its signature."""
         declared = self._declared(call)
         return None if declared is None else declared[number]
 

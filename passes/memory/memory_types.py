@@ -1,4 +1,4 @@
-"""What the bytes of memory objects hold, as far as adjoints of raw copies need it.
+"""Types of the bytes of memory objects, as far as adjoints of raw copies need them.
 
 Input   a function, where its pointers point, what its arguments hold.
 Output  `MemoryTypes`: for each object the scalar types it is accessed as, and its layout where that is known.
@@ -221,7 +221,7 @@ class _Collector:
         self.prefixes = dict(self.points_to.prefixes)
 
     def seed(self, memory: Mapping[Parameter, MemoryType | None]) -> None:
-        """What the request states of arguments, and rules of allocations."""
+        """Takes over what the request states of arguments, and rules of allocations."""
         for item in self.points_to.objects:
             if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
                 self.seed_layout(item.index, memory.get(item.value))
@@ -240,7 +240,7 @@ class _Collector:
         self.floats[index] |= {_BY_TEXT[text] for _, text in holds.floats()}
 
     def seed_declared(self, item: MemoryObject, holds: MemoryType) -> None:
-        """What signatures state; for a callee's own numbers only their types: there may be several patterns."""
+        """Takes over what signatures state; for a callee's own numbers only types: there may be several patterns."""
         self.note_declared(item.index, holds)
         if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
             self.layouts[item.index] = holds
@@ -416,7 +416,7 @@ class _Collector:
         return MemoryType(size, tuple(sorted(fields)))
 
     def spread_elements(self, known: Mapping[int, MemoryType]) -> None:
-        """What is moved into a container, if it is certain which, tells what its elements are; all of that together."""
+        """Gives the elements of a container the types of what is moved into it, if it is certain which it is."""
         sources: dict[int, set[MemoryType]] = {}
         for to, origin in self.moves:
             targets = list(self.points_to.members(to))

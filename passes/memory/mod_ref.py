@@ -29,7 +29,7 @@ Masks: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one instruction may do to memory. Sets of objects are masks.
+    """Effect of one instruction on memory. Sets of objects are masks.
 
     Attributes:
         reads, writes: what it may read, and write, in whatever way.
@@ -74,7 +74,7 @@ class ModRef:
     _known: dict[Instruction, Access] = field(default_factory=dict, repr=False)
 
     def of(self, inst: Instruction) -> Access:
-        """What an instruction does to memory."""
+        """Access of an instruction to memory."""
         found = self._known.get(inst)
         if found is None:
             found = self._known[inst] = self._access(inst)
@@ -109,7 +109,7 @@ class ModRef:
         return bool((access.writes | self.points_to.reachable(access.frees)) & objects)
 
     def callee(self, call: CallSite) -> Callee:
-        """What a call calls."""
+        """Name of a call's callee."""
         return resolve(call, self.registry)
 
     def _opaque(self, call: CallSite) -> Access:

@@ -39,7 +39,7 @@ class ObjectKind(enum.Enum):
 
 
 SEPARATE: Final = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
-"""What a function or its callees make: apart from everything but memory of unknown origin."""
+"""Kinds of objects that a function or its callees make: apart from everything but memory of unknown origin."""
 
 
 @dataclass(eq=False, slots=True)
@@ -188,7 +188,7 @@ def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
 
 
 def follow(parts: Sequence[Mapping[Position, Targets]], mask: int, path: Iterable[Position]) -> int:
-    """What pointers stored in a set of objects may point to, step by step, by where they are stored."""
+    """Objects that pointers stored in a set of objects may point to, step by step, by where they are stored."""
     for place in path:
         mask = union(targets.mask for targets in stored_at(parts, mask, place))
     return mask

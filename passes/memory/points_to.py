@@ -128,7 +128,7 @@ class ParameterObjects:
 def find_overlaps(
     objects: Sequence[MemoryObject], numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
 ) -> tuple[int, ...]:
-    """What each object may share bytes with, as sets of objects.
+    """Objects with which each object may share bytes, as sets.
 
     Args:
         objects: of the function.

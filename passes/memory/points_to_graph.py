@@ -34,7 +34,7 @@ _MOST_PLACES: Final = 64  # in one object at which pointers are distinguished
 
 @dataclass(eq=False, slots=True)
 class PointsToGraph:
-    """What is known so far of one function.
+    """Points-to facts about one function so far.
 
     Attributes:
         pointees: where pointers lead, and values that hold some.

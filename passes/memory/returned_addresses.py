@@ -54,7 +54,7 @@ from irad.ruleset.registry import Registry
 
 @dataclass(eq=False, slots=True)
 class KnownAddresses:
-    """What is known so far of the functions of a module: whether they may return, or store, an address."""
+    """Facts about the functions of a module so far: whether they may return, or store, an address."""
 
     returning: dict[Function, bool] = field(default_factory=dict)
     storing: dict[Function, bool] = field(default_factory=dict)

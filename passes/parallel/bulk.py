@@ -39,7 +39,7 @@ _KERNEL = function_type(VOID, [PTR, PTR, PTR, PTR])
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """What is done to memory: emitted for a piece of it, from (destination, source or null, bytes)."""
+    """Operation on memory: emitted for a piece of it, from (destination, source or null, bytes)."""
 
     name: str
     has_source: bool
@@ -83,7 +83,7 @@ def _kernels(calls: Collection[CallSite], launch: str) -> list[Function]:
 
 
 def _operation_of(call: Call) -> _Operation | None:
-    """What a call does to memory of a size that is known at run time only."""
+    """Operation of a call on memory whose size is known at run time only."""
     callee = call.callee
     found = _OPERATIONS.get(callee.name or "") if isinstance(callee, Function) else None
     if found is None or isinstance(call.arguments[2], ConstantInt):
@@ -169,7 +169,7 @@ def _spread(
 
 
 def _kernel_for(module: Module, operation: _Operation) -> Function:
-    """What the host's threads run: pieces that lie one after the other."""
+    """Function that the host's threads run: pieces that lie one after the other."""
     kernel = module.define(f"{operation.name}.kernel", _KERNEL, ["args", "dims", "steps", "data"])
     kernel.prefix = ("internal",)
     args, dims, steps, _ = kernel.params

@@ -64,14 +64,14 @@ class ParallelLoop:
     arrays: tuple[LoopArray, ...]
 
     def array_of(self, index: int) -> LoopArray | None:
-        """What a parameter points to; None if it is not an array or nothing is known about it."""
+        """Array that a parameter points to; None if it is not an array or nothing is known about it."""
         slot = self.slots[index - SCHEDULE] if index >= SCHEDULE else None
         if slot is None or slot.vector != _ARGS or slot.offset // 8 >= len(self.arrays):
             return None
         return self.arrays[slot.offset // 8]
 
     def memory(self) -> dict[Parameter, MemoryType | None]:
-        """What the parameters point to."""
+        """Memory that the parameters point to."""
         found = ((param, self.array_of(number)) for number, param in enumerate(self.function.params))
         return {param: array.memory for param, array in found if array is not None}
 

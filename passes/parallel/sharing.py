@@ -103,7 +103,7 @@ class _Collector:
             self.obstacle = self.obstacle or "a pointer may point to several arrays"
 
     def shared_objects(self, mask: int) -> Iterator[MemoryObject]:
-        """What more than one lane can see."""
+        """Objects that more than one lane can see."""
         mine = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
         for item in self.unit.points_to.members(mask & self.unit.activity.shadowed):
             if item.kind not in mine:
@@ -161,7 +161,7 @@ class Move:
 
 
 def move_of(call: CallSite) -> Move | None:
-    """What a call moves; None if it does anything else."""
+    """Move of memory by a call; None if it does anything else."""
     name = call.callee.name if isinstance(call.callee, Function) else None
     if name is None or not name.startswith((*_COPIES, _FILL)):
         return None

@@ -1,4 +1,4 @@
-"""What may come out differently when it is computed twice, and what must not.
+"""Agreement: values that may differ when they are computed twice, and those that must not.
 
 Rounded freely: the result of an operation whose rounding LLVM may choose again wherever it compiles it. It has a
 fast-math word (`x / h` becomes `x * (1 / h)` where the reciprocal is at hand, a product and a sum one rounding), or it

@@ -290,7 +290,7 @@ class Head(ABC):
         return value if is_free(value) else self.made.get(value)
 
     def parts(self, value: Value) -> tuple[Value, ...]:
-        """What `load` or `recompute` will ask for."""
+        """Values that `load` or `recompute` will ask for."""
         if value in self.saved:
             return self.parts_of_saved(value)
         if value in self.remat.affine or value in self.remat.stored:
@@ -298,7 +298,7 @@ class Head(ABC):
         return tuple(value.operands) if isinstance(value, Instruction) else ()
 
     def parts_of_saved(self, value: Value) -> tuple[Value, ...]:
-        """What `load` will ask for."""
+        """Values that `load` will ask for."""
         return ()
 
     @abstractmethod

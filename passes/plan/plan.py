@@ -45,7 +45,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlanChoice:
-    """What the plan knows about a value that is needed.
+    """The plan's choice for a value that is needed.
 
     Attributes:
         cost: of saving it.
@@ -96,7 +96,7 @@ class Reasons(Mapping[Value, str]):
         return f"recomputed{origin}; saving it: {_price(value, choice)}"
 
     def _alternative(self, value: Value, choice: PlanChoice) -> str:
-        """What recomputing a value would have taken."""
+        """Cost that recomputing a value would have had, in words."""
         flow: Flow[Value] = Flow()
         for other, known in self.choices.items():
             flow.add_node(other, inf if other is value else known.cost, known.effort)
@@ -154,7 +154,7 @@ class LoopMode(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is saved, how loops are reversed; the reason for each value is in ``reasons``."""
+    """Saved values, and the way loops are reversed; the reason for each value is in ``reasons``."""
 
     saved: tuple[Value, ...]
     modes: Mapping[Loop, LoopMode]

@@ -139,7 +139,7 @@ class Rematerialisation:
         return Rematerialisation(augmented, loops, primal_of, affine, sweep.deciding)
 
     def operands(self, value: Value) -> list[Value] | None:
-        """What a value is recomputed from; None when it cannot be, must not be, or is not worth it."""
+        """Operands from which a value is recomputed; None when it cannot be, must not be, or is not worth it."""
         # A float computed again may be rounded differently: a decision or an index made of it would differ from the
         # forward sweep's, and reach another element or unwind another number of iterations.
         return None if self._pinned.is_pinned(value) else self._again(value)

@@ -140,7 +140,7 @@ def _tested_for_zero(condition: Value, *, where_true: bool) -> list[Value] | Non
 
 
 def _what(raising: Block) -> tuple[object, ...]:
-    """What a block that only raises does."""
+    """Key of what a block that only raises does."""
     (target,) = raising.successors or (None,)
     status = () if target is None else (str(phi.value_from(raising)) for phi in target.phis())
     return (target, *status, *(tuple(inst.operands) for inst in raising.instructions))

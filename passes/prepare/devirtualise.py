@@ -99,7 +99,7 @@ def _functions_in(value: Value) -> Iterator[Function]:
 
 @dataclass(eq=False, slots=True)
 class _Found:
-    """What a pointer may hold: functions, and whether that is all."""
+    """Functions that a pointer may hold, and whether these are all."""
 
     functions: dict[Function, None] = field(default_factory=dict)
     is_complete: bool = True

@@ -101,7 +101,7 @@ def find_owners(sizes: Mapping[Call, int], cfg: ControlFlow, host: ReferenceCoun
 
 
 def _from_header(call: Call, size: int, host: ReferenceCounts) -> Owner | None:
-    """What is read from the header of an array; None where it is used otherwise than it may be."""
+    """Owner that is read from the header of an array; None where it is used otherwise than it may be."""
     owner = Owner(call, size)
     headers = Worklist[Instruction]([call])
     for header in headers:
@@ -138,7 +138,7 @@ def _reads_field(address: GetElementPtr, host: ReferenceCounts) -> bool:
 
 
 def _addresses(owners: Iterable[Owner]) -> tuple[dict[Instruction, None], set[Instruction]]:
-    """What is computed from the addresses of data, and those that are used for more than they may be."""
+    """Values computed from the addresses of data, and those that are used for more than they may be."""
     found = Worklist[Instruction](load for owner in owners for load in owner.fields if load.type is types.PTR)
     misused = set[Instruction]()
     for address in found:
@@ -246,7 +246,7 @@ class _Groups:
     links: dict[Owner, list[Owner]] = field(default_factory=dict)
 
     def reject(self, *roots: Instruction | None) -> None:
-        """What has these roots has no owner."""
+        """Gives up the owner of what has these roots."""
         self.rejected.update(dict.fromkeys(self.owners[root] for root in roots if root is not None))
 
     def connect(self, owner: Owner) -> None:

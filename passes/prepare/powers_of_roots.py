@@ -83,7 +83,7 @@ def _smooth_product(product: Binary, build: Builder) -> None:
 
 
 def _other_factor(product: Value, factor: Value) -> Value | None:
-    """What a product has besides one of its factors."""
+    """Factor of a product besides the given one."""
     if not isinstance(product, Binary) or product.opcode != "fmul" or factor not in product.operands:
         return None
     first, second = product.operands
@@ -104,13 +104,13 @@ def _pass_through(product: Instruction, passed: Value) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A product or a quotient, and which of its operands leads to the root."""
+    """A product or a quotient, and the operand through which the root enters."""
 
     operation: Binary
     index: int
 
     def of(self, value: Value, build: Builder) -> Value:
-        """The same operation on another number."""
+        """A copy of the operation with another number for the operand."""
         operands = [value if i == self.index else each for i, each in enumerate(self.operation.operands)]
         return build.binary(self.operation.opcode, operands[0], operands[1], self.operation.flags)
 

@@ -46,7 +46,7 @@ def _pair_in(function: Function, host: ReferenceCounts) -> None:
 
 
 def _counted(function: Function, host: ReferenceCounts) -> dict[Value, list[Call]]:
-    """What references are taken to by one name only, and the calls that take and drop them."""
+    """Memory referenced under one name only, and the calls that take and drop the references."""
     found: dict[Value, list[Call]] = {}
     for inst in function.instructions():
         value = inst.arguments[0] if isinstance(inst, Call) and inst.callee.name == host.takes else None

@@ -90,7 +90,7 @@ def _choose(remainder: Binary, counts: _Counts) -> bool:
 
 
 def _dividend(value: Value, divisor: Value) -> _Dividend | None:
-    """What a sum consists of."""
+    """Dividend of a remainder, as the parts of a sum."""
     variable: Phi | None = None
     offset, divisors, pending = 0, 0, [value]
     while pending:
@@ -145,7 +145,7 @@ def _tests_of_sign(value: Instruction) -> Iterator[ICmp]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Counts:
-    """What the loops of a function count."""
+    """Counters of the loops of a function."""
 
     cfg: ControlFlow
     dominators: DominatorTree

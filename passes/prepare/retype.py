@@ -50,7 +50,7 @@ def retype_copies(function: Function, memory: MemoryTypes) -> bool:
 
 
 def _kind_moved(group: Iterable[Instruction], float_type: FloatType, memory: MemoryTypes) -> Type | None:
-    """What a group moves: a float, a pointer, or just an integer (None)."""
+    """Type that a group moves: a float, a pointer, or just an integer (None)."""
     if any(_touches(item, float_type, memory) for item in group):
         return float_type
     wide = float_type is types.DOUBLE

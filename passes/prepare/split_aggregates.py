@@ -163,7 +163,7 @@ def _fold_extracts(function: Function) -> None:
 
 
 def _put_in(aggregate: Value, path: Path, type_: Type) -> Value | None:
-    """What a chain of insertvalue put at a path, a leaf of that type; None when it does not say."""
+    """Value that a chain of insertvalue put at a path, a leaf of that type; None when it does not say."""
     while isinstance(aggregate, InsertValue):
         inserted, at = aggregate.operands[1], aggregate.indices
         if at == path:

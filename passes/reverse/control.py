@@ -39,7 +39,7 @@ _Taken: TypeAlias = Sequence[Mapping[Phi, Value]]
 
 @dataclass(eq=False, slots=True)
 class AugmentedLoops:
-    """What the reverse sweep wants to know about the loops of the forward sweep; counters are made when asked for.
+    """Facts about the loops of the forward sweep for the reverse sweep; counters are made when asked for.
 
     Attributes:
         twins: primal loop → the loop of the forward sweep.

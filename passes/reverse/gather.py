@@ -331,7 +331,7 @@ class _Gathering:
         return total
 
     def _amount(self, build: Builder, addition: Addition, lag: int, turn: Value) -> Value:
-        """What an addition has added some turns before."""
+        """Amount that an addition has added some turns before."""
         amount = addition.amount
         if not lag:
             return self.copies.get(amount, amount)

@@ -118,7 +118,7 @@ def _finish(sweep: Sweep, order: list[Block]) -> None:
 
 
 def _final_cotangent(sweep: Sweep, build: Builder, param: Parameter) -> Value:
-    """What is returned: 0.0 and not -0.0 where nothing was added."""
+    """Cotangent that is returned: 0.0 and not -0.0 where nothing was added."""
     slot, nothing = sweep.slots.get(param), zero_of(param.type)
     return nothing if slot is None else sweep.add(build.load(param.type, slot), nothing)
 

@@ -135,7 +135,7 @@ class Carried:
         return rest is not None and (rest is self.first.get(slot) or not self._depends(rest, varying))
 
     def _rest_of_sum(self, slot: ir.Alloca, varying: set[Load]) -> Value | None:
-        """What a slot gets, less what is added to its start; None where that depends on what varies."""
+        """Sum that a slot gets, less what is added to its start; None where that depends on what varies."""
         start, value = self.first.get(slot), self._resolved(self.now[slot])
         while isinstance(value, ir.Binary) and value.opcode == "fadd" and start is not None:
             a, b = map(self._resolved, value.operands)
@@ -352,7 +352,7 @@ class _Search:
         return all(user.block in near for inst in self.found.body.instructions for user in inst.users)
 
     def _left_values(self) -> Iterator[Value]:
-        """What the block after the loop uses, as the last iteration that ran has left it."""
+        """Values that the block after the loop uses, as the last iteration that ran has left them."""
         return (inst for inst in self.found.body.instructions if any(u.block is self.found.after for u in inst.users))
 
     def _is_pure(self) -> bool:

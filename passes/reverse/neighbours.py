@@ -53,7 +53,7 @@ class Neighbours:
 
     @property
     def hull(self) -> Place:
-        """What all of them touch in one iteration."""
+        """Place that covers what all of them touch in one iteration."""
         return hull_of([one.place for one in self.numbers])
 
     @property
@@ -70,7 +70,7 @@ def hull_of(places: Sequence[Place]) -> Place:
 
 @dataclass(slots=True)
 class Independence:
-    """What makes the iterations of a loop independent.
+    """Reasons why the iterations of a loop are independent.
 
     Attributes:
         checks: pairs of places that must be apart in all iterations.
@@ -109,7 +109,7 @@ def _belongs(addition: Addition, group: Neighbours, stride: object) -> bool:
 
 
 def independent(sweep: Sweep, found: Candidate, groups: Sequence[Neighbours]) -> Independence | None:
-    """What makes iterations independent, but for sums; None where nothing does."""
+    """Reasons why iterations are independent, but for sums; None if they are not."""
     if found.needs_order:
         return None
     wanted = Independence(checks_of(found, groups))
@@ -161,14 +161,14 @@ def _by_root(checks: Mapping[tuple[Place, Place], None]) -> dict[tuple[Place, Pl
 
 
 def checks_of(found: Candidate, groups: Sequence[Neighbours]) -> dict[tuple[Place, Place], None]:
-    """What additions must be apart from, by group."""
+    """Places from which additions must be apart, by group."""
     hulls = {one.place: each.hull for each in groups for one in each.numbers}
     return {(hulls[one], other): None for one, other in found.checks}
 
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What an instruction, or a group of additions, touches."""
+    """Memory that an instruction, or a group of additions, touches."""
 
     inst: Instruction
     hull: Place | None

@@ -157,7 +157,7 @@ class Need:
 
 @dataclass(eq=False, slots=True)
 class LoopState:
-    """What the reverse sweep keeps of a loop: the slot of its iteration number, and its edges.
+    """State of a loop in the reverse sweep: the slot of its iteration number, and its edges.
 
     Attributes:
         iteration: i64 slot; which iteration of the primal is being reversed.
@@ -173,7 +173,7 @@ class LoopState:
 
 @dataclass(eq=False, slots=True)
 class ReverseLane:
-    """What one direction has of its own.
+    """State of one direction of the reverse sweep.
 
     Attributes:
         augmented: its shadows.
@@ -251,7 +251,7 @@ class Sweep:
         self.lane = self.lanes[0]
 
     def once(self, inst: Value, what: object, make: Callable[[], Value]) -> Value:
-        """What is the same in all lanes of the adjoint of an instruction: the first that asks emits it."""
+        """Value that is the same in all lanes of the adjoint of an instruction: the first that asks emits it."""
         if (inst, what) not in self.shared:
             self.shared[inst, what] = make()
         return self.shared[inst, what]
@@ -444,5 +444,5 @@ class Sweep:
 
 
 def empty(type_: Type) -> Value:
-    """What a slot holds to which nothing has been added."""
+    """Initial value of a slot, to which nothing has been added."""
     return const_float(type_, -0.0) if type_ in (types.FLOAT, types.DOUBLE) else zero_of(type_)

@@ -20,7 +20,7 @@ from irad.runtime_layouts import WINDOW
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a lane's window of an array says; the array holds numbers of one type."""
+    """A lane's window of an array; the array holds numbers of one type."""
 
     sweep: Sweep
     array: Parameter

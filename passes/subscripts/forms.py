@@ -256,7 +256,7 @@ class Forms:
                 return None
 
     def _same_on_all_ways(self, value: Phi | Select) -> Polynomial | None:
-        """What a phi is on whichever way control comes: LLVM writes a constant where a branch has found one out."""
+        """Value of a phi whichever way control comes: LLVM writes a constant where a branch has found one out."""
         if not isinstance(value, Phi) or self._carrier(value) is not None:
             return None
         assert value.block is not None

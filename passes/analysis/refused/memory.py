@@ -93,7 +93,7 @@ def stored_in_constant(item: MemoryObject) -> IradError:
 
 
 def broken_promise(unit: Unit, error: IradError) -> IradError:
-    """What `no_shadow` refused, as a refusal of active values in constant memory if that is what it is."""
+    """The refusal by `no_shadow`, reworded if active values in constant memory are the cause."""
     item = error.memory
     if not isinstance(item, MemoryObject) or not unit.variant.is_entry:
         return error
@@ -201,7 +201,7 @@ _ATOMICS: Final = {
     "umin": "min", "add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor", "xchg": "exch",
     "uinc_wrap": "inc", "udec_wrap": "dec",
 }  # fmt: skip
-"""What Numba calls atomic operations."""
+"""Numba's names of atomic operations."""
 
 
 def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
@@ -232,7 +232,7 @@ def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
 
 
 def space_error(unit: Unit, inst: Instruction) -> UnsupportedError | None:
-    """What is wrong with an instruction on pointers into an address space other than the generic one."""
+    """Problem of an instruction on pointers into an address space other than the generic one."""
     match inst:
         case Load():
             return _stored(inst.type, "read from")
