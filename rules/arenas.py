@@ -56,7 +56,7 @@ def _beside(context: TangentContext, call: CallSite) -> None:
 
 
 def _owned(context: TangentContext, call: CallSite) -> None:
-    """What a first tangent allocates on the heap is freed as such."""
+    """Allocates the shadow on the heap as owned memory, so that it is freed as such."""
     if context.is_active(call):
         context.set_shadow(context.allocate_owned(_size(context, call)))
 

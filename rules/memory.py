@@ -81,7 +81,7 @@ def _clear_pointers(context: AugmentedContext, layout: MemoryType | None, into: 
 
 
 def pattern_of_copy(into: MemoryType | None, source: MemoryType | None, size: Value) -> MemoryType | None:
-    """What a copy moves; None if the two ends hold numbers in different places, or nothing is known about either."""
+    """Pattern that a copy moves; None if the two ends hold numbers in different places, or neither is known."""
     if into is None or source is None or into == source:
         return into or source
     if not (into.floats() and source.floats()):
@@ -94,7 +94,7 @@ def pattern_of_copy(into: MemoryType | None, source: MemoryType | None, size: Va
 
 
 def _change_pointers(build: Builder, layout: MemoryType | None, into: Value, source: Value | None, size: Value) -> None:
-    """What a copy, or a fill with zeros, does to the pointers in a shadow; cotangents lie next to them, and stay."""
+    """Applies a copy, or a fill with zeros, to the pointers in a shadow; cotangents lie next to them, and stay."""
     if layout is not None and layout.floats():
         if _gaps(layout):
             helper = _run_helper(build, layout, "pointers", _gaps(layout), copies=source is not None)

@@ -41,7 +41,7 @@ _LOOKUP: Final = function_type(I64, [PTR, PTR, I64, PTR])
 
 
 def memory_of_dict(keys: MemoryType | None, values: MemoryType | None) -> MemoryType:
-    """What a pointer to a dictionary points to, by its parts."""
+    """Memory that a pointer to a dictionary points to, by its parts."""
     return MemoryType(_STRUCT_BYTES, (), behind=((_KEYS, keys), (_VALUES, values)))
 
 
@@ -157,7 +157,7 @@ def _lookup_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Val
 
 
 def _hand_out(context: CopyContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
-    """What a part of a cell carries goes where the key or value was copied."""
+    """Moves the derivative of a part of a cell to where the key or value was copied."""
     container, name = place
     if not context.is_active(into) or not context.is_carried(container, name):
         return
@@ -192,7 +192,7 @@ def _reads(part: Callable[[CopyContext, CallSite], object], *outputs: int) -> Ta
 
 
 def _clear(context: TangentContext, into: Value) -> None:
-    """What is written there is constant.
+    """Clears the shadow of memory to which a constant is written.
 
     Raises:
         UnsupportedError: it is not known how much is written.

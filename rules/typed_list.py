@@ -38,7 +38,7 @@ _ZERO: Final = const_int(I64, 0)
 
 
 def memory_of_list(items: MemoryType | None) -> MemoryType:
-    """What a pointer to a list points to, by its parts."""
+    """Memory that a pointer to a list points to, by its parts."""
     return MemoryType(_STRUCT_BYTES, (), behind=((_ITEMS, items), (_LENGTH, MemoryType(8, ((0, "i64"),)))))
 
 

@@ -45,7 +45,7 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
 
 
 def guarded(build: Builder, derivative: Value, product: Value) -> Value:
-    """What a guard gives, as a select."""
+    """Value of a guard, as a select."""
     nothing = zero_of(derivative.type)
     made = build.select(build.fcmp("oeq", derivative, nothing), nothing, product)
     if isinstance(made, Select) and isinstance(derivative.type, FloatType):

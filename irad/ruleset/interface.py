@@ -1,4 +1,4 @@
-"""What a rule is: five kinds, all data.
+"""Rules: five kinds, all data.
 
 `Elementwise`  a scalar function given by its partial derivatives as expressions; the generator does the rest.
 `Inactive`     a callee through which no derivative flows.
@@ -43,7 +43,7 @@ class Origin(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a callee does to memory, by argument index.
+    """Effects of a callee on memory, by argument index.
 
     Attributes:
         reads, writes: arguments through whose pointer it may read or write (the pointee itself, not what that points
@@ -149,14 +149,14 @@ class Inactive:
 
 
 class Context(Protocol):
-    """What every part of a `CallRule` sees."""
+    """Context of every part of a `CallRule`."""
 
     def is_active(self, value: Value) -> bool:
         """True if a float value carries a derivative, or a pointer has a shadow."""
         ...
 
     def value(self, primal: Value) -> Value:
-        """What a value of the primal is in this sweep.
+        """Value of the primal in this sweep.
 
         In the forward sweep an argument of the call; in the reverse sweep also the result or one of the `saved` values,
         saved or recomputed.
@@ -168,7 +168,7 @@ class Context(Protocol):
         ...
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """What the memory at a pointer holds, or None when that is not known.
+        """Layout of the memory at a pointer, or None if that is not known.
 
         ``path`` is the rest of a `MemoryPath`.
         """
@@ -199,7 +199,7 @@ class Context(Protocol):
 
 
 class CopyContext(Context, Protocol):
-    """What a part sees that emits beside a copy of the call, on either side of it."""
+    """Context of a part that emits beside a copy of the call, on either side of it."""
 
     @property
     def before(self) -> Builder:
@@ -232,7 +232,7 @@ class CopyContext(Context, Protocol):
 
 
 class AugmentedContext(CopyContext, Protocol):
-    """What `CallRule.augmented` sees. It emits into the forward sweep."""
+    """Context of `CallRule.augmented`. It emits into the forward sweep."""
 
     def overwritten(self, pointer: Value) -> bool:
         """True if memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
@@ -240,7 +240,7 @@ class AugmentedContext(CopyContext, Protocol):
 
 
 class ReverseContext(Context, Protocol):
-    """What `CallRule.reverse` sees. It emits into the reverse sweep."""
+    """Context of `CallRule.reverse`. It emits into the reverse sweep."""
 
     @property
     def builder(self) -> Builder:
@@ -262,7 +262,7 @@ class ReverseContext(Context, Protocol):
 
 
 class TangentContext(CopyContext, Protocol):
-    """What `CallRule.tangent` sees. It emits into the one function of forward mode: the primal beside its tangents.
+    """Context of `CallRule.tangent`. It emits into the one function of forward mode: the primal beside its tangents.
 
     Shadows hold tangents there. Before the call, that of an argument holds the tangent of its memory before the call;
     when the rule is done, it has to hold that of its memory after the call. What the rule reads of memory that the call

@@ -1,4 +1,4 @@
-"""What a piece of memory holds, byte by byte."""
+"""Content of a piece of memory, byte by byte."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MemoryType:
     single: bool = False
 
     def pattern(self) -> MemoryType | None:
-        """What repeats from the first byte on, without the objects it points to; None where integers stand before."""
+        """Pattern that repeats from the first byte, without the objects it points to; None if integers come before."""
         if self.integer_prefix:
             return None
         if not self.declared and not self.single:

@@ -1,4 +1,4 @@
-"""What LLVM symbols stand for in Python, for messages about calls that have no rule."""
+"""Python names of LLVM symbols, for messages about calls that have no rule."""
 
 from __future__ import annotations
 

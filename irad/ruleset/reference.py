@@ -26,7 +26,7 @@ def call(function: str, arguments: Sequence[float], functions: Mapping[str, Call
 
 
 def _overflow(function: str, arguments: Sequence[float]) -> float:
-    """What the C library returns where the result is too large."""
+    """Result of the C library if the true one is too large."""
     if function == "pow":
         odd = math.fmod(arguments[1], 2.0) in (1.0, -1.0)
         return -math.inf if arguments[0] < 0.0 and odd else math.inf
@@ -36,7 +36,7 @@ def _overflow(function: str, arguments: Sequence[float]) -> float:
 
 
 def _pole(function: str, arguments: Sequence[float]) -> float:
-    """What the C library returns where `math` refuses the argument."""
+    """Result of the C library if `math` refuses the argument."""
     x = arguments[0]
     if function in ("log", "log2", "log10") and x == 0.0:
         return -math.inf

@@ -51,7 +51,7 @@ class Terms:
 
 
 def _key(expr: Expr) -> Hashable:
-    """What tells terms apart whose parts are terms; these are kept, so their addresses stay theirs."""
+    """Key that distinguishes terms whose parts are terms; these are kept, so their addresses stay theirs."""
     match closed(expr):
         case Symbol(name=name):
             return name

@@ -225,7 +225,7 @@ def external_symbol(address: int, text: str) -> str:
 
 
 def external_text(symbol: str) -> str | None:
-    """What `external_symbol` was given; None for other symbols."""
+    """Text given to `external_symbol`; None for other symbols."""
     return symbol.removeprefix(_EXTERNAL).partition(".")[2] if symbol.startswith(_EXTERNAL) else None
 
 

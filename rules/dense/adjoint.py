@@ -1,4 +1,4 @@
-"""What the body of a derivative sees: sizes, operands and shadows as matrices and vectors, working memory."""
+"""Context for the body of a derivative: sizes, operands and shadows as matrices and vectors, working memory."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class VectorShape:
     is_real: bool = False
 
     def element(self, element: ElementType) -> ElementType:
-        """What it holds."""
+        """Type of its numbers."""
         return element.real if self.is_real else element
 
     def count(self, sizes: Sizes) -> Value:
@@ -111,7 +111,7 @@ class MatrixShape:
     leading: str
 
     def element(self, element: ElementType) -> ElementType:
-        """What it holds."""
+        """Type of its numbers."""
         return element
 
     def count(self, sizes: Sizes) -> Value:
@@ -170,7 +170,7 @@ class WorkMemory:
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What the body of an adjoint or a tangent sees of a call.
+    """Operands of a call for the body of an adjoint or a tangent.
 
     Attributes:
         k: where it emits.
@@ -281,7 +281,7 @@ class Operands:
 
 @dataclass(frozen=True, slots=True)
 class Adjoint(Operands):
-    """What the body of an adjoint sees.
+    """Context for the body of an adjoint.
 
     ``arrays`` are operands by name, `new …` results and `old …` contents of what is overwritten, as `Routine.needs`
     says; shadows hold cotangents.

@@ -1,4 +1,4 @@
-"""What arrays hold in the rules of BLAS and LAPACK: element types, and numbers in the code that rules emit.
+"""Elements of arrays in the rules of BLAS and LAPACK: element types, and numbers in the code that rules emit.
 
 A `Scalar` is a float or a pair of floats, with the operators of Python, so that one formula serves real and complex
 matrices:
@@ -28,7 +28,7 @@ _ONE: Final = const_int(types.I64, 1)
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """What a BLAS letter means: numbers of one or two floats."""
+    """Meaning of a BLAS letter: numbers of one or two floats."""
 
     scalar: FloatType
     is_complex: bool
@@ -55,7 +55,7 @@ class ElementType:
 
     @property
     def letter(self) -> str:
-        """What it is called in BLAS and LAPACK."""
+        """Letter of the type in BLAS and LAPACK."""
         return next(chr(letter) for letter, element in _ELEMENTS.items() if element == self)
 
     @property

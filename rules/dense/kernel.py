@@ -36,7 +36,7 @@ _REASSOCIATE: Final = ("reassoc",)
 
 
 class Composite(Protocol):
-    """What several values of LLVM stand for, as a matrix does: a dataclass of values, with or without a `Kernel`."""
+    """Object made of several LLVM values, such as a matrix: a dataclass of values, with or without a `Kernel`."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -216,7 +216,7 @@ class Kernel:
 
 
 def values_of(operand: KernelArgument) -> list[Value]:
-    """What stands for an operand in a call."""
+    """Values that stand for an operand in a call."""
     match operand:
         case Value():
             return [operand]

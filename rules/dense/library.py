@@ -51,7 +51,7 @@ class FortranLibrary:
 
     @property
     def element(self) -> ElementType:
-        """What its arrays hold."""
+        """Type of the elements of its arrays."""
         return element_of(const_int(I8, ord(self.letter[-1])), self.symbol(""))
 
     def symbol(self, routine: str) -> str:

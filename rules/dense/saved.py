@@ -1,4 +1,4 @@
-"""What rules of BLAS and LAPACK find out about operands when code is generated, and what they keep of them."""
+"""Facts about operands that rules of BLAS and LAPACK find while generating code, and the parts they keep."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _unknown_option(operation: str) -> UnsupportedError:
 
 
 def _letters(value: Value, depth: int) -> frozenset[str]:
-    """What a letter may be; empty if that is not seen."""
+    """Values a letter may have; empty if that is unknown."""
     match value:
         case ConstantInt():
             return frozenset({chr(value.value & 0xFF).upper()})
@@ -84,7 +84,7 @@ def kept_operand(context: AugmentedContext, pointer: Value, element: ElementType
 
 
 def kept_result(context: AugmentedContext, pointer: Value, element: ElementType, count: Value) -> Value:
-    """What the call leaves in memory, as the reverse sweep finds it: there, or in a copy if it may be overwritten."""
+    """Result that the call leaves in memory, for the reverse sweep: there, or in a copy if it may be overwritten."""
     if not context.overwritten(pointer):
         return context.value(pointer)
     return copied(context, context.after, pointer, element, count)

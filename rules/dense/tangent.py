@@ -43,7 +43,7 @@ _OTHER: Final = frozenset({"kind", "ipiv", "info", "rank"})
 
 @dataclass(frozen=True, slots=True)
 class Tangent(Operands):
-    """What a body of a tangent sees.
+    """Context for the body of a tangent.
 
     ``arrays`` are all operands by name, and in the part after the call what `Differential.needs` says; shadows hold
     tangents.
@@ -178,12 +178,12 @@ class Interface:
 
     @property
     def differentiable(self) -> list[str]:
-        """What has a shadow."""
+        """Names of operands that have a shadow."""
         found = [name for name in self.names if name in _FACTORS or name in self.shapes]
         return [name for name in found if name not in self.constant.split()]
 
     def arguments(self, call: CallSite) -> dict[str, Value]:
-        """What a call gives for each parameter."""
+        """Arguments of a call, by parameter."""
         return dict(zip(self.names, call.arguments, strict=True))
 
 
@@ -236,7 +236,7 @@ class _Emission:
         return self.context.is_active(self.call)
 
     def _kept(self, key: str, sizes: Mapping[str, Value]) -> Value:
-        """What the part after the call needs."""
+        """Values that the part after the call needs."""
         context, (when, _, name) = self.context, key.rpartition(" ")
         arguments = self.routine.arguments(self.call)
         if not any(context.is_active(arguments[reason]) for reason in self.differential.needs[key].split()):

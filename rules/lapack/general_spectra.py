@@ -37,7 +37,7 @@ _REAL, _COMPLEX = "numba_ez_rgeev", "numba_ez_cgeev"
 
 
 def _adjoint_room(build: Builder, n: Value) -> Room:
-    """What `_adjoint` works in: three matrices, w̄, pivots."""
+    """Scratch of `_adjoint`: three matrices, w̄, pivots."""
     return Room([(n, n)] * 3, [n, build.mul(n, TWO)])
 
 

@@ -1,4 +1,4 @@
-"""What eigenvectors and singular vectors leave open: rotations among those of equal values, and complex phases.
+"""Freedom in eigenvectors and singular vectors: rotations among those of equal values, and complex phases.
 
 Vectors of equal values are not a function of the matrix: any rotation of them serves. If cotangents come in for those,
 the gradient is NaN (`over_gap`); equal values without cotangents of their vectors are harmless. A complex vector is
@@ -73,7 +73,7 @@ def turn_of(k: Kernel, count: Value, read: Callable[[Value], tuple[Scalar, Scala
 
 
 def settled_phase(turn: Turn, anchor: Scalar, known: Value = TRUE) -> Scalar:
-    """What LAPACK's choice of a complex vector's phase contributes: one component, the anchor, is real.
+    """Contribution of LAPACK's choice of a complex vector's phase: one component, the anchor, is real.
 
     Where another change would turn the vector by an angle, it is turned back by the anchor's. So i times the result is
     to be taken from the anchor's cotangent. Functions that do not mind the phase have no such turn. Where another has
