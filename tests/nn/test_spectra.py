@@ -16,11 +16,12 @@ import irad
 from irad import nn
 
 needs_transforms = pytest.mark.skipif(find_spec("rocket_fft") is None, reason="needs rocket-fft: pip install .[fft]")
-X, WINDOW = np.random.default_rng(0).standard_normal((2, 30)), nn.hann_window(8)
+X, WINDOW = np.random.default_rng(0).standard_normal((2, 30)), np.hanning(9)[:8]
 
 
 def test_windows():
     np.testing.assert_allclose(nn.hann_window(7, False), np.hanning(7), atol=1e-15)
+    np.testing.assert_allclose(nn.hann_window(8), WINDOW, atol=1e-15)
     np.testing.assert_allclose(nn.hamming_window(6, False), np.hamming(6), atol=1e-15)
     np.testing.assert_allclose(nn.hamming_window(6), np.hamming(7)[:6], atol=1e-15)
     for periodic in (True, False):

@@ -16,7 +16,7 @@ from irad.errors import ActivityError, IradError
 from irad.options import Options
 from irad.testing.allocations import allocations
 from irad.testing.check_gradient import check_quickly
-from tests.tools.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, Later, floats, later
 
 PROGRAMS = Catalogue()
 Set = getattr(numba.typed, "Set", None)
@@ -24,11 +24,16 @@ MORE = Catalogue()  # run with the slow tests
 VECTOR = types.float64[::1]
 ITEMS = types.ListType(types.float64)
 
-NAMES = List(["a", "b", "a", "c"])
-WEIGHTS = Dict.empty(types.unicode_type, types.float64)
-for _i, _name in enumerate(NAMES):
-    WEIGHTS[_name] = _i + 0.5
-TABLES = List([np.ones(2), np.array([2.0, 3.0])])
+NAMES = later(List, ["a", "b", "a", "c"])
+TABLES = later(List, [np.ones(2), np.array([2.0, 3.0])])
+
+
+@Later
+def WEIGHTS():
+    found = Dict.empty(types.unicode_type, types.float64)
+    for name, weight in (("a", 2.5), ("b", 1.5), ("c", 3.5)):
+        found[name] = weight
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ sets

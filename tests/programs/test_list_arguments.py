@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from numba.typed import List
 
-from tests.tools.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats, later
 
 PROGRAMS = Catalogue()
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWa
 
 @PROGRAMS.at([1.5, 2.5, -0.5], 2.0)
 @PROGRAMS.at([1.5], 2.0)
-@PROGRAMS.at(List([1.5, 2.5, -0.5]), 2.0)
+@PROGRAMS.at(later(List, [1.5, 2.5, -0.5]), 2.0)
 @njit
 def read(v, x):
     s = 0.0
@@ -27,14 +27,14 @@ def read(v, x):
 
 
 @PROGRAMS.at([np.float32(1.5), np.float32(2.5)], np.float32(0.5))
-@PROGRAMS.at(List([np.float32(1.5), np.float32(2.5)]), np.float32(0.5))
+@PROGRAMS.at(later(List, [np.float32(1.5), np.float32(2.5)]), np.float32(0.5))
 @njit
 def single_precision(v, x):
     return v[0] * v[1] * v[1] * x
 
 
 @PROGRAMS.at([1.5 + 0.5j, -0.25j], 2.0)
-@PROGRAMS.at(List([1.5 + 0.5j, -0.25j]), 2.0)
+@PROGRAMS.at(later(List, [1.5 + 0.5j, -0.25j]), 2.0)
 @njit
 def complex_items(v, x):
     v[0] *= v[1] * x
@@ -43,7 +43,7 @@ def complex_items(v, x):
 
 @PROGRAMS.at([1.0, 2.0], 2.0, 3)
 @PROGRAMS.at([1.0, 2.0], 2.0, 0)
-@PROGRAMS.at(List([1.0, 2.0]), 2.0, 3)
+@PROGRAMS.at(later(List, [1.0, 2.0]), 2.0, 3)
 @njit
 def written_and_grown(v, x, n):
     for i in range(n):
@@ -56,7 +56,7 @@ def written_and_grown(v, x, n):
 
 
 @PROGRAMS.at([1.0, 2.0, 3.0, 4.0], 2.0)
-@PROGRAMS.at(List([1.0, 2.0, 3.0, 4.0]), 2.0)
+@PROGRAMS.at(later(List, [1.0, 2.0, 3.0, 4.0]), 2.0)
 @njit
 def shrunk(v, x):
     s = v.pop() * x
@@ -66,7 +66,7 @@ def shrunk(v, x):
 
 
 @PROGRAMS.at([1.0, 2.0, 3.0, 4.0], 2.0)
-@PROGRAMS.at(List([1.0, 2.0, 3.0, 4.0]), 2.0)
+@PROGRAMS.at(later(List, [1.0, 2.0, 3.0, 4.0]), 2.0)
 @njit
 def inserted_and_extended(v, x):
     v.insert(1, x * v[0])
@@ -106,7 +106,7 @@ def _scale(v, x):
 
 
 @PROGRAMS.at([1.0, 2.0], 2.0)
-@PROGRAMS.at(List([1.0, 2.0]), 2.0)
+@PROGRAMS.at(later(List, [1.0, 2.0]), 2.0)
 @njit
 def handed_on(v, x):
     s = _scale(v, x)
@@ -114,7 +114,7 @@ def handed_on(v, x):
 
 
 @PROGRAMS.at(([1.0, 2.0], 2.0, (floats(3), [0.5])), [4.0])
-@PROGRAMS.at((List([1.0, 2.0]), 2.0, (floats(3), List([0.5]))), List([4.0]))
+@PROGRAMS.at(later(lambda: (List([1.0, 2.0]), 2.0, (floats(3), List([0.5])))), later(List, [4.0]))
 @njit
 def in_tuples(t, w):
     t[0].append(w[0])

@@ -19,7 +19,7 @@ from irad.data.copies import same_bits
 from irad.options import Options
 from irad.testing.check_gradient import reference
 from irad.testing.gradients.trial import optimisation_limited
-from tests.tools.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue, later
 
 PROGRAMS = Catalogue()
 
@@ -54,9 +54,9 @@ def worn(items: dict[Any, Any]) -> Any:
 
 
 @PROGRAMS.at(ARRAYS, 1.5)
-@PROGRAMS.at(List(ARRAYS), 1.5)
-@PROGRAMS.at(List(VIEWS), 1.5)
-@PROGRAMS.at(List(SINGLE), np.float32(1.5))
+@PROGRAMS.at(later(List, ARRAYS), 1.5)
+@PROGRAMS.at(later(List, VIEWS), 1.5)
+@PROGRAMS.at(later(List, SINGLE), np.float32(1.5))
 @njit
 def arrays_read(values, x):
     s = x - x
@@ -67,7 +67,7 @@ def arrays_read(values, x):
 
 
 @PROGRAMS.at(ARRAYS, 1.5)
-@PROGRAMS.at(List(VIEWS), 1.5)
+@PROGRAMS.at(later(List, VIEWS), 1.5)
 @njit
 def arrays_written(values, x):
     s = 0.0
@@ -80,7 +80,7 @@ def arrays_written(values, x):
 
 @PROGRAMS.at(ARRAYS, 1.5, 5)
 @PROGRAMS.at(ARRAYS, 1.5, 0)
-@PROGRAMS.at(List(ARRAYS), 1.5, 5)
+@PROGRAMS.at(later(List, ARRAYS), 1.5, 5)
 @njit
 def list_grown(values, x, n):
     for i in range(n):
@@ -94,7 +94,7 @@ def list_grown(values, x, n):
 
 
 @PROGRAMS.at(ARRAYS, 1.5)
-@PROGRAMS.at(List(ARRAYS), 1.5)
+@PROGRAMS.at(later(List, ARRAYS), 1.5)
 @njit
 def list_shrunk(values, x):
     last = values.pop()
@@ -105,7 +105,7 @@ def list_shrunk(values, x):
 
 
 @PROGRAMS.at([(1.5, 2.5), (0.5, -1.5)], 2.0)
-@PROGRAMS.at(List([(np.float32(1.5), 2.5), (np.float32(0.5), -1.5)]), 2.0)
+@PROGRAMS.at(later(List, [(np.float32(1.5), 2.5), (np.float32(0.5), -1.5)]), 2.0)
 @njit
 def pairs(values, x):
     s = 0.0
@@ -118,7 +118,7 @@ def pairs(values, x):
 
 
 @PROGRAMS.at([(1.5, ARRAYS[0], 2), (0.5, ARRAYS[2], 0)], 2.0)
-@PROGRAMS.at(List([(1.5, ARRAYS[0], 2), (0.5, ARRAYS[2], 0)]), 2.0)
+@PROGRAMS.at(later(List, [(1.5, ARRAYS[0], 2), (0.5, ARRAYS[2], 0)]), 2.0)
 @njit
 def tuples_with_arrays(values, x):
     s = 0.0
@@ -130,7 +130,7 @@ def tuples_with_arrays(values, x):
     return s * values[1][1][0]
 
 
-@PROGRAMS.at(List([List([1.5, 2.5]), List([0.5, 2.0, 3.0])]), 2.0)
+@PROGRAMS.at(later(lambda: List([List([1.5, 2.5]), List([0.5, 2.0, 3.0])])), 2.0)
 @njit
 def nested_lists(values, x):
     values[0][1] *= x
@@ -143,7 +143,7 @@ def nested_lists(values, x):
     return s * values[2][0]
 
 
-@PROGRAMS.at(List([np.array([[1.5, 2.5], [0.5, 1.0]]), np.array([[0.25, 2.0]])]), np.array([1.5, 0.5]))
+@PROGRAMS.at(later(List, [np.array([[1.5, 2.5], [0.5, 1.0]]), np.array([[0.25, 2.0]])]), np.array([1.5, 0.5]))
 @njit
 def matrices(values, y):
     s = 0.0
@@ -154,7 +154,7 @@ def matrices(values, y):
     return s + values[0][0, 0]
 
 
-@PROGRAMS.at((ARRAYS, 2.0, [1.5, 2.5]), List([array + 1.0 for array in ARRAYS]))
+@PROGRAMS.at((ARRAYS, 2.0, [1.5, 2.5]), later(List, [array + 1.0 for array in ARRAYS]))
 @njit
 def objects_in_tuples(t, more):
     values, x, numbers = t
@@ -173,8 +173,8 @@ def returned_part(values, x):
 # --- dictionaries -----------------------------------------------------------------------------------------------------
 
 
-@PROGRAMS.at(dictionary({"a": 1.5, "b": 2.5, "c": -0.5}), 2.0)
-@PROGRAMS.at(dictionary({"a": np.float32(1.5), "b": np.float32(2.5), "c": np.float32(-0.5)}), np.float32(2.0))
+@PROGRAMS.at(later(dictionary, {"a": 1.5, "b": 2.5, "c": -0.5}), 2.0)
+@PROGRAMS.at(later(dictionary, {"a": np.float32(1.5), "b": np.float32(2.5), "c": np.float32(-0.5)}), np.float32(2.0))
 @njit
 def numbers_by_name(table, x):
     table["a"] = table["b"] * x
@@ -185,8 +185,8 @@ def numbers_by_name(table, x):
     return s * table.pop("b")
 
 
-@PROGRAMS.at(worn({1: ARRAYS[0], 5: ARRAYS[1], 2: ARRAYS[2]}), 1.5)
-@PROGRAMS.at(dictionary({1: VIEWS[0], 5: VIEWS[1], 2: VIEWS[2]}), 1.5)
+@PROGRAMS.at(later(worn, {1: ARRAYS[0], 5: ARRAYS[1], 2: ARRAYS[2]}), 1.5)
+@PROGRAMS.at(later(dictionary, {1: VIEWS[0], 5: VIEWS[1], 2: VIEWS[2]}), 1.5)
 @njit
 def arrays_by_number(table, x):
     s = 0.0
@@ -201,7 +201,7 @@ def arrays_by_number(table, x):
     return table[29][0] * s + table[2].sum()
 
 
-@PROGRAMS.at(dictionary({(1, 2): (1.5, ARRAYS[0]), (2, 1): (0.5, ARRAYS[1])}), 1.5)
+@PROGRAMS.at(later(dictionary, {(1, 2): (1.5, ARRAYS[0]), (2, 1): (0.5, ARRAYS[1])}), 1.5)
 @njit
 def tuples_by_pair(table, x):
     a, v = table[(1, 2)]
@@ -213,7 +213,7 @@ def tuples_by_pair(table, x):
     return s
 
 
-@PROGRAMS.at(dictionary({0.5: 1.5, 0.25: 2.5}), 1.5)
+@PROGRAMS.at(later(dictionary, {0.5: 1.5, 0.25: 2.5}), 1.5)
 @njit
 def float_keys(table, x):
     s = 0.0
@@ -222,7 +222,7 @@ def float_keys(table, x):
     return s
 
 
-@PROGRAMS.at(dictionary({1: List([1.5, 2.5]), 2: List([0.5])}), 1.5)
+@PROGRAMS.at(later(lambda: dictionary({1: List([1.5, 2.5]), 2: List([0.5])})), 1.5)
 @njit
 def lists_by_number(table, x):
     table[1].append(table[2][0] * x)

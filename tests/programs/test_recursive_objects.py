@@ -10,7 +10,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from tests.tools.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue, later
 
 PROGRAMS = Catalogue()
 
@@ -35,7 +35,7 @@ def sum_of_products(values, i):
 
 
 @PROGRAMS.at(ARRAYS)
-@PROGRAMS.at(List(ARRAYS))
+@PROGRAMS.at(later(List, ARRAYS))
 @PROGRAMS.at([(1.0, 2.0), (3.0, 4.0)])
 @njit
 def items_read(values):
@@ -52,7 +52,7 @@ def double_all(values, i):
 
 
 @PROGRAMS.at(ARRAYS)
-@PROGRAMS.at(List(ARRAYS))
+@PROGRAMS.at(later(List, ARRAYS))
 @njit
 def arrays_replaced(values):
     return double_all(values, 0)
@@ -66,13 +66,13 @@ def chain(values, n):
     return values[n] + chain(values, n - 1)
 
 
-@PROGRAMS.at(dictionary(1.5, 2.0, 3.0))
+@PROGRAMS.at(later(dictionary, 1.5, 2.0, 3.0))
 @njit
 def entries_written(values):
     return chain(values, 2)
 
 
-@PROGRAMS.at(dictionary(np.array([1.5]), np.array([2.0]), np.array([3.0])))
+@PROGRAMS.at(later(dictionary, np.array([1.5]), np.array([2.0]), np.array([3.0])))
 @njit
 def entries_replaced(values):
     return chain(values, 2)[0]

@@ -16,23 +16,43 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """An argument that is made where it is used: Numba compiles for typed lists and dictionaries, which takes seconds.
+
+    Each process of a run imports all tests.
+    """
+
+    make: Callable[[], Any]
+
+
+def later(make: Callable[..., Any], *args: Any) -> Later:
+    """``make(*args)``, when a case is checked."""
+    return Later(lambda: make(*args))
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A function and one point.
 
     Attributes:
         name: for the test's id.
         function: compiled by Numba or plain.
-        args: where to differentiate; fixed.
+        given: where to differentiate; fixed.
         options: keyword arguments of ``check_quickly``.
     """
 
     name: str
     function: Callable[..., Any]
-    args: tuple[Any, ...]
+    given: tuple[Any, ...]
     options: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """Where to differentiate."""
+        return tuple(each.make() if isinstance(each, Later) else each for each in self.given)
 
     def check(self) -> None:
         """Compare irad with finite differences, and the plans and modes with each other."""
