@@ -15,6 +15,7 @@ Arguments behind `--` go to pytest. A Python that is not installed is reported, 
 
 from __future__ import annotations
 
+import importlib.metadata
 import runpy
 from pathlib import Path
 
@@ -66,7 +67,12 @@ def tests(session: nox.Session, numba: str) -> None:
 @nox.session
 @nox.parametrize("numba", [NUMBA[0], NUMBA[-1]])
 def edges(session: nox.Session, numba: str) -> None:
-    """Some tests with the oldest and the newest Numba; with the oldest also the oldest NumPy."""
+    """Some tests with the oldest and the newest Numba; with the oldest also the oldest NumPy.
+
+    With the Numba that is installed beside nox `scripts/test` runs all tests.
+    """
+    if numba == _installed_numba() and not session.posargs:
+        session.skip(f"Numba {numba} is in this environment: scripts/test runs all tests with it")
     versions = [f"numba=={numba}.*"]
     if numba == NUMBA[0]:
         versions.append(f"numpy=={OLDEST_NUMPY}.*")
@@ -108,6 +114,14 @@ def next_release(session: nox.Session) -> None:
         )
     session.log(f"Numba {numba}; the newest llvmlite is {llvmlite}")
     _run(session, [f"numba=={numba}"], session.posargs)  # it names its llvmlite, a pre-release if need be
+
+
+def _installed_numba() -> str | None:
+    """The Numba of the environment that nox runs in, spelled as in the table."""
+    try:
+        return str(SPELLED(TABLE["numbers_of"](importlib.metadata.version("numba"))[:2]))
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _newest(session: nox.Session, package: str) -> str:

@@ -120,6 +120,20 @@ def test_that_there_is_no_release_to_come_is_said(monkeypatch: pytest.MonkeyPatc
         _sessions(monkeypatch)["next_release"](_Session(newest))
 
 
+def test_the_edges_leave_out_what_the_whole_run_has(monkeypatch: pytest.MonkeyPatch):
+    edges = _sessions(monkeypatch)["edges"]
+    monkeypatch.setattr("importlib.metadata.version", lambda name: f"{NEWEST}.1")
+    newest, asked, oldest = (_Session(NEWEST) for _ in range(3))
+    newest.posargs, oldest.posargs = [], []
+    with pytest.raises(_Skipped, match="runs all tests with it"):
+        edges(newest, NEWEST)
+    edges(asked, NEWEST)
+    assert asked.notes[-1][-1] == "tests/frontend"
+    edges(oldest, OLDEST)
+    assert oldest.notes[0] == ("--editable", ".[test]", f"numba=={OLDEST}.*", f"numpy=={spelled(versions.NUMPY)}.*")
+    assert oldest.notes[-1][-1].startswith("tests/")
+
+
 @pytest.mark.parametrize("extra", versions.EXTRAS)
 def test_commands_install_the_packages_of_the_extras(extra: str):
     wanted = [re.split(r"[<>=]", each)[0] for each in PROJECT["optional-dependencies"][extra]]
