@@ -324,12 +324,20 @@ BY_NAME = ("getattr", "setattr", "hasattr", "delattr")
 SETTINGS = ("config.",)  # `numba.core.config` is public, and there to be set
 
 
-def sources() -> dict[Path, ast.Module]:
+Nodes = list[ast.AST]
+"""Those of the syntax tree of a module, which is walked once."""
+
+
+def nodes_of(source: str) -> Nodes:
+    return list(ast.walk(ast.parse(source)))
+
+
+def sources() -> dict[Path, Nodes]:
     """What users install, without the sealed package; irad/passes and irad/rules are links to the real folders."""
     links = tuple(ROOT / "irad" / name for name in ("passes", "rules"))
     paths = (path for top in ("irad", "passes", "rules") for path in (ROOT / top).rglob("*.py"))
     return {
-        path: ast.parse(path.read_text())
+        path: nodes_of(path.read_text())
         for path in paths
         if SEALED not in path.parents and not any(link in path.parents for link in links)
     }
@@ -345,10 +353,10 @@ def names_of_numba() -> set[str]:
     return {name for text in texts for found in defined.findall(text) for name in found if name and name[1] != "_"}
 
 
-def defined_in(tree: ast.Module) -> set[str]:
+def defined_in(nodes: Nodes) -> set[str]:
     """The private attributes that a module of irad defines for its own classes."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ClassDef(body=body):
                 found |= {each.name for each in body if isinstance(each, ast.FunctionDef)}
@@ -375,10 +383,10 @@ def is_numba(module: str | None) -> bool:
     return (module or "").partition(".")[0] in ("numba", "llvmlite")
 
 
-def imported_from_numba(tree: ast.Module) -> set[str]:
+def imported_from_numba(nodes: Nodes) -> set[str]:
     """Names in a module that stand for something of Numba's."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and is_numba(node.module):
             found |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -392,13 +400,13 @@ def root_of(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def uses(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
+def uses(nodes: Nodes) -> Iterator[tuple[ast.AST, str, bool]]:
     """The private attributes that a module names, and whether it means those of its own objects."""
-    imported = imported_from_numba(tree)
-    classes = [each for each in ast.walk(tree) if isinstance(each, ast.ClassDef)]
+    imported = imported_from_numba(nodes)
+    classes = [each for each in nodes if isinstance(each, ast.ClassDef)]
     derived = [each for each in classes if any(root_of(base) in imported for base in each.bases)]
     of_numba = {node for each in derived for node in ast.walk(each)}
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
                 yield node, name, node not in of_numba
@@ -413,21 +421,21 @@ def uses(tree: ast.Module) -> Iterator[tuple[ast.AST, str, bool]]:
                 yield node, name, False
 
 
-def complaints(tree: ast.Module, owned: set[str], numbas: set[str]) -> Iterator[str]:
+def complaints(nodes: Nodes, owned: set[str], numbas: set[str]) -> Iterator[str]:
     """Where a module touches what is private to Numba, or changes something of it.
 
     Args:
-        tree: the module.
+        nodes: of the module's syntax tree.
         owned: the private attributes that modules of irad define.
         numbas: those that Numba defines.
     """
-    here, imported = defined_in(tree), imported_from_numba(tree)
-    for node, name, is_own in uses(tree):
+    here, imported = defined_in(nodes), imported_from_numba(nodes)
+    for node, name, is_own in uses(nodes):
         if not PRIVATE_NAME.fullmatch(name) or name in NOT_NUMBAS or name in here:
             continue
         if name not in owned or (name in numbas and not is_own):
             yield f"{node.lineno} touches {ast.unparse(node)}"  # type: ignore[attr-defined]
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ImportFrom(module=str() as module, names=names) if is_numba(module):
                 private = [name for name in (*module.split("."), *(a.name for a in names)) if name.startswith("_")]
@@ -447,11 +455,11 @@ def complaints(tree: ast.Module, owned: set[str], numbas: set[str]) -> Iterator[
 
 def test_only_one_package_touches_what_is_private_to_numba() -> None:
     """All else goes through `internals` and `patches`, where each has a reason and what should replace it."""
-    trees = sources()
-    owned, numbas = set().union(*map(defined_in, trees.values())), names_of_numba()
-    assert len(trees) > 100
+    modules = sources()
+    owned, numbas = set().union(*map(defined_in, modules.values())), names_of_numba()
+    assert len(modules) > 100
     assert {"_compiler", "_can_compile", "_final_module", "_get_excinfo_argument", "_targetctx"} <= numbas
-    found = {str(path.relative_to(ROOT)): list(complaints(tree, owned, numbas)) for path, tree in trees.items()}
+    found = {str(path.relative_to(ROOT)): list(complaints(nodes, owned, numbas)) for path, nodes in modules.items()}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
@@ -475,7 +483,7 @@ def test_only_one_package_touches_what_is_private_to_numba() -> None:
 def test_what_is_private_to_numba_is_seen(source: str) -> None:
     assert list(
         complaints(
-            ast.parse(source), {"_tape", "_cache"}, {"_compiler", "_cache", "_overload_func", "_compile_for_args"}
+            nodes_of(source), {"_tape", "_cache"}, {"_compiler", "_cache", "_overload_func", "_compile_for_args"}
         )
     )
 
@@ -485,7 +493,7 @@ def test_what_is_private_to_numba_is_seen(source: str) -> None:
     ["tape._tape", "proxy._getvalue()", "from numba.core import config\nconfig.OPT = 0", "class A:\n    _x = 1\nA._x"],
 )
 def test_what_is_irads_own_or_public_is_not(source: str) -> None:
-    assert not list(complaints(ast.parse(source), {"_tape"}, {"_compiler"}))
+    assert not list(complaints(nodes_of(source), {"_tape"}, {"_compiler"}))
 
 
 # ------------------------------------------------------------------------------------------------ samplers

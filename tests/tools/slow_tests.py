@@ -5,7 +5,8 @@
 
 A test that takes two seconds or more is slow, unless it is the quickest case of its function and takes less than five.
 One test of each file stays, unless it takes half a minute. Always stay examples of the documentation, which users copy,
-and random programs, of which there are as many as are asked for. Tests that the run did not have stay as they are.
+random programs, of which there are as many as are asked for, and what guards the source: counted figures and the seal
+around Numba. Tests that the run did not have stay as they are.
 `tests/conftest.py` marks those that are listed.
 """
 
@@ -24,7 +25,12 @@ _LINE: Final = re.compile(r"^(\d+\.\d+)s (?:call|setup) +(tests/\S.*?)\s*$", re.
 _SLOW: Final = 2.0
 _SLOW_ALONE: Final = 5.0
 _SLOW_IN_ITS_FILE: Final = 30.0
-ALWAYS: Final = ("tests/docs/", "tests/properties/")  # folders of which no test is listed
+ALWAYS: Final = (  # what begins so is not listed
+    "tests/docs/",
+    "tests/properties/",
+    "tests/bench/test_counted.py::",
+    "tests/frontend/test_numba_private.py::",
+)
 
 
 def durations(report: str) -> dict[str, float]:
