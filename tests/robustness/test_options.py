@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,9 @@ def derivatives(program: Any, **options: Any) -> tuple[float, np.ndarray, float]
     return value, by_x, by_u
 
 
-@pytest.fixture(scope="module")
-def plain() -> dict[str, Any]:
-    return {program.__name__: derivatives(program) for program in PROGRAMS}
+@cache
+def plain(name: str) -> tuple[float, np.ndarray, float]:
+    return derivatives(next(program for program in PROGRAMS if program.__name__ == name))
 
 
 # All pairs take a minute; each option meets each kind of program in a third of them.
@@ -48,8 +49,8 @@ if os.environ.get("IRAD_ROBUSTNESS") == "all":
 
 
 @pytest.mark.parametrize(("program", "option"), PAIRS, ids=lambda item: getattr(item, "__name__", item))
-def test_option(program, option, plain):
-    close(derivatives(program, **OPTIONS[option]), plain[program.__name__])
+def test_option(program, option):
+    close(derivatives(program, **OPTIONS[option]), plain(program.__name__))
 
 
 def close(found: Any, wanted: Any) -> None:
@@ -71,12 +72,12 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("level", range(4))
-def test_level_of_optimisation(level, plain):
+def test_level_of_optimisation(level):
     part = ("0", "1") if os.environ.get("IRAD_ROBUSTNESS") == "all" else (str(level), "4")
     found = json.loads(run(_ALL, *part, NUMBA_OPT=str(level)))
     assert found
     for name, (value, by_x, by_u) in found.items():
-        close((value, np.array(by_x), by_u), plain[name])
+        close((value, np.array(by_x), by_u), plain(name))
 
 
 _CACHED = """
