@@ -151,7 +151,7 @@ class Derivation:
         return not (draws or changes or self.compiled.writes_elsewhere)
 
     def constant_leaves(self) -> list[tuple[Argument, Content]]:
-        """What is in arguments without a role and no workspace."""
+        """Leaves of arguments that have no role and are not workspace."""
         workspace = self.workspace()
         return [found for found in self._constant_leaves() if found not in workspace]
 

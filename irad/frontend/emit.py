@@ -1,4 +1,4 @@
-"""What emits code into the function that Numba is lowering, and what reads memory in such code."""
+"""Emission of code into the function that Numba is lowering, and reading of memory there."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class _Export:
 
 @dataclass(slots=True)
 class _Addresses:
-    """What is known by address. Extended as modules are imported, never shrunk."""
+    """Functions known by address. Extended as modules are imported, never shrunk."""
 
     library: dict[int, str] = field(default_factory=dict)
     exports: dict[int, _Export] = field(default_factory=dict)
@@ -216,7 +216,7 @@ def _described(address: int, source: object) -> str:
 
 
 def _linked(address: int) -> Any:
-    """What the dynamic linker knows about an address."""
+    """The dynamic linker's information about an address."""
     look_up = getattr(ctypes.CDLL(None), "dladdr", None)
     if look_up is None:
         return None

@@ -95,7 +95,7 @@ class PlainFunctionType(types.Opaque):
 
     @property
     def key(self) -> Any:
-        """What tells it apart from other types."""
+        """Key that distinguishes it from other types."""
         return self.function
 
 

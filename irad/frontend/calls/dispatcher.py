@@ -344,7 +344,7 @@ class DerivativeDispatcher(StructureDispatcher):
             pool.close()
 
     def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> IradError | None:
-        """What is wrong with the arguments of a call, if the function has no such parameters or Numba no such types."""
+        """Problem with the arguments of a call, if the function has no such parameters or Numba no such types."""
         mine = inspect.signature(self.py_func)
         internal = [name for name in mine.parameters if name.startswith(INTERNAL)]  # `autodiff` fills them itself
         public = mine.replace(parameters=list(mine.parameters.values())[len(internal) :])
@@ -467,7 +467,7 @@ def intrinsic_call(
 
 @dataclass(frozen=True, slots=True)
 class DerivativeCall:
-    """What the call of an intrinsic of `intrinsic_call` does.
+    """Specification of a call of an intrinsic of `intrinsic_call`.
 
     Attributes:
         primal: the dispatcher of the function.

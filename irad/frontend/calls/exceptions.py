@@ -31,12 +31,12 @@ from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
 _P = ParamSpec("_P")
 
 RAISED: Final = -1
-"""What a function returns in place of an exception that it raised."""
+"""Value that a function returns in place of an exception that it raised."""
 _KEEP_RAISED: Final = "irad.keep_raised"
 _KEEP_MISFIT: Final = "irad.keep_misfit"
 KEEP_PENDING: Final = "irad.keep_pending"
 IN_PYTHON: Final = (_KEEP_RAISED, _KEEP_MISFIT, KEEP_PENDING)
-"""What generated code calls when something goes wrong; derivatives of that code take it as a whole."""
+"""Functions that generated code calls when something goes wrong; derivatives of that code take it as a whole."""
 _LOST: Final = "an exception raised for compiled code was lost"
 
 

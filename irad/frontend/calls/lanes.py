@@ -102,7 +102,7 @@ def lanes_of(task: Task, target_types: Mapping[int, Any]) -> list[Mapping[int, A
 def targets_of_lanes(
     builder: IRBuilder, targets: Mapping[int, tuple[Any, Any]], task: Task
 ) -> Iterator[Mapping[int, tuple[Any, Any]]]:
-    """What is given for each argument, by position, lane by lane."""
+    """Destinations of each argument, by position, lane by lane."""
     if not task.is_batched:
         yield targets
         return

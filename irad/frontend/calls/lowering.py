@@ -294,7 +294,7 @@ def emit_forward_call(
 
 
 def _forward_result(sweeps: Sweeps, tangent: Any) -> list[Any]:
-    """What the call returns, part by part; the value is dropped if it is not among them."""
+    """Results of the call, part by part; the value is dropped if it is not among them."""
     task = sweeps.derivation.task
     if task.returns is Returns.GRADIENT and not task.has_aux:
         sweeps.drop_value()

@@ -35,7 +35,7 @@ def default_positions(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) 
 def problems_of(
     dispatcher: Dispatcher, argument_types: tuple[Type, ...], positions: tuple[int, ...], options: Options
 ) -> tuple[IradError, ...]:
-    """What is wrong with a derivative; nothing is compiled to machine code or run.
+    """Problems of a derivative; nothing is compiled to machine code or run.
 
     Args:
         dispatcher: the primal.

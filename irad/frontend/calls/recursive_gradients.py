@@ -193,7 +193,7 @@ class Exchanged:
 
 
 def checked(found: object, before: object, now: object) -> Any:
-    """What was found, if arrays are as they were before."""
+    """The result, if arrays are as they were before."""
     raise NotImplementedError("called in compiled code only")
 
 
@@ -229,5 +229,5 @@ _PLACES: Final = {
 
 
 def _items(texts: Iterable[str]) -> str:
-    """What stands between the parentheses of a tuple."""
+    """The items of a tuple as code, without parentheses."""
     return "".join(f"{text}, " for text in texts)

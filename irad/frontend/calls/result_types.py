@@ -1,4 +1,4 @@
-"""What a derivative call returns: its Numba type, and how gradients are put together in the structure of arguments.
+"""Results of derivative calls: their Numba types, and how gradients are put together in the structure of arguments.
 
 grad of f(x: float64[:], (a: float64, n: int64))      (float64[::1], (float64, none))
 the same with `value_and_grad`, f returning float64   (float64, (float64[::1], (float64, none)))

@@ -43,7 +43,7 @@ def zero_that_won(
     *,
     into: bool,
 ) -> NonFiniteError | None:
-    """What a derivative has to say of a zero that may have to be another number; None if there is none.
+    """Report of a derivative on a zero that may have to be another number; None if there is none.
 
     Args:
         shows_zeros: makes the derivative with `Task.shows_zeros`, and in debug mode if it is passed true.
@@ -150,7 +150,7 @@ def speculating(
 
 
 def part_at(*steps: int) -> Callable[[_Held], tuple[Any, Any]]:
-    """What `speculating` looks at: a part of a tuple; without steps all of it."""
+    """Selector for `speculating`: a part of a tuple; without steps all of it."""
 
     def part(held: _Held) -> tuple[Any, Any]:
         value, kind, builder = held

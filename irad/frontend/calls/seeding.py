@@ -145,7 +145,7 @@ def store_zero(builder: IRBuilder, shadow: Value, path: tuple[int, ...]) -> None
 
 
 def seeded_parts(return_type: types.Type, seed_type: types.Type) -> list[SeededPart]:
-    """What in the return value gets a cotangent, in order; None stands for that of a whole tuple, too."""
+    """Parts of the return value that get a cotangent, in order; None stands for that of a whole tuple, too."""
     return list(_seeded(tree.content_of(return_type), seed_type, (), (), ""))
 
 
@@ -173,7 +173,7 @@ def misfits(
     parts: Sequence[SeededPart],
     notes_of: NotesOf | None = None,
 ) -> list[Misfit]:
-    """What may not fit: parts that are None, and what has another shape or structure than what was returned.
+    """Cotangents that may not fit: parts that are None, and what has another shape or structure than what was returned.
 
     Args:
         value: what was returned.

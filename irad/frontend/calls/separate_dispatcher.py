@@ -236,7 +236,7 @@ def task_for(
     *,
     shows_zeros: bool = False,
 ) -> Task:
-    """What `irad.vjp` does with arguments of some types; they may change before the pullback runs.
+    """Task of `irad.vjp` for arguments of some types; they may change before the pullback runs.
 
     Raises:
         SignatureError: none of them has a derivative.

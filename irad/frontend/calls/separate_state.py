@@ -1,4 +1,4 @@
-"""What a forward sweep leaves for a reverse sweep that is called separately, and the types of what both return.
+"""State that a forward sweep leaves for a separate reverse sweep, and the types of what both return.
 
 The state is one allocation: its head, the frame, the returned struct, the shadows of that, where the notes of what it
 points to are. It frees the tape when the last reference to it is gone (``backend/runtime/states.ll``).
@@ -167,7 +167,7 @@ def new_state(emit: Emit, derivation: Derivation, held: Sequence[tuple[Any, Any]
 
 
 def augmented_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
-    """What the forward sweep returns; ``targets`` are the types of the given shadows, by position.
+    """Type that the forward sweep returns; ``targets`` are the types of the given shadows, by position.
 
     The shadows are those of the first direction, then of the second, ….
     """
@@ -210,7 +210,7 @@ def _shadow_type(argument: Argument, leaf: Content, targets: Mapping[int, Any]) 
 
 
 def gradients_type(derivation: Derivation, targets: Mapping[int, Any]) -> Any:
-    """What the pullback returns: one entry for each argument."""
+    """Type that the pullback returns: one entry for each argument."""
     return types.BaseTuple.from_types(
         tuple(
             in_all_lanes(derivation.task, gradient_types_of(derivation, a.position, targets))

@@ -267,7 +267,7 @@ def emit_pullback(
 
 
 class _Shadows:
-    """What a pullback finds beside the state, in one direction.
+    """Shadows that a pullback finds beside the state, in one direction.
 
     Attributes:
         own: the shadows of arrays and records that irad made, each as Numba's array and its type.

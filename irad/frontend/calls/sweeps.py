@@ -44,7 +44,7 @@ _NO_VALUE = (
 
 @dataclass(frozen=True)
 class Extras:
-    """What the caller passes in addition to the arguments.
+    """Values that the caller passes in addition to the arguments.
 
     Attributes:
         targets: for positions with a destination its value and Numba type.
@@ -79,7 +79,7 @@ class Cotangents:
         return place
 
     def pointers(self) -> list[Any]:
-        """What the reverse sweep takes: a pointer for each float, in the order of the LLVM parameters."""
+        """Pointers for the reverse sweep: one for each float, in the order of the LLVM parameters."""
         return [part for leaf in self._leaves for part in leaf.parts_at(self._builder, self._places[leaf.index])]
 
     def value(self, leaf: Content, wanted: Any) -> Any:
@@ -304,14 +304,14 @@ class Sweeps:
             raise_kept(self.emit)
 
     def value(self) -> Any:
-        """What the primal returned, as Numba holds it."""
+        """Value that the primal returned, as Numba holds it."""
         raw = self.builder.load(self.return_pointer)
         value = self.context.get_returned_value(self.builder, self.derivation.return_type, raw)
         signature = self.derivation.return_type()
         return imputils.fix_returning_optional(self.context, self.builder, signature, self._status, value)
 
     def kept_value(self) -> Any:
-        """What the primal returned as a value of the type `gradients.owned_type`."""
+        """Value that the primal returned, in the type `gradients.owned_type`."""
         if self._record is None:
             return self.value()
         return filled_record(self.emit, self.derivation.return_type, self._record, self.value())

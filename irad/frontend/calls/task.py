@@ -1,4 +1,4 @@
-"""What a derivative callable does with each argument and with the return value, free of any compiler.
+"""Tasks: the role of each argument and of the return value in a derivative call, free of any compiler.
 
 `Task` is the whole description of one compiled derivative besides the argument types; equal tasks share code.
 """
@@ -60,7 +60,7 @@ class Seed(enum.Enum):
 
 
 class Returns(enum.Enum):
-    """What a derivative callable returns; in forward mode the tangent stands for the gradient."""
+    """Result of a derivative callable; in forward mode the tangent stands for the gradient."""
 
     GRADIENT = "gradient"
     VALUE = "value"

@@ -36,7 +36,7 @@ _REASON = "compiled code takes numbers, arrays, tuples, and Numba's own lists, d
 
 
 def untypable(function: Callable[..., object], values: Mapping[str, object]) -> IradError | None:
-    """What is wrong with the first argument that Numba cannot hold; None if it can hold all.
+    """Problem with the first argument that Numba cannot hold; None if it can hold all.
 
     Args:
         function: the function that is called.
@@ -76,7 +76,7 @@ def untypable(function: Callable[..., object], values: Mapping[str, object]) -> 
 
 
 def untypable_besides(callee: str, function: Callable[..., object], values: Mapping[str, object]) -> IradError | None:
-    """What Numba cannot hold of what a derivative takes besides the arguments: a direction, a cotangent, memory.
+    """Problem with a direction, a cotangent or memory that a derivative takes, if Numba cannot hold it.
 
     Args:
         callee: the derivative, as it is shown.

@@ -1,4 +1,4 @@
-"""What generated code calls by name, with Python's lock: at the start and at the end of a watched or metered call.
+"""Hooks that generated code calls by name, with Python's lock, as a watched or metered call starts and ends.
 
 What these functions raise, compiled code raises: see `irad.frontend.calls.exceptions`.
 """
@@ -23,7 +23,7 @@ from irad.runtime_layouts import METER
 
 @dataclass(frozen=True)
 class CallInfo:
-    """What the hooks know of a call in generated code.
+    """Facts about a call in generated code, for the hooks.
 
     Attributes:
         function: qualified name of the primal.
@@ -49,7 +49,7 @@ class CallInfo:
 
 
 class _Measured(threading.local):
-    """What the last metered call of a thread took, whether its last watched call could be repeated, and tells ties."""
+    """Per thread: what the last metered call took, whether the last watched call can be repeated, reports of ties."""
 
     found: Measurement | None = None
     repeats: bool = False
@@ -149,7 +149,7 @@ def note_tape(number: int, meter: int) -> None:
 
 
 def measured() -> Measurement | None:
-    """What the last metered call of this thread took; None if there was none. Asked for once."""
+    """Measurement of the last metered call of this thread; None if there was none. Asked for once."""
     found, _measured.found = _measured.found, None
     return found
 

@@ -238,14 +238,14 @@ def input_names(derivation: Derivation) -> list[str]:
 
 
 def memory_word(task: Task) -> str:
-    """What the caller gives memory for, up to the name of an argument."""
+    """Words for the memory that the caller gives, up to the name of an argument."""
     return (
         f"{_WORDS[task.mode.algebra]} of" if task.is_forward else "the memory given for the derivative with respect to"
     )
 
 
 def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[str]:
-    """What `debug_values` gives, in its order."""
+    """Names of the values of `debug_values`, in its order."""
     names = [f"the value of {derivation.function.__qualname__}"]
     names += [f"{name} after the call" for name in input_names(derivation)]
     task = derivation.task

@@ -127,7 +127,7 @@ def _is_of_derivatives(value: Any) -> bool:
 
 
 def _named(function: FunctionType) -> Iterator[Any]:
-    """What the code of a function names: global and nonlocal values, attributes of modules, and so on in callees."""
+    """Values that the code of a function and of its callees names: globals, nonlocals, attributes of modules."""
     seen, pending = set[int](), [function]
     for each in pending:
         code = each.__code__
@@ -222,7 +222,7 @@ class _Call:
 
     @cached_property
     def derivation(self) -> Derivation:
-        """What the code for the CPU knows about a call."""
+        """Derivation of a call in code for the CPU."""
         arguments = abi.arguments_of(self.what.primal.py_func, self.given)
         nothing: Any = SimpleNamespace(written=frozenset())
         return_type = self.compiled.signature.return_type

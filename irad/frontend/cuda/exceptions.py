@@ -22,7 +22,7 @@ from irad.ir.module import Function, Module
 from irad.ir.values import Parameter
 
 _WORDS: Final = ("errcode", "tidz", "tidy", "tidx", "ctaidz", "ctaidy", "ctaidx")
-"""What the record holds, each an i32; coordinates in the order in which Numba's messages have them."""
+"""Fields of the record, each an i32; coordinates in the order in which Numba's messages have them."""
 RECORD_SIZE: Final = 4 * len(_WORDS)
 RECORD: Final = "irad.raised"
 """Name of the parameter."""
@@ -44,7 +44,7 @@ class _Numbers:
         return self._known[key]
 
     def exception(self, code: int, thread: list[int], block: list[int]) -> Exception:
-        """What Numba raises for a number."""
+        """Exception that Numba raises for a number."""
         kind, arguments, place = self._raised[code - 1]
         where = f"tid={thread} ctaid={block}"
         if place is not None:

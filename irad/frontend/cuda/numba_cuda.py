@@ -164,7 +164,7 @@ _EXTREMES: Final = (
 
 
 CAPABILITY: Final = (7, 0)
-"""What Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
+"""Compute capability that Numba lowers for: with atomic additions of float64, without inline PTX for later GPUs."""
 
 _LAYOUT: Final = (
     "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-"
@@ -207,7 +207,7 @@ class Lowered:
 
 
 class _Nvvm:
-    """What Numba's lowering asks the NVVM library, answered without it."""
+    """Answers, without the NVVM library, to what Numba's lowering asks it."""
 
     data_layout = _LAYOUT
 

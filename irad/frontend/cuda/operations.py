@@ -108,7 +108,7 @@ def _atomic_calls() -> Iterator[tuple[str, Replacement]]:
 
 
 _ATOMICS: Final[dict[str, Replacement]] = dict(_atomic_calls())
-"""What stands in the place of a call, by the callee."""
+"""Replacements of calls, by the callee."""
 
 
 # float16 in kernels, as LLVM's operations on `half`.
@@ -236,7 +236,7 @@ def _ptx() -> Iterator[tuple[str, Replacement]]:
 
 
 _HALF_PTX: Final[dict[str, Replacement]] = dict(_ptx())
-"""What stands in the place of inline PTX, by its text with single spaces."""
+"""Replacements of inline PTX, by its text with single spaces."""
 
 _CPP_OPERATORS: Final = {
     "pl": "add",
@@ -260,7 +260,7 @@ def _half_calls() -> Iterator[tuple[str, Replacement]]:
 
 
 _HALF_CALLS: Final[dict[str, Replacement]] = dict(_half_calls())
-"""What stands in the place of a call, by the callee."""
+"""Replacements of calls, by the callee."""
 
 
 def is_compiled_elsewhere(symbol: str) -> bool:
@@ -341,7 +341,7 @@ CALLS: Final[Mapping[str, Replacement]] = {
     **_ATOMICS,
     **_HALF_CALLS,
 }
-"""What stands in the place of a call, by the callee."""
+"""Replacements of calls, by the callee."""
 
 PTX: Final[Mapping[str, Replacement]] = {
     "mov.u32 $0, %dynamic_smem_size;": operation("irad.cuda.dynamic_shared_size"),
@@ -361,7 +361,7 @@ PTX: Final[Mapping[str, Replacement]] = {
     },
     **_HALF_PTX,
 }
-"""What stands in the place of inline PTX, by its text with single spaces."""
+"""Replacements of inline PTX, by its text with single spaces."""
 
 DIALECT: Final = (
     "llvm.nvvm.read.ptx.sreg.",

@@ -74,7 +74,7 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class KernelSignature:
-    """What a kernel takes: the LLVM parameters are those of the arguments, in order."""
+    """Signature of a kernel: the LLVM parameters are those of the arguments, in order."""
 
     parameters: tuple[KernelParameter, ...]
 
@@ -150,7 +150,7 @@ def _load(kernel: Any, argument_types: tuple[Any, ...], options: numba_cuda.Kern
 # Arguments of a launch as a kernel takes them: numbers and addresses, one for each LLVM parameter.
 
 Flat = int | float
-"""What an LLVM parameter is given."""
+"""Value passed for an LLVM parameter."""
 
 
 def flatten(signature: KernelSignature, arguments: Sequence[Any]) -> list[Flat]:

@@ -128,7 +128,7 @@ class _Source:
         return tree.body[0]
 
     def meaning(self, node: ast.expr) -> Any:
-        """What a name, or an attribute of one, is; None where that is not known."""
+        """Value of a name, or of an attribute of one; None if that is not known."""
         if isinstance(node, ast.Name):
             return self.scope.get(node.id, getattr(builtins, node.id, None))
         if isinstance(node, ast.Attribute):

@@ -39,7 +39,7 @@ class Hint:
 
 
 def refused(problem: str, reason: str, remedy: str) -> TypingError:
-    """What typing functions of irad raise, so that Numba says where: its message holds all three, as does irad's."""
+    """Error for typing functions of irad to raise, so that Numba says where: its message holds all three texts."""
     return TypingError(f"{problem}. Why: {reason}. Instead: {remedy}.")
 
 

@@ -35,13 +35,13 @@ _SHORT: Final = {"numpy": "np"}
 
 
 def called(module: str) -> str:
-    """What users call a module: ``np`` for numpy."""
+    """Name that users give a module: ``np`` for numpy."""
     top, dot, rest = module.partition(".")
     return f"{_SHORT.get(top, top)}{dot}{rest}"
 
 
 def spelled(function: object) -> str:
-    """What users write for a function: ``np.sin``, ``math.sin``, ``f``."""
+    """Spelling of a function in users' code: ``np.sin``, ``math.sin``, ``f``."""
     name = str(getattr(function, "__name__", "f"))
     if getattr(sys.modules.get("numpy"), name, None) is function:
         return f"np.{name}"
@@ -63,7 +63,7 @@ _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _UNASSIGNABLE: Final = re.compile(r"No definition for lowering (.+)\.(\w+) = ")
 _NO_SCALAR: Final = re.compile(r"scalar type (.+) given for non scalar argument")
 _NO_DEFINITION: Final = "'str' object has no attribute 'loc'"
-"""What comes of Numba's attempt to say that it does not find where a named tuple comes from."""
+"""Message of Numba's failed attempt to say where a named tuple comes from."""
 _USE_INSTEAD: Final = re.compile(r"\b[Uu]se (`[^`]+`)")
 _PLAIN: Final = "the function would fail in plain Python as well"
 
@@ -74,7 +74,7 @@ _Parts = tuple[str, str, str, str | None]
 
 
 def unexpected(error: Exception) -> Explanation | None:
-    """What an exception that is not Numba's own says to the user."""
+    """Explanation of an exception that is not Numba's own."""
     trace = list(walk_tb(error.__traceback__))
     if not trace or _package_of(trace[-1][0]) == "irad":
         return None
@@ -181,7 +181,7 @@ def _places(trace: Iterable[tuple[FrameType, int]]) -> Iterator[tuple[str, int]]
 
 
 def _statements(frame: FrameType, running: int) -> Iterator[tuple[str, int]]:
-    """What a frame of the compiler is working on; of any other code the line that runs."""
+    """Statements that a frame of the compiler is working on; of any other code the line that runs."""
     if _package_of(frame) not in _COMPILERS:
         yield full_name(frame.f_code.co_filename), running
         return

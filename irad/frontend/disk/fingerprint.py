@@ -1,4 +1,4 @@
-"""What a compiled function depends on: its code and that of all it may call, values, rules, versions, the processor.
+"""Fingerprints of compiled functions: code, that of all they may call, values, rules, versions, the processor.
 
 Input   a dispatcher, before anything is compiled.
 Output  `Fingerprint`: a digest that is the same in every process in which compilation has the same result, and the

@@ -135,7 +135,7 @@ _INTEGER: Final = re.compile(r"(?<![\w.$-])\d{5,15}(?![\w.])")
 """Whatever could be an address: LLVM writes the type of an operand in front of the first one only."""
 _SIZE: Final = re.compile(r"[1-9]\d*")
 _ARRAY_EXPRESSION: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_array_expr_")
-"""What Numba makes of an expression of arrays, a function of its own."""
+"""Name of the function that Numba makes of an expression of arrays."""
 _GENERATED: Final = f"_ZN13_3cdynamic_3e{mangle_identifier(HOME)}"
 _WITHIN: Final = mangle_identifier("<locals>")
 _OF_NUMBA: Final = ("numba_", "_numba_hashsecret_", "NRT_", "Py", "_Py", "llvm.")

@@ -63,7 +63,7 @@ def backward(
 
 
 def finish(number: int) -> tuple[Any, Any]:
-    """What `Foreign.begin` computed: the value, and a handle for the pullback."""
+    """Result of `Foreign.begin`: the value, and a handle for the pullback."""
     value, pullback = _waiting.pop(number)
     kept = _Kept(8)
     kept.pullback = pullback
@@ -254,7 +254,7 @@ def _zero(wanted: Any) -> Any:
 
 
 def _own(value: object) -> Any:
-    """What closures may keep: arrays of compiled code are copied, since they change and are freed."""
+    """A value that closures may keep: arrays of compiled code are copied, since they change and are freed."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -197,7 +197,7 @@ _FREEZES: Final = (
 
 
 class Lowered:
-    """What a function was lowered from, for comparison with what Numba compiled.
+    """Sources that a function was lowered from, for comparison with what Numba compiled.
 
     Attributes:
         key: of the specialisation, in the table of its dispatcher.
@@ -379,6 +379,6 @@ def check_links(caller: Any) -> None:
 
 
 def lowered_of(libraries: Iterable[object]) -> list[Lowered]:
-    """What the functions of libraries were lowered from, as far as Numba's dispatchers made them."""
+    """Sources that functions of libraries were lowered from, as far as Numba's dispatchers made them."""
     found = (getattr(library, "lowered", None) for library in libraries)
     return [lowered for lowered in found if lowered is not None]

@@ -1,4 +1,4 @@
-"""What the compilations of this process froze, for every function: those by Numba and irad's own.
+"""Values that the compilations of this process froze, for every function: those by Numba and irad's own.
 
 Numba keeps what a function was compiled with only until it is read again: arrays change their content, modules
 their attributes, and implementations of overloads are in no table. So each compilation is noted when it is made.

@@ -1,4 +1,4 @@
-"""What a compilation by Numba froze: globals, closure cells, attributes of modules.
+"""Values that a compilation by Numba froze: globals, closure cells, attributes of modules.
 
 Input   the type annotation that Numba keeps with a compiled function: its IR, with the values that names stood for.
 Output  `names_in`: these values by place; `Snapshot`: the same without references to them, to be compared later;
@@ -246,7 +246,7 @@ def _is_loose(value: object) -> bool:
 
 
 class Snapshot:
-    """What one compilation froze, without references to it.
+    """Values that one compilation froze, without references to it.
 
     Attributes:
         loose: names whose frozen value Numba does not keep.

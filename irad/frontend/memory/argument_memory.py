@@ -470,7 +470,7 @@ class ArgumentMemory:
         return found
 
     def object_state(self) -> tuple[Any, ...]:
-        """What a pullback needs of the objects, as arrays of bytes: new references."""
+        """State of the objects for a pullback, as arrays of bytes: new references."""
         assert not isinstance(self._objects, SeparateObjects)  # tapes have no derivative
         return () if self._objects is None else self._objects.state()
 

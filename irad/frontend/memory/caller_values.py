@@ -1,4 +1,4 @@
-"""What the caller gives for lists and objects: tangents, cotangents, and memory for derivatives.
+"""Values that the caller gives for lists and objects: tangents, cotangents, and memory for derivatives.
 
 Tangents and cotangents have the structure that a gradient has, and are only read; None stands for zero. Memory for
 derivatives has the types of the argument itself: the shadows of objects are made by the call all the same, since the
@@ -75,7 +75,7 @@ class Differing:
 
 @dataclass(frozen=True)
 class MessageWords:
-    """What messages call it that is given, what it is good for, and how to make it."""
+    """Words of messages for a given value: its name, its purpose, how to make it."""
 
     what: str = "tangent"
     use: str = "a tangent has an entry for each number of its argument"
@@ -389,7 +389,7 @@ Follow = Callable[[Visit | None, VisitBlock | None], CallerValues]
 
 @dataclass(frozen=True)
 class GivenObject:
-    """What is given for an object among the arguments.
+    """Value given for an object among the arguments.
 
     Attributes:
         content: the object.
@@ -507,7 +507,7 @@ def _is_added_to(given: GivenObject) -> bool:
 
 
 def follower(follow: Callable[..., CallerValues], references: References) -> Follow:
-    """What follows memory for derivatives, from what follows anything."""
+    """Follower of memory for derivatives, from one of anything."""
     return lambda visit, visit_block: follow(references, SHADOW, visit, visit_block)
 
 

@@ -66,7 +66,7 @@ class NotesVisitor(Visitor):
         return self._noted.word(), self._noted.shadow()
 
     def _around_each(self, content: tree.ListContent) -> Callable[[Any], AbstractContextManager[None]]:
-        """What surrounds the reading of an item: items that point to no other memory have no notes."""
+        """Context for reading an item: items that point to no other memory have no notes."""
         return (lambda _: nullcontext()) if tree.is_plain(content.item) else self._noted.items()
 
     @contextmanager

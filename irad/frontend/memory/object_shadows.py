@@ -89,13 +89,13 @@ class ObjectShadows:
         return _walked(self._builder, walk, leaf, self._flat)
 
     def notes(self, fail: Callable[[], None]) -> ObjectGradients:
-        """What gradients are made from."""
+        """Notes from which gradients are made."""
         return ObjectGradients(self._emit, TableNotes(self._emit, self.regions.noted), self.meminfo, fail)
 
     def given(
         self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> CallerValues:
-        """What follows tangents or memory that the caller gave, as `GivenValues` does."""
+        """Follower of tangents or memory that the caller gave, like `GivenValues`."""
         noted = TableNotes(self._emit, self.regions.noted)
         return CallerValues(self._emit, noted, references.refuse, words, visit, visit_block)
 
@@ -132,13 +132,13 @@ class SeparateObjects:
         self.shadows = {index: self._shadows.address(at) for index, at in found.items()}
 
     def notes(self, fail: Callable[[], None]) -> ObjectGradients:
-        """What gradients are made from."""
+        """Notes from which gradients are made."""
         return ObjectGradients(self._emit, SsaNotes(self._emit, self._shadows.kept), None, fail)
 
     def given(
         self, references: References, words: MessageWords, visit: Visit | None, visit_block: VisitBlock | None = None
     ) -> CallerValues:
-        """What follows tangents or memory that the caller gave, as `GivenValues` does."""
+        """Follower of tangents or memory that the caller gave, like `GivenValues`."""
         noted = SsaNotes(self._emit, self._shadows.kept)
         return CallerValues(self._emit, noted, references.refuse, words, visit, visit_block)
 

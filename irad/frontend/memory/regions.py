@@ -1,4 +1,4 @@
-"""What a walk through objects records: regions of memory, links between their shadows, and notes for gradients.
+"""Records of a walk through objects: regions of memory, links between their shadows, and notes for gradients.
 
 `Regions` is the table of this: one block of words, in which are noted words, regions, their order, links, references.
 Two walks meet the same things in the same order: the first counts, the second writes. Afterwards the regions are
@@ -162,7 +162,7 @@ class Regions:
             cgutils.raw_memcpy(self._builder, place, source, INTP(size), 1)
 
     def notes_of_items(self, count: Any) -> Callable[[], AbstractContextManager[None]]:
-        """What surrounds the notes of each item of a container."""
+        """Context for the notes of each item of a container."""
         return nullcontext
 
     def hold(self, meminfo: Value) -> None:
@@ -192,7 +192,7 @@ class Regions:
         return self._context.compile_internal(self._builder, place, signature, self.in_order())
 
     def compared(self, other: Regions, compare: Callable[..., bool]) -> Any:
-        """What a function says of two tables, both placed: regions, order and count of each are its arguments."""
+        """Result of a function of two tables, both placed: regions, order and count of each are its arguments."""
         pointer = types.CPointer(types.intp)
         signature = types.boolean(*(pointer, pointer, types.intp) * 2)
         values = [value for table in (self, other) for value in table.in_order()]
@@ -278,7 +278,7 @@ class TableNotes:
         return model.load_from_data_pointer(self._builder, place)
 
     def items(self) -> Callable[[Any], AbstractContextManager[None]]:
-        """What surrounds the reading of each item of a container, from its number."""
+        """Context for reading each item of a container, from its number."""
         return lambda _: nullcontext()
 
 
@@ -443,7 +443,7 @@ class SsaNotes:
         self.rewind()
 
     def rewind(self) -> None:
-        """What comes next is the first."""
+        """Returns to the first note."""
         self._parts: Iterator[Note] = iter(self._kept)
         self._place: Any = None  # of the item that is read
         self._number = 0  # how much of it was
@@ -468,7 +468,7 @@ class SsaNotes:
         return self._next()[1]
 
     def items(self) -> Callable[[Any], AbstractContextManager[None]]:
-        """What surrounds the reading of each item of a container, from its number."""
+        """Context for reading each item of a container, from its number."""
         block, first = self._next()
         assert isinstance(block, ItemNotes)
 

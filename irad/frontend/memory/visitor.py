@@ -18,7 +18,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the caller gave for a part of a value.
+    """Value that the caller gave for a part of a value.
 
     Attributes:
         content: what its type holds.
@@ -137,7 +137,7 @@ class Visitor(Reader):
         raise NotImplementedError
 
     def visit_other(self, content: tree.Content, at: Cursor) -> Any:
-        """What has no derivative, or points to no other memory."""
+        """Visits a part that has no derivative, or points to no other memory."""
 
     def visit_parts(self, parts: tuple[tree.Content, ...], at: Cursor) -> None:
         """Visits the parts of a tuple or instance that begins here."""

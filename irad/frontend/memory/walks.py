@@ -95,7 +95,7 @@ class ArgumentWalk(Visitor):
         self._store(found, at.shadow, tree.pointer_at(content))
 
     def follow(self, content: tree.Reference, meminfo: Value, pointer: Value) -> ShadowAt:
-        """What a reference points to; returns the shadow of that."""
+        """Follows a reference; returns the shadow of what it points to."""
         self._hold(meminfo)
         found: ShadowAt = Visitor.visit_reference(self, content, Cursor(pointer))
         return found

@@ -1,4 +1,4 @@
-"""What irad reads of Numba that is not public: a function for each, with the public thing that should replace it.
+"""Reading of Numba's private parts: a function for each, with the public thing that should replace it.
 
 Input   objects of Numba.
 Output  what irad wants of them, in the groups below. Outside this folder irad names no private attribute of Numba.
@@ -58,7 +58,7 @@ def is_lowered_by_numba(dispatcher: Dispatcher) -> bool:
 
 
 def compiler_of(dispatcher: Dispatcher) -> Any:
-    """What compiles the functions of a dispatcher: it has its options, variables' types and pipeline.
+    """Compiler of the functions of a dispatcher: it has its options, variables' types and pipeline.
 
     Replace by: public attributes of dispatchers, as `targetoptions` is one.
     """
@@ -89,7 +89,7 @@ class OpenDispatcher(CPUDispatcher):
     """
 
     def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
-        """What Numba calls with the arguments: a specialisation that it compiles for them."""
+        """Callable for the arguments: a specialisation that it compiles for them."""
         found: Callable[..., Any] = super()._compile_for_args(*args, **kws)
         return found
 
@@ -201,7 +201,7 @@ def exception_argument(context: BaseContext, builder: IRBuilder) -> Any:
 
 
 def status_of(convention: Any, builder: IRBuilder, code: Value, exception: Value) -> Any:
-    """What a call ended with, as Numba reads it.
+    """Status of a call, as Numba reads it.
 
     Replace by: `call_function` of the call convention, if it took a function that is called otherwise.
     """
@@ -235,7 +235,7 @@ Replace by: the same under a public name.
 
 
 def cache_of(dispatcher: Dispatcher) -> Any:
-    """What keeps the specialisations of a dispatcher on the disk; None where it has nothing of the kind.
+    """Cache of a dispatcher's specialisations on disk; None where it has nothing of the kind.
 
     Replace by: a public property of dispatchers.
     """

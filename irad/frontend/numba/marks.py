@@ -1,4 +1,4 @@
-"""What irad adds to code while Numba lowers it: checks of indices, marks of dimensions, kernels of parallel loops.
+"""Additions to code while Numba lowers it: checks of indices, marks of dimensions, kernels of parallel loops.
 
 Input   Numba's lowering of a statement, of an index, of the kernel of a parallel loop.
 Output  *Bounds*: code that raises `irad.BoundsError`, with the line and the array, where there is no such element.
@@ -147,7 +147,7 @@ def _place(marks: Marks) -> tuple[str, int, str, str]:
 
 
 def _array_name(statement: object) -> str:
-    """What the array of a read or a write is called in the source, if it has a name."""
+    """Name in the source of the array that is read or written, if it has one."""
     variable: Any = getattr(statement, "target", None)
     expression: Any = getattr(statement, "value", None)
     if getattr(expression, "op", None) in _READS:

@@ -1,4 +1,4 @@
-"""What the LLVM parameters of the functions that Numba compiled point to, as their Numba types say.
+"""Memory that LLVM parameters of functions compiled by Numba point to, by their Numba types.
 
 Input   Numba's descriptor of a function, the names of its LLVM parameters.
 Output  a `Signature`: a `MemoryType` for each pointer that the type describes, by the name of the LLVM parameter.
@@ -39,7 +39,7 @@ class _Part:
 
 
 def signature_of(descriptor: Any, names: list[str]) -> Signature:
-    """What the parameters of a function point to.
+    """Memory that the parameters of a function point to.
 
     Args:
         descriptor: of the function.

@@ -25,7 +25,7 @@ from irad.records import dataclass
 from irad.source_text import function_at
 
 REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
-"""What Numba raises for a function that it does not compile."""
+"""Exceptions that Numba raises for a function that it does not compile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ _NAMES: Final = (
 
 
 def explanation(error: Exception) -> Explanation:
-    """What an error of Numba's says to the user."""
+    """Explanation of an error of Numba's for the user."""
     text = _STAGE.sub("", _COLOUR.sub("", str(error)).strip())
     places = tuple(_places(error, text))
     for hint in HINTS:

@@ -96,7 +96,7 @@ def _as_compiled(compiled: CompileResult | None, code: CodeType | None = None) -
 
 
 def _specialisation(owner: object, key: object) -> CompileResult | None:
-    """What Numba itself compiled, or None."""
+    """Specialisation that Numba itself compiled, or None."""
     found: CompileResult | None = vars(owner)["overloads"].get(key)
     return found
 
@@ -266,7 +266,7 @@ def implementation(shadow: Shadow, original: Original, self: Any, args: object, 
 
 
 def _stand_in(template: Any) -> Callable[..., Any] | None:
-    """What Numba asks for an implementation in place of its own function, if there is something."""
+    """Stand-in that Numba asks for an implementation in place of its own function, if there is one."""
     make = _makers().get(name_of(template))
     if make is None:
         return None

@@ -1,4 +1,4 @@
-"""What irad changes in Numba: the one table, and the one way to do it.
+"""Changes of irad to Numba: the one table, and the one way to apply it.
 
 Input   a row: something of Numba's, why irad changes it, and the public thing that would do instead.
 Output  Numba as changed: by `TABLES`, `METHODS` and `NAMES` in the thread that compiles for irad, while it does
@@ -23,7 +23,7 @@ from irad.versions import tested
 
 
 class Aim(StrEnum):
-    """What irad wants of Numba."""
+    """Purpose of a patch of Numba."""
 
     COMPILATION = "private compilation"
     TABLES = "private tables"
@@ -84,7 +84,7 @@ class Patch:
         return owner
 
     def replacement(self) -> Any:
-        """What is put in its place."""
+        """Replacement of the patched attribute."""
         module, _, name = self.by.partition(":")
         return getattr(import_module(module), name)
 
@@ -391,7 +391,7 @@ FOR_GOOD: Final = (
         ),
     ),
 )
-"""What is changed as long as the process lives, by `replace_for_good`."""
+"""Changes for as long as the process lives, by `replace_for_good`."""
 
 KERNELS: Final = (
     *_rows(
@@ -453,7 +453,7 @@ KERNELS: Final = (
         ),
     ),
 )
-"""What is changed while a CUDA kernel is lowered, under Numba's compiler lock, by `replaced_for_kernels`."""
+"""Changes while a CUDA kernel is lowered, under Numba's compiler lock, by `replaced_for_kernels`."""
 
 STANDINS: Final = (
     *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like"),
@@ -480,7 +480,7 @@ LAUNCHES: Final = _rows(
     ("numba.cuda.kernels.reduction", "Reduce.__call__", _BY, "its kernel has no derivative"),
     *(("numba.cuda", name, _BY, "arrays, streams and events of the executor") for name in STANDINS),
 )
-"""What is changed for good once `irad.cuda` is used, by `replace_for_good`."""
+"""Changes for good once `irad.cuda` is used, by `replace_for_good`."""
 
 OVERRIDDEN: Final = (
     *_rows(

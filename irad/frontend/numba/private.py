@@ -95,7 +95,7 @@ class _Redirect:
 
 @dataclass(slots=True)
 class Marks:
-    """What has been marked in the shadow so far.
+    """Marks made in the shadow so far.
 
     Attributes:
         statements: number of statements lowered.
@@ -161,12 +161,12 @@ class Shadow:
         return self._redirects[name].tables
 
     def lowered(self, owner: object, key: object) -> list[Lowered]:
-        """What a specialisation of a dispatcher was lowered from."""
+        """Sources that a specialisation of a dispatcher was lowered from."""
         tables = self._redirects["_DispatcherBase.overloads"].all_of(owner)
         return [found.library.lowered for table in tables if (found := table.get(key)) is not None]
 
     def all_lowered(self, owner: object) -> list[Lowered]:
-        """What the specialisations of a dispatcher were lowered from."""
+        """Sources that the specialisations of a dispatcher were lowered from."""
         tables = self._redirects["_DispatcherBase.overloads"].all_of(owner)
         return [found.library.lowered for table in tables for found in table.values()]
 
@@ -270,7 +270,7 @@ class Shadow:
                     delattr(owner, name)
 
     def _replacements(self) -> Iterator[tuple[Any, str, Any]]:
-        """What is put in the place of what of Numba, by the table of `patches`."""
+        """Attributes of Numba and their replacements, by the table of `patches`."""
         for patch in patches.TABLES:
             yield patch.owner(), patch.attribute, self._redirects[patch.name]
         for patch in patches.METHODS:
@@ -309,7 +309,7 @@ def _target() -> RawContext:
 
 
 _EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"dict": dict, "list": list, "no cache": NullCache, "target": _target}
-"""What a private table is at first."""
+"""Initial content of private tables."""
 
 
 @contextmanager
@@ -376,7 +376,7 @@ def declared_arguments(user_dispatcher: Dispatcher) -> list[tuple[Type, ...]]:
 
 
 def compiled_by_numba(owner: object, compiled: CompileResult | None) -> Any:
-    """What Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
+    """Code that Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
     with _SHADOW.suspended(), _fresh_compilation(), following(compiled):
         return check.compiled_anew(owner, compiled)
 

@@ -1,4 +1,4 @@
-"""What only reports ask of Numba: typed IR, the program before LLVM, and code that runs in place of a derivative.
+"""Requests to Numba that only reports make: typed IR, the program before LLVM, code in place of a derivative.
 
 Nothing here is on the way to a derivative.
 

@@ -29,7 +29,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True)
 class Draw:
-    """What a sampler draws: a distribution as `irad.rules.random_draws` knows it, and the number of its parameters."""
+    """Draw of a sampler: a distribution as `irad.rules.random_draws` knows it, and the number of its parameters."""
 
     distribution: str
     parameters: int

@@ -89,7 +89,7 @@ def _marked_kernel(ufunc: object, kernel: Lowering) -> Lowering:
 
 
 def _mark_of(function: object, signature: Signature) -> Lowering | None:
-    """What passes the value of a function through its mark, for arguments that are all real or all complex."""
+    """Lowering that passes the value of a function through its mark, for arguments that are all real or all complex."""
     try:
         real, complex_, is_power = REAL.get(function), COMPLEX.get(function), function in POWERS
     except TypeError:  # it cannot be hashed

@@ -290,7 +290,7 @@ def _clip(original: Any, a: Any, a_min: Any, a_max: Any, *_: Any, **__: Any) -> 
 
 
 def _unwrap(original: Any, p: Any, *_: Any, **__: Any) -> Callable[..., Any] | None:
-    """What is added to a phase is a multiple of the period, also where the jump is exactly half a period."""
+    """`unwrap`, which adds a multiple of the period to a phase, also where the jump is exactly half a period."""
     if not isinstance(p, types.Array) or p.dtype not in _FLOATS:
         return None
 

@@ -21,12 +21,12 @@ _TARGET: Final = registry.cpu_target
 
 
 def typing_context() -> TypingContext:
-    """What knows the types of functions and of their calls."""
+    """Numba's typing context: the types of functions and of their calls."""
     return _TARGET.typing_context
 
 
 def target_context() -> BaseContext:
-    """What knows how types are represented, and lowers."""
+    """Numba's target context: represents types, and lowers."""
     return _TARGET.target_context
 
 
@@ -36,7 +36,7 @@ def real_context() -> BaseContext:
 
 
 def flags_of(options: Mapping[str, object]) -> Flags:
-    """What the options of a decorator mean to Numba's compiler."""
+    """Compiler flags for the options of a decorator."""
     flags = Flags()
     _TARGET.options.parse_as_flags(flags, options)
     return flags
@@ -63,7 +63,7 @@ def machine() -> llvm.TargetMachine:
 
 
 def features() -> frozenset[str]:
-    """What the processor has of what Numba generates code for, as LLVM names it; empty where LLVM has vector maths.
+    """Processor features that Numba generates code for, as LLVM names them; empty where LLVM has vector maths.
 
     Numba has LLVM call Intel's vector library where that is installed.
     """

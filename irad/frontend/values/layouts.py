@@ -1,4 +1,4 @@
-"""What lies in memory that Numba's types describe: elements of arrays, values in structs, byte by byte."""
+"""Layout of memory that Numba's types describe: elements of arrays, values in structs, byte by byte."""
 
 from __future__ import annotations
 

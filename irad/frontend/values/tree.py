@@ -1,4 +1,4 @@
-"""What a value of a Numba type consists of: one tree, down to numbers, arrays and what has no derivative.
+"""Content of a value of a Numba type: one tree, down to numbers, arrays and what has no derivative.
 
 Each node knows its first LLVM parameter, the way to it through tuples, and its place in memory. Numba flattens a tuple
 into its elements, a complex number into its two parts and an array into meminfo, parent, number of items, item size,
@@ -41,7 +41,7 @@ _WORD: Final = 8
 
 
 class LeafKind(enum.Enum):
-    """What a value that is not a tuple means for a derivative."""
+    """Meaning of a value that is not a tuple for a derivative."""
 
     INERT = "inert"
     NUMBER = "number"  # a float or complex number, passed by value
@@ -69,7 +69,7 @@ class LeafKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Content:
-    """What a value holds.
+    """Content of a value.
 
     Attributes:
         type: its Numba type.
@@ -85,7 +85,7 @@ class Content:
 
     @property
     def kind(self) -> LeafKind:
-        """What it means for a derivative."""
+        """Meaning for a derivative."""
         return _kind(self)
 
     @property
@@ -100,7 +100,7 @@ class Content:
 
     @property
     def element(self) -> Any:
-        """What its memory holds: the elements' type of an array, the type of a record."""
+        """Type of what its memory holds: the elements' type of an array, the type of a record."""
         return self.type.dtype if self.is_array else self.type
 
     @property
@@ -153,7 +153,7 @@ class RecordContent(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalContent(Content):
-    """What is ``inside`` or None."""
+    """Content that is ``inside`` or None."""
 
     inside: Content
 
@@ -225,7 +225,7 @@ class DictionaryContent(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownContent(Content):
-    """What irad does not know, as messages say it, and what is known to be in it."""
+    """Content that irad does not know, as messages name it, and the parts of it that are known."""
 
     described: str
     parts: tuple[Content, ...] = ()
@@ -379,7 +379,7 @@ _CONSTANTS: Final = (
 
 
 def kind_of(numba_type: types.Type) -> LeafKind:
-    """What a value of a type means for a derivative."""
+    """Meaning of a value of a type for a derivative."""
     return content_of(numba_type).kind
 
 
@@ -415,12 +415,12 @@ def _returned(
 
 
 def content_of(numba_type: types.Type) -> Content:
-    """What a value of a type holds."""
+    """Content of a value of a type."""
     return _content(numba_type, None, (), ())
 
 
 def passed(numba_type: types.Type, index: int = 0) -> Content:
-    """What a value of a type holds that is passed from an LLVM parameter on."""
+    """Content of a value of a type that is passed from an LLVM parameter on."""
     return _content(numba_type, index, (), ())
 
 
