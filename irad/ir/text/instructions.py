@@ -26,7 +26,6 @@ from irad.ir.text.names import Names
 from irad.ir.text.parser_constants import BodyReader
 from irad.ir.types import FunctionType, PointerType, Type
 from irad.ir.values import Value
-from irad.records import dataclass
 
 _I = TypeVar("_I", bound=ir.Instruction)
 _S = TypeVar("_S", bound=ir.CallSite)
