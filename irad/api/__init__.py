@@ -1,1 +1,1 @@
-"""What users call, as names of ``irad``: a name loads the module that defines it."""
+"""The public names of ``irad``: a name loads the module that defines it."""

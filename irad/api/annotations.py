@@ -409,7 +409,7 @@ _UNCHANGED: Any = object()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AutodiffMode:
-    """What `irad.autodiff` or `irad.split` computes.
+    """The derivative that `irad.autodiff` or `irad.split` computes.
 
     Modes are immutable; equal ones are interchangeable, also as keys, and they can be pickled. Calling one gives the
     mode with other modifiers: ``irad.Reverse(primal=True)`` is ``irad.ReverseWithPrimal``.

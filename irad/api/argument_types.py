@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 def with_types(primal: CPUDispatcher, args: tuple[Any, ...], use: Callable[[tuple[Any, ...]], _T]) -> _T:
-    """What ``use`` makes of the types of a call's arguments; again with literal types where Numba asks for them.
+    """Result of ``use`` for the types of a call's arguments, called again with literal types where Numba asks for them.
 
     Args:
         primal: the dispatcher.
@@ -40,7 +40,7 @@ def with_types(primal: CPUDispatcher, args: tuple[Any, ...], use: Callable[[tupl
 def literal_where_asked(
     primal: CPUDispatcher, values: dict[str, Any], kinds: dict[str, Any], use: Callable[[dict[str, Any]], _T]
 ) -> _T:
-    """What ``use`` makes of the types of the parameters; again with literal types where Numba asks for them.
+    """Result of ``use`` for the types of the parameters, called again with literal types where Numba asks for them.
 
     Args:
         primal: the dispatcher.

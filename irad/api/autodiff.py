@@ -234,7 +234,7 @@ def autodiff_of(
 
 
 def annotated_task(mode: AutodiffMode, kinds: tuple[type, ...], roles: Mapping[type, Role], options: Options) -> Task:
-    """What becomes of annotated arguments.
+    """The task for annotated arguments.
 
     Args:
         mode: what is asked for.
@@ -365,7 +365,7 @@ _DEFAULT_IN_CODE: Final = "irad: the default seed"
 
 
 def autodiff_typed(mode: Any, f: Any, arguments: tuple[Any, ...], seed: Any, options: Any) -> Callable[..., Any]:
-    """What a call does, as Python code that Numba compiles, for the types of its arguments.
+    """Python code of a call, which Numba compiles, for the types of its arguments.
 
     Raises:
         SignatureError: that does not fit.

@@ -303,7 +303,7 @@ def _loop(
 
 
 def _items(names: Sequence[str]) -> str:
-    """What stands between the parentheses of a tuple."""
+    """The items of a tuple as code, without parentheses."""
     return "".join(f"{name}, " for name in names)
 
 

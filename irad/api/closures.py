@@ -71,7 +71,7 @@ class ClosureType(types.Callable):
 
 
 class ClosureModel(models.StructModel):
-    """What such a value holds."""
+    """Data model of a closure: its fields."""
 
     def __init__(self, manager: Any, kind: ClosureType) -> None:
         super().__init__(manager, kind, [("kept", kind.kept)])
@@ -176,7 +176,7 @@ def tape_type(
 
 @register_model(TapeType)
 class TapeModel(models.StructModel):
-    """What a tape holds: the state, which frees the tape, and what it refers to."""
+    """Data model of a tape: the state, which frees the tape, and what it refers to."""
 
     def __init__(self, manager: Any, kind: TapeType) -> None:
         members = [("state", STATE_TYPE), ("shadows", kind.specialisation.shadows), ("alive", kind.alive)]
@@ -313,7 +313,7 @@ def pullback_maker(kind: PullbackType | TapeType) -> Any:
 
 
 class Tape:
-    """What a forward sweep saved for its reverse sweep.
+    """Values that a forward sweep saved for its reverse sweep.
 
     It frees its memory when it is garbage-collected, and keeps what it refers to alive. Threads take turns.
 

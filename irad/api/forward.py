@@ -235,7 +235,7 @@ def _jvp_typed(
 def _pushed(
     function: Any, argnums: int | Sequence[int], has_aux: bool, positions: Sequence[int], direction: str
 ) -> Callable[..., Any]:
-    """What a call of `jvp` does."""
+    """Code of a call of `jvp`."""
     parameters = "f, args, tangents, has_aux=False, argnums=None, argnames=None"
     call = written_with_direction("args", positions, direction)
     body = f"def jvp({parameters}):\n    return push({call})\n"

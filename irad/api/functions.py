@@ -1,4 +1,4 @@
-"""What may be differentiated, and the derivatives already made of it."""
+"""Functions that can be differentiated, and the derivatives already made of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ConfiguredKernel:
 
     @property
     def launched(self) -> Launched:
-        """What is launched, and how."""
+        """The kernel that is launched, and its configuration."""
         raise NotImplementedError
 
 
@@ -74,7 +74,7 @@ def is_device_function(f: Any) -> bool:
 
 
 def launched_of(f: Any) -> Launched | None:
-    """What ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]`` is; None for everything else."""
+    """The launch of ``kernel[blocks, threads]`` or ``irad.cuda.grad(kernel)[blocks, threads]``; None for others."""
     if isinstance(f, ConfiguredKernel):
         return f.launched
     if _is(f, "numba.cuda.dispatcher", "_LaunchConfiguration"):
@@ -162,7 +162,7 @@ def _on_cpu(function: types.FunctionType) -> types.FunctionType:
 
 
 def _content(cell: types.CellType) -> Any:
-    """What a nonlocal name means; None where it has no meaning yet."""
+    """Value of a nonlocal name; None where it has no meaning yet."""
     try:
         return cell.cell_contents
     except ValueError:

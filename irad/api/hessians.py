@@ -296,7 +296,7 @@ def _products_into(
     plain: Any = None,
     shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
 ) -> DerivativeDispatcher:
-    """What writes products to its first argument.
+    """The callable that writes products to its first argument.
 
     Args:
         call: the call of the maker.

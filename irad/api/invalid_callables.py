@@ -1,4 +1,4 @@
-"""What users pass instead of a function that Numba compiles, and what they should pass."""
+"""Values that users pass instead of a function that Numba compiles, and remedies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def not_a_function(f: Any) -> SignatureError:
 
 
 def _explained(f: Any) -> tuple[str, str, str]:
-    """What it is, what to give instead, and why."""
+    """Problem, remedy and reason for a value that is not a compiled function."""
     if not callable(f) and not of_numba_cuda_mlir(f):
         remedy = "pass the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
         return f"{_shown(f)} is not a function but a value (type {type(f).__name__})", remedy, _COMPILED

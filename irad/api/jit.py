@@ -54,11 +54,11 @@ class Inspectable:
         return self._stage("prepared", signature)
 
     def inspect_activity(self, signature: tuple[Any, ...] | None = None) -> Any:
-        """What is active, and why."""
+        """Values that are active, and the reasons."""
         return self._stage("activity", signature)
 
     def inspect_plan(self, signature: tuple[Any, ...] | None = None) -> Any:
-        """What is saved and what is recomputed, and why."""
+        """Values that are saved and that are recomputed, and the reasons."""
         return self._stage("plan", signature)
 
     def inspect_tape(self, signature: tuple[Any, ...] | None = None) -> Any:
@@ -82,11 +82,11 @@ class Inspectable:
 
 
 class InspectableDispatcher(Inspectable, StructureDispatcher):
-    """What `irad.jit` gives: Numba's dispatcher with further methods."""
+    """Result of `irad.jit`: Numba's dispatcher with further methods."""
 
 
 class InspectableDerivative(Inspectable, DerivativeDispatcher):
-    """What `irad.grad` and the like give."""
+    """Result of `irad.grad` and the other makers."""
 
 
 _njit: Any = numba.njit

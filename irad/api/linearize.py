@@ -244,7 +244,7 @@ register_model(LinearMapType)(ClosureModel)
 
 
 def _typed(call: CallSite) -> Callable[..., Any]:
-    """What a call does, as Python code that Numba compiles, for the types of its arguments."""
+    """Python code of a call, which Numba compiles, for the types of its arguments."""
     function, given = function_behind(call.first), call.positional
     arguments = [abi.Argument(i, f"argument {i}", each, abi.leaves_of(each)) for i, each in enumerate(given)]
     for argument in arguments:
@@ -288,7 +288,7 @@ offer_call(linearize, _typed)
 def _apply(
     function: Any, push: Any, places: Sequence[int], active: Sequence[int], *, has_aux: bool
 ) -> Callable[..., Any]:
-    """The function behind a linear map, which is given tangents of the arguments at these places."""
+    """The function that a linear map calls with tangents of the arguments at these places."""
     tangents = "".join(f", t{i}" for i in places)
     aux = ", _" if has_aux else ""
     directions = "".join(f"direction(t{i}, args[{i}]), " for i in active)

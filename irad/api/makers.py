@@ -42,7 +42,7 @@ _D = TypeVar("_D", bound=DerivativeDispatcher)
 
 
 class Takes(Enum):
-    """What the public function of a row takes, besides options."""
+    """Parameters of the public function of a row, besides options."""
 
     FUNCTION = "(f, argnums, …): makes a callable; in compiled code all that it takes is known by then"
     TUPLES = "(f, args, tangents, …): calls the callable of another row at once"
@@ -70,7 +70,7 @@ class Parameter:
     otherwise: str
 
     def among(self, names: Collection[str]) -> str:
-        """Its name beside the parameters of a function."""
+        """Name of the parameter beside those of a function."""
         return self.otherwise if self.name in names else self.name
 
 
@@ -136,7 +136,7 @@ class Maker:
         has_aux: bool = False,
         lanes: int | None = None,
     ) -> Task:
-        """What the callable does.
+        """The task of the callable.
 
         Args:
             positions: of the arguments that are differentiated.
@@ -289,7 +289,7 @@ class MakerCall:
         return made, asked
 
     def again(self, options: Options, *more: object) -> Any:
-        """The same callable with other options, and other further arguments of the transform."""
+        """A callable made like this one, with other options and other further arguments of the transform."""
         function, asked = replace(self, options=options).rebuild(*more)
         return function(*asked)
 
@@ -386,7 +386,7 @@ def made_as_usual(
     has_aux: bool,
     options: Options | None,
 ) -> Any:
-    """As `made`; a derivative that was made without options is found again without a look at the environment."""
+    """Like `made`, but finds a derivative that was made without options again without a look at the environment."""
     if not _is_usual(f, argnums, argnames):
         return made(key, f, argnums, argnames, has_aux, options)
     check_options(options)

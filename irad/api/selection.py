@@ -1,4 +1,4 @@
-"""What a derivative is taken of, and with respect to what, as users give it: a function or method, argnums or argnames.
+"""Selection of the function and arguments of a derivative: a function or method, argnums or argnames.
 
 Methods are those of instances of a jitclass, bound to their instance: ``irad.grad(model.energy)(x)``. What is
 differentiated is the class's function, which takes the instance as its first argument. The instance is kept alive, as
@@ -56,7 +56,7 @@ _Argnums = TypeVar("_Argnums", bound="int | Sequence[int] | None")
 def chosen(
     f: Any, argnums: _Argnums, argnames: str | Sequence[str] | None, default: object = 0
 ) -> _Argnums | int | tuple[int, ...]:
-    """What is differentiated: ``argnums``, or the positions that ``argnames`` names.
+    """Positions that are differentiated: ``argnums``, or the positions that ``argnames`` names.
 
     Args:
         f: the function, which may be a bound method.
@@ -246,13 +246,13 @@ class Selection:
 def selected_if_any(
     f: Any, argnums: int | Sequence[int] | None, argnames: str | Sequence[str] | None
 ) -> Selection | None:
-    """As `selected`; None where the user gave neither argnums nor argnames, and means all that have a derivative."""
+    """Like `selected`, but None if the user gave neither argnums nor argnames and means all that have a derivative."""
     wanted = chosen(f, argnums, argnames, None)
     return None if wanted is None else selected(f, wanted)
 
 
 def selected(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None = None) -> Selection:
-    """What a user wants to be differentiated.
+    """The arguments that a user selects for differentiation.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or has no such arguments.

@@ -30,7 +30,7 @@ def specialised(
     write: Callable[[tuple[Any, ...]], Written],
     on_device: Any = None,
 ) -> Definition:
-    """What a wrapper calls: Python code for the types of the arguments, compiled by Numba.
+    """Definition that a wrapper calls: Python code for the types of the arguments, compiled by Numba.
 
     Args:
         name: of the functions.

@@ -368,7 +368,7 @@ offer_call(split, _typed)
 
 
 def _as_value(augmented: AugmentedSweep) -> Any:
-    """What makes the sweep a value that Numba does not take for a function: it warns of tuples that begin with one."""
+    """A wrapper by which Numba does not take the sweep for a function: it warns of tuples that begin with one."""
     names = ", ".join(f"a{i}" for i in range(len(augmented.kinds)))
     source = f"def augmented(kept, {names}):\n    return sweep({names})\n"
     apply = njit(function_from("augmented", source, "irad.split", {"sweep": augmented}))

@@ -277,7 +277,7 @@ register_model(_WritingPullbackType)(ClosureModel)
 
 
 def rerunning(call: CallSite, primal: CPUDispatcher, wanted: Selection | None, *, has_aux: bool) -> Callable[..., Any]:
-    """What a call of `irad.vjp` does, as Python code that Numba compiles, for the types of its arguments.
+    """Python code of a call of `irad.vjp`, which Numba compiles, for the types of its arguments.
 
     Args:
         call: with its arguments.
@@ -325,7 +325,7 @@ def _refuse():  # type: ignore[no-untyped-def]
 
 
 def _task(task: Task, primal: CPUDispatcher, arguments: tuple[abi.Argument, ...]) -> Task:
-    """Of a function that returns nothing: its arrays have shadows that begin with the cotangents of what it wrote."""
+    """The task of a function that returns nothing: shadows of its arrays start as the cotangents of what it wrote."""
     positions = {position for position, _ in task.roles}
     for argument in arguments:
         if argument.position in positions and isinstance(argument.type, types.BaseTuple):
@@ -395,7 +395,7 @@ def _apply(
     *,
     has_aux: bool,
 ) -> Callable[..., Any]:
-    """The function behind a pullback: both sweeps, and an entry for each argument, or for those asked for."""
+    """The function that a pullback calls: both sweeps, and an entry for each argument, or for those asked for."""
     shadows = task.destinations
     items = {i: f"s{i}" for i in shadows}
     items |= {i: f"found[{place}]" for place, i in enumerate(task.returned)}  # in the order of argnums
@@ -431,7 +431,7 @@ def _no_pickle() -> None:
 
 
 def _typed(call: CallSite) -> Callable[..., Any]:
-    """What a call does, as Python code that Numba compiles, for the types of its arguments."""
+    """Python code of a call, which Numba compiles, for the types of its arguments."""
     primal = primal_of(function_behind(call.first))
     wanted, has_aux = call.selected(primal), call.has_aux
     if private.shadow().refuses_pullbacks:
@@ -454,7 +454,7 @@ def _typed(call: CallSite) -> Callable[..., Any]:
 def _on_device(
     make: Callable[..., Any], f: Any, args: tuple[Any, ...], has_aux: Any, argnums: Any, argnames: Any
 ) -> Callable[..., Any]:
-    """The same in device code, which has no memory for a tape: the pullback runs the function again."""
+    """`vjp` in device code, which has no memory for a tape: the pullback runs the function again."""
     primal, with_aux = primal_of(function_behind(f)), bool(literal(has_aux, "has_aux"))
     given = tuple(types.unliteral(each) for each in args if isinstance(each, types.Type))
     wanted = selected_if_any(primal, literal(argnums, "argnums"), literal(argnames, "argnames"))

@@ -128,7 +128,7 @@ def _is_plain(leaf: Content) -> bool:
 
 @dataclass(eq=False, slots=True)
 class ParameterFacts:
-    """What the parameters of the compiled function are in Python.
+    """Meaning of the compiled function's parameters in Python.
 
     Attributes:
         texts: those that are numbers: `x`, `x.shape[0]`, `t[1]`.
@@ -286,7 +286,7 @@ def _borrow(array: Array, found: dict[int, Polynomial], order: Sequence[int]) ->
 
 @dataclass(frozen=True, slots=True)
 class ReturnedValue:
-    """What a function returns.
+    """Return value of a function.
 
     Attributes:
         variables: byte offset of each number in it, of an array those of its shape → the variable that holds it.
@@ -310,7 +310,7 @@ class ReturnedValue:
 
 
 def result_of(return_type: Any) -> ReturnedValue:
-    """What a returned value is made of."""
+    """Parts of a returned value."""
     if isinstance(return_type, types.Array):
         offsets = [offset for offset, _ in abi.memory_of_return(return_type).fields]
         shape = offsets[tree.SHAPE : tree.SHAPE + return_type.ndim] if return_type.ndim > 1 else []

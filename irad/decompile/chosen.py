@@ -77,7 +77,7 @@ def _accessed(inst: Instruction) -> Iterator[Value]:
 
 
 def ways(sheet: Sheet, pointer: Instruction) -> list[Value]:
-    """What a phi or select may be; what is undefined is nothing."""
+    """Values that a phi or select may be, without undefined ones."""
     known = sheet.same.get(pointer)
     if known is not None:
         return [known]

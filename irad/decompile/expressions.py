@@ -261,7 +261,7 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
 
 
 def saved_text(sheet: Sheet, placeholder: Value) -> ast.expr:
-    """What the forward sweep saved."""
+    """Expression for a value that the forward sweep saved."""
     saved = sheet.reads.saved[placeholder]
     saved = sheet.same.get(saved, saved)
     assert sheet.augmented is not None

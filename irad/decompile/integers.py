@@ -332,7 +332,7 @@ def is_run(sheet: Sheet, form: LoopForm) -> bool:
 
 
 def facts(sheet: Sheet, tree: DominatorTree, block: Block) -> Iterator[tuple[Polynomial, int]]:
-    """What branches in front of a block say: polynomials, and what they are at least."""
+    """Facts from branches before a block: polynomials and their lower bounds."""
     current: Block | None = block
     while current is not None:
         parent = tree.immediate.get(current)

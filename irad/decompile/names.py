@@ -32,7 +32,7 @@ _BUILTIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Demangled:
-    """What a mangled symbol says.
+    """Parts of a mangled symbol.
 
     Attributes:
         path: module, classes, function.
@@ -63,7 +63,7 @@ class Demangled:
 
 
 def demangle(symbol: str) -> Demangled | None:
-    """What a symbol that Numba made says; None where it is none."""
+    """Parts of a symbol that Numba made; None for others."""
     match = _SYMBOL.match(symbol)
     if match is None or match.start() != 0:
         return None
@@ -107,7 +107,7 @@ class _Reader:
         return None
 
     def word(self, *, is_name: bool = False) -> str | None:
-        """What has its length in front, unescaped; ``is_name`` where it is a name of Python's, which may hold `_3d`."""
+        """A word after its length, unescaped; with ``is_name``, a name of Python's, which may hold `_3d`."""
         digits = re.compile(r"\d+").match(self.text, self.position)
         if digits is None:
             return None
@@ -253,7 +253,7 @@ class SourceLoop:
 
 @dataclass(frozen=True, slots=True)
 class SourceNames:
-    """What a file says about its lines.
+    """Names and loops in the lines of a file.
 
     Attributes:
         assigned: line → the one variable that the statement there assigns.
@@ -317,7 +317,7 @@ def _names_in(function: ast.FunctionDef) -> frozenset[str]:
 
 @cache
 def source_names(file: str) -> SourceNames:
-    """What the lines of a file assign."""
+    """Names that the lines of a file assign."""
     return SourceNames.of("".join(linecache.getlines(file)))
 
 

@@ -1,4 +1,4 @@
-"""What the pointers of a pair of sweeps point to, as arrays that Python code names; and what the reverse sweep reads.
+"""Arrays, named in Python code, to which the pointers of a pair of sweeps point; and the reads of the reverse sweep.
 
 Pointers of the forward sweep are followed to where they begin: a parameter, its shadow, an allocation of Numba's (whose
 header holds the address of the data at byte 24) or its shadow, a stack slot.
@@ -39,7 +39,7 @@ class AffineRead:
 
 @dataclass(eq=False, slots=True)
 class Reads:
-    """What placeholders of the reverse sweep stand for, by placeholder.
+    """Meaning of the reverse sweep's placeholders, by placeholder.
 
     Attributes:
         saved: values of the forward sweep.
@@ -167,7 +167,7 @@ class PairMemory:
 
 
 def byte_offset(gep: GetElementPtr, indices: list[Value], polynomial: Callable[[Value], Polynomial]) -> Polynomial:
-    """What a getelementptr adds."""
+    """Offset that a getelementptr adds."""
     total = Polynomial.constant(0)
     current: types.Type = gep.source_type
     for depth, index in enumerate(indices):

@@ -151,7 +151,7 @@ class _Writer:
         captured.plan = captured.plan.saving((*captured.plan.saved, *self.keys.values()))
 
     def _counter(self, loop: Loop) -> Value:
-        """What counts the iterations from 0: a variable of the source, if one does."""
+        """Counter of iterations from 0: a variable of the source, if one does."""
         made = self.captured.loops.counter(loop)
         for phi, variable in affine_variables(self.forms[loop].twin).items():
             start = variable.start
@@ -275,7 +275,7 @@ class _Writer:
         return text
 
     def _allocation_code(self) -> set[Instruction]:
-        """What rules of allocations add to the forward sweep: the shadow, which is one statement in Python."""
+        """Code that rules of allocations add to the forward sweep: the shadow, which is one statement in Python."""
         augmented = self.captured.augmented
         copies = set(augmented.values.values())
         return {

@@ -221,7 +221,7 @@ def _only_computed(block: Block, slot: Value) -> Raised | None:
 
 
 def _stored_behind(block: Block, slot: Value) -> list[Value]:
-    """What may be stored as the exception from a block on."""
+    """Values that may be stored as the exception from a block on."""
     stored: dict[Value, None] = {}
     for each in (block, *blocks_behind(block)):
         for inst in each.instructions:
@@ -250,7 +250,7 @@ def _computed(value: Value) -> Raised | None:
 
 
 def _raised_for(value: Load) -> Raised | None:
-    """What a function that does nothing but raise has stored, with computed arguments, for its caller to read."""
+    """Exception with computed arguments that a function which only raises has stored for its caller."""
     found = _raising_call(value)
     return _only_computed(found[0].entry, found[1]) if found is not None else None
 
@@ -289,7 +289,7 @@ def _shown(argument: Any) -> Any:
 
 
 def _unpickled(data: Value | None, size: Value | None) -> Raised | None:
-    """What Numba pickled: class, arguments, place."""
+    """Exception that Numba pickled: class, arguments, place."""
     text = data.initializer if isinstance(data, GlobalVariable) else None
     if not isinstance(text, ConstantString) or not isinstance(size, ConstantInt):
         return None

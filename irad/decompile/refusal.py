@@ -1,4 +1,4 @@
-"""What has no Python form is refused, in one wording."""
+"""Refusals of code without a Python form, in one wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about one sweep while it is written.
+"""State of one sweep while it is written.
 
 `integers` reads and fills it first, then `pointers`, then `expressions`; `variables` decides what has a name.
 """

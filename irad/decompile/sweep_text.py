@@ -241,7 +241,7 @@ class SweepText:
         return made
 
     def statements(self, inst: Instruction) -> list[ast.stmt]:
-        """What an instruction is; nothing where it is written where it is used."""
+        """Statements of an instruction; none if it is written where it is used."""
         if isinstance(inst, Store):
             return self._store(inst)
         if isinstance(inst, Call) and is_allocation(inst):
@@ -263,7 +263,7 @@ class SweepText:
         return []
 
     def edge(self, source: Block, target: Block) -> list[ast.stmt]:
-        """What phis are assigned on an edge."""
+        """Assignments of phis on an edge."""
         pairs: list[tuple[ast.expr, ast.expr]] = []
         for phi in target.phis():
             if phi not in self.variables:
@@ -274,7 +274,7 @@ class SweepText:
         return _assigned_at_once(pairs)
 
     def _value(self, value: Value) -> ast.expr:
-        """What a variable is assigned: a number, or an array."""
+        """Value that is assigned to a variable: a number, or an array."""
         is_array = isinstance(value.type, PointerType)
         return array_of(self.sheet, value) if is_array else text_of(self.sheet, value)
 
@@ -388,7 +388,7 @@ class SweepText:
     # ------------------------------------------------------------------------------------------------ liveness
 
     def sites(self) -> tuple[dict[Block, list[Site]], dict[tuple[Block, Block], set[Value]]]:
-        """What each statement uses and assigns; what is used on each edge."""
+        """Uses and assignments of each statement; uses on each edge."""
         sheet = self.sheet
         sites: dict[Block, list[Site]] = {}
         edges: dict[tuple[Block, Block], set[Value]] = {}
@@ -445,7 +445,7 @@ class SweepText:
         return found
 
     def carried(self) -> tuple[dict[Block, set[Value]], set[frozenset[Value]]]:
-        """What `for` loops hand out, by the blocks that end their last iteration, and what it must be kept apart from.
+        """Values that `for` loops yield, by the blocks that end their last iteration, and what to keep apart from them.
 
         Python's loop runs the end of the last iteration as that of any other before it is left.
         """

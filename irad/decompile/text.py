@@ -101,7 +101,7 @@ def truncated_quotient(a: int, b: int) -> int:
 
 
 def truncated_rest(a: int, b: int) -> int:
-    """What such a division leaves."""
+    """Remainder of a division that rounds towards zero."""
     return int(a) - truncated_quotient(a, b) * int(b)
 
 
@@ -135,7 +135,7 @@ HELPERS: Final = {
     "divided": divided, "unsigned": unsigned, "wrapped": wrapped, "truncated_quotient": truncated_quotient,
     "truncated_rest": truncated_rest,
 }  # fmt: skip
-"""What the source calls besides numpy, `scipy.special` and functions of Python."""
+"""Functions that the source calls besides numpy, `scipy.special` and those of Python."""
 
 BUILTINS: Final = ("abs", "bool", "float", "int", "len", "max", "min", "range", "reversed")
 """Functions of Python that the source calls."""
@@ -337,7 +337,7 @@ def _check_calls(captured: Capture) -> None:
 
 
 def _check_result(captured: Capture) -> None:
-    """What is returned has to be numbers, or an array of floats."""
+    """Refuses results other than numbers and arrays of floats."""
     returned = captured.return_type
     if isinstance(returned, types.Array) and isinstance(returned.dtype, types.Float) and returned.layout == "C":
         return

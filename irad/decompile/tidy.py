@@ -127,7 +127,7 @@ def _without_last_continue(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _tidied_if(statement: ast.If) -> list[ast.stmt]:
-    """What becomes of an `if`."""
+    """Statements that replace an `if`."""
     test = statement.test
     body, orelse = _block(statement.body), _block(statement.orelse)
     if isinstance(test, ast.Constant):

@@ -344,7 +344,7 @@ class ValueNames:
         self.primal_of = {shadow: primal for primal, shadow in self.captured.augmented.shadows.items()}
 
     def reader(self, value: Value) -> Callable[[], ast.expr]:
-        """What writes a variable, when it has a name."""
+        """Reader of a variable: writes its name when it has one."""
         return lambda: trees.name(self.names.get(value) or "_")
 
     def may_share(self, a: Value, b: Value) -> bool:
@@ -365,7 +365,7 @@ class ValueNames:
             self.names.update(dict.fromkeys(members, name))
 
     def name_recomputed(self, sheet: Sheet, classes: dict[Value, list[Value]]) -> None:
-        """What is computed again has the name that it has in the forward sweep, if that has one value only."""
+        """Gives a recomputed value its name in the forward sweep, if that has one value only."""
         assert sheet.augmented is not None
         for members in classes.values():
             again = sheet.reads.recomputed.get(members[0])

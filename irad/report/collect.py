@@ -118,7 +118,7 @@ def _is_support(rule: str) -> bool:
 
 @dataclass
 class Observed:
-    """What was read.
+    """Facts that were read.
 
     Attributes:
         primals: the functions of the program, before they are differentiated.
@@ -289,7 +289,7 @@ class Collector:
         )
 
     def refused(self, error: IradError) -> Report:
-        """What there is of a function that is refused: its source, what is refused, the stages before the analyses.
+        """Report on a function that is refused: its source, what is refused, the stages before the analyses.
 
         Args:
             error: what `report` has raised; it is raised again where there are no such stages either.
@@ -332,7 +332,7 @@ class Collector:
 
     @cached_property
     def raw(self) -> str:
-        """What Numba lowers, before any optimisation."""
+        """LLVM text that Numba lowers, before any optimisation."""
         return raw_text(self.subject.primal, self.subject.argument_types)
 
     @cached_property
@@ -343,12 +343,12 @@ class Collector:
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
-        """What LLVM made from the derivative."""
+        """Texts that LLVM made from the derivative."""
         return compile_code(self.subject.compiled())
 
     @cached_property
     def observed(self) -> Observed:
-        """What the engine finds."""
+        """Findings of the engine."""
         found = Observed()
 
         def observe(name: str, record: Any) -> None:

@@ -31,7 +31,7 @@ from irad.versions import NUMBA_CUDA, install, numbers_of, spelled
 
 
 class State(enum.Enum):
-    """What a fact means for irad."""
+    """Meaning of a fact for irad."""
 
     GOOD = "ok"
     NOTE = "note"

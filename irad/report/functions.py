@@ -192,7 +192,7 @@ class PairReader:
         return f"{name}.shadow" if is_shadow else name, self.named(value), self.why(value)
 
     def named(self, value: Value) -> str:
-        """What a value of the forward sweep is in the source."""
+        """Words for a value of the forward sweep in the source."""
         primal, is_shadow = self.primals.get(value, (None, False))
         if primal is None:
             return self.words.of_engine(value)
@@ -274,7 +274,7 @@ class PairReader:
                 yield self.facts(inst)
 
     def facts(self, value: Value) -> ValueFacts:
-        """What is known about one value."""
+        """Facts about one value."""
         unit = self.made.unit
         about = value.operands[0] if isinstance(value, Store) else value
         rule = rule_of(value, unit.registry, self.ruled) if isinstance(value, CallSite) else None
@@ -313,7 +313,7 @@ class PairReader:
         return match[0] if value is None else self.named(value)
 
     def memory(self, value: Value) -> Iterator[str]:
-        """What a pointer may point to and what is there; of a load, whether that stays."""
+        """Objects a pointer may point to, and their content; for a load, whether that stays."""
         unit = self.made.unit
         if isinstance(value.type, PointerType):
             yield self.plain(unit.points_to.explain(value))
@@ -322,7 +322,7 @@ class PairReader:
             yield f"its memory: {self.plain(unit.effects.explain(value.operands[0], value))}"
 
     def plan(self, value: Value) -> str:
-        """What the plan says of a value, and of its shadow if that is needed, too."""
+        """The plan's choice for a value, and for its shadow if that is needed, too."""
         augmented, plan = self.made.augmented, self.made.plan
         if value.type is VOID:
             return ""

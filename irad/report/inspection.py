@@ -30,7 +30,7 @@ AnyCollector: TypeAlias = Union[Collector, "KernelCollector"]
 def collector_of(
     f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None = None, options: Options | None = None
 ) -> AnyCollector:
-    """What makes reports on the derivative of a function or of a kernel; the arguments are those of `irad.inspect`."""
+    """Collector of reports on a derivative of a function or a kernel; the arguments are those of `irad.inspect`."""
     kernel = kernel_of(f)
     if kernel is None:
         return Collector(subject_of(f, args, argnums, options), args)
@@ -50,7 +50,7 @@ def collector_of(
 
 
 class Inspection:
-    """What becomes of a function on its way to its derivative, and why.
+    """Stages of a function on its way to its derivative, with reasons.
 
     Each stage is an attribute with its text: ``python``, ``numba_ir``, ``llvm``, ``prepared``, ``types``, ``activity``,
     ``plan``, ``tape``, ``adjoint``, ``optimized``, ``asm``. Nothing is computed before it is asked for; ``str()`` is an
@@ -142,14 +142,14 @@ class Inspection:
         return render(self._collector.profile.applied_to(report) if profile and not report.refusals else report)
 
     def _page(self) -> Report:
-        """What the page shows."""
+        """Report that the page shows."""
         try:
             return self._report(frozenset(self._collector.stages), measures=True)
         except IradError as error:
             return self._collector.refused(error)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the page in a frame, or why there is none."""
+        """HTML for notebooks: the page in a frame, or why there is none."""
         try:
             return notebook(self._page())
         except IradError as error:

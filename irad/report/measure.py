@@ -1,4 +1,4 @@
-"""What is measured by running a derivative: the time that each line takes, and the bytes of the tape."""
+"""Measurements by running a derivative: the time that each line takes, and the bytes of the tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report knows: plain data, no LLVM, no Numba, so that text, JSON and HTML are made from the same facts.
+"""Facts of a report: plain data, no LLVM, no Numba, so that text, JSON and HTML are made from the same facts.
 
 `irad.report.collect` fills it, `irad.report.shown.text`, `.html` and the command line only show it.
 
@@ -16,7 +16,7 @@ from irad.errors import SourceLocation
 
 
 class Stage(enum.StrEnum):
-    """What becomes of a function on its way to its derivative, in order."""
+    """Stages of a function on its way to its derivative, in order."""
 
     PYTHON = "python"
     NUMBA_IR = "numba-ir"
@@ -210,7 +210,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """What the code of a kernel's derivative needs of a GPU, and the kernel itself, as ptxas counts it.
+    """Needs of a kernel's derivative, and of the kernel itself, on a GPU, as ptxas counts them.
 
     Attributes:
         arch: the GPU.
@@ -304,7 +304,7 @@ class Report:
         return ((number, entry) for number, function in enumerate(self.functions) for entry in function.tape)
 
     def line_finder(self) -> Callable[[Iterable[SourceLocation | None]], int | None]:
-        """What finds the line of the report's source that is innermost among places."""
+        """Finder of the line of the report's source that is innermost among places."""
         shown = frozenset(facts.line for facts in self.lines)
         return lambda places: next(
             (p.line for p in places if p is not None and p.file == self.place.file and p.line in shown), None

@@ -1,4 +1,4 @@
-"""What `irad.check` and `irad.tape_report` return."""
+"""Results of `irad.check` and `irad.tape_report`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BELOW = 18  # columns in front of a line of the source that stands below its pl
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What `irad.check` found.
+    """Result of `irad.check`.
 
     Attributes:
         function: the qualified name of the function.
@@ -64,7 +64,7 @@ class CheckReport:
         return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
         place = f"{self.function}({parameters}), {self.location.file}:{self.location.line}"
         if self.supported:
@@ -132,7 +132,7 @@ class TapeReport:
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the bytes of each line."""
+        """HTML for notebooks: the bytes of each line."""
         return self._html()
 
     def _html(self, more: Sequence[str] = ()) -> str:

@@ -143,7 +143,7 @@ def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple
 
 
 def optimized_stage(texts: list[tuple[str, str]], source: UserSource) -> StageText:
-    """What is really compiled: the derivative, inlined into what calls it, after all of LLVM's pipeline."""
+    """Code that is really compiled: the derivative, inlined into what calls it, after all of LLVM's pipeline."""
     lines: list[TextLine] = []
     for name, text in texts:
         lines += _heading(name, texts, ";")

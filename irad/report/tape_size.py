@@ -1,4 +1,4 @@
-"""What the tape holds, value by value, and how large it is."""
+"""Content of the tape, value by value, and its size."""
 
 from __future__ import annotations
 

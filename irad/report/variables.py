@@ -38,7 +38,7 @@ _ARGUMENT: Final = re.compile(r"  \w+ = arg\(")
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What is the same number under several names.
+    """Values that are the same number under several names.
 
     Attributes:
         origins: what is copied to a value or variable: by loads, stores, and calls.

@@ -46,7 +46,7 @@ _RUNTIME: Final = {
     "get_parallel_chunksize": "Numba's scheduler", "get_num_threads": "Numba's thread count",
     "irad.parallel.": "what fills or copies an array",
 }  # fmt: skip
-"""What Numba calls by itself, by the beginning of its symbols; the first that fits counts."""
+"""Words for what Numba calls by itself, by the beginning of its symbols; the first that fits counts."""
 
 _RESULT: Final = re.compile(r"\bargument retptr(?:\.\d+)?\b")
 
@@ -64,7 +64,7 @@ def in_loops(lines: Sequence[int]) -> str:
 
 
 def describe(value: Value, unit: Unit, namer: Namer) -> str:
-    """What a value is, in a few words; the engine's names of memory stay in."""
+    """A value in a few words; the engine's names of memory stay in."""
     match value:
         case Parameter():
             return plain(f"argument {python_name(value.name or '?')}")
@@ -99,7 +99,7 @@ def describe(value: Value, unit: Unit, namer: Namer) -> str:
 
 
 def callee_name(call: ir.CallSite, unit: Unit, namer: Namer) -> str:
-    """What a call calls."""
+    """Name of a call's callee."""
     callee = resolve(call, unit.registry)
     if isinstance(callee, Elementwise):
         return callee.name
@@ -161,13 +161,13 @@ class ValueWords:
     _known: dict[Value, str] = field(default_factory=dict)
 
     def of(self, value: Value) -> str:
-        """What a value of the primal is."""
+        """Words for a value of the primal."""
         if value not in self._known:
             self._known[value] = self._parameter(value) if isinstance(value, Parameter) else self._made(value)
         return self._known[value]
 
     def of_engine(self, value: Value) -> str:
-        """What a value is that only the forward sweep has."""
+        """Words for a value that only the forward sweep has."""
         known = _ENGINE.get((value.name or "").partition(".")[0])
         if known is not None:
             return known
@@ -219,7 +219,7 @@ class ValueWords:
         return found[1] if found is not None and found[1] in self._variables - _NUMBA else None
 
     def _variable_of_loop(self, value: Instruction) -> str | None:
-        """What counts the iterations of a ``for`` is the loop's variable, or what that is computed from."""
+        """Variable of the ``for`` loop whose iterations a phi counts, or of which that is computed."""
         loop = self.unit.loops.loop_of(value.block) if value.block is not None else None
         if not isinstance(value, Phi) or loop is None or loop.header is not value.block:
             return None
@@ -330,7 +330,7 @@ def lane_words(loop: ParallelLoop, launch: CallSite | None, word_of: Callable[[V
 
 
 def _given(argument: Value) -> Value | None:
-    """What is passed: Numba stores pointers in a vector that the loop gets, and numbers in variables of their own."""
+    """Value that is passed: Numba stores pointers in a vector for the loop, and numbers in variables of their own."""
     value: Value | None = argument
     if isinstance(argument, Load):
         value = _last_stored(argument.operands[0], argument)
@@ -340,7 +340,7 @@ def _given(argument: Value) -> Value | None:
 
 
 def _last_stored(pointer: Value, before: Instruction | None) -> Value | None:
-    """What was stored at an address last, in the order of the code."""
+    """Value stored at an address last, in the order of the code."""
     base, offset = _base(pointer)
     found: Value | None = None
     for inst in _instructions_around(base):

@@ -30,7 +30,7 @@ class Allocations(NamedTuple):
         return self.headers_made - self.headers_released
 
     def since(self, before: Allocations) -> Allocations:
-        """What has been counted from ``before`` on."""
+        """Allocations counted from ``before`` on."""
         return Allocations(*(mine - its for mine, its in zip(self, before, strict=True)))
 
 

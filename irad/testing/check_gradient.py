@@ -35,7 +35,7 @@ _MODES_RTOL: Final = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class PlainDerivatives:
-    """What the plain function says.
+    """Derivatives by values of the plain function.
 
     Attributes:
         value: its result.

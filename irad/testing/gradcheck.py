@@ -281,7 +281,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def _gradients_match(cotangents: tuple[Vector | None, ...], values: tuple[Any, ...]) -> str | None:
-    """What is wrong with the number of floats in cotangents; None if nothing is."""
+    """Problem with the number of floats in cotangents; None if there is none."""
     for position, (cotangent, value) in enumerate(zip(cotangents, values, strict=True)):
         count = read_floats(value).size
         if cotangent is not None and cotangent.size != count:
@@ -292,7 +292,7 @@ def _gradients_match(cotangents: tuple[Vector | None, ...], values: tuple[Any, .
 
 
 def _hidden_zero(trial: Trial) -> str:
-    """What zero that won over an infinity may be the reason for a wrong number, and where; empty if none is known.
+    """The zero that won over an infinity and may explain a wrong number, with its place; empty if none is known.
 
     Of a function that returns a float; and of a gradient, whose zeros are lost to its own derivative.
     """

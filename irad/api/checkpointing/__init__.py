@@ -1,1 +1,1 @@
-"""What checkpointed functions are made of; `irad.api.checkpoint` has the public functions."""
+"""The parts of checkpointed functions; `irad.api.checkpoint` has the public functions."""

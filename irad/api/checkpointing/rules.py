@@ -1,4 +1,4 @@
-"""What the rules of checkpointed functions and loops call, written out for the types of a call; and what is refused."""
+"""Functions that the rules of checkpointed functions and loops call, written for the types of a call; and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def advanced(step: Any, state: Any, arguments: Any) -> Any:
 
 
 def finished(step: Any, state: Any, arguments: Any) -> Any:
-    """What the loop returns: arrays of its own, if anything."""
+    """The result of the loop: arrays of its own, if anything."""
     raise NotImplementedError
 
 
@@ -109,7 +109,7 @@ def _is_plain_array(numba_type: Type) -> bool:
 
 
 def _invariant(numba_type: Type) -> object:
-    """What stays the same from step to step; how arrays lie in memory may change."""
+    """The part of the state that stays the same from step to step; how arrays lie in memory may change."""
     if isinstance(numba_type, types.BaseTuple):
         return getattr(numba_type, "instance_class", None), tuple(map(_invariant, numba_type.types))
     return (numba_type.dtype, numba_type.ndim) if isinstance(numba_type, types.Array) else types.unliteral(numba_type)
@@ -181,7 +181,7 @@ def check_result(function: Any, result: Type, returned: Sequence[bool]) -> None:
 
 
 def returns_argument(function: Any) -> str:
-    """What is wrong with a function that returns what it was passed."""
+    """Problem of a function that returns what it was passed."""
     return f"{function.__qualname__}, which is checkpointed, may return an array that it was passed, or a view of it"
 
 

@@ -1,1 +1,1 @@
-"""What users declare about their functions: rules, and that there is no derivative."""
+"""Users' declarations about their functions: rules, and that there is no derivative."""

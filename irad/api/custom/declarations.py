@@ -1,4 +1,4 @@
-"""What users declare about functions and types, apart from rules. See docs/custom_rules.md."""
+"""Users' declarations about functions and types, apart from rules. See docs/custom_rules.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rule of a function that is passed a function needs: derivatives of that function in sums of cotangents.
+"""Support for rules of functions that are passed a function: derivatives of that function in sums of cotangents.
 
 A solver takes a function and a tuple of arguments for it. Which parts of the tuple carry a derivative is known when the
 rule is compiled; the code for them is written then.

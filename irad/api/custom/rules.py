@@ -311,7 +311,7 @@ def _no_easy_rule(text: str, given: str, place: Any) -> RuleError:
 
 
 def _compiled(f: Any) -> Any:
-    """What compiled code can call in the place of a function; library functions stay what they are."""
+    """The form of a function that compiled code can call; library functions stay what they are."""
     return jit(f) if isinstance(f, FunctionType) else f
 
 

@@ -152,7 +152,7 @@ def returning(primal: CPUDispatcher, outputs: int | Sequence[int], has_aux: bool
 
 @dataclass(frozen=True, slots=True)
 class JacobianTask:
-    """What a Jacobian is taken of, and how it is returned, free of types and modes."""
+    """Function, arguments and form of a Jacobian, free of types and modes."""
 
     key: str
     argnums: tuple[int, ...]
@@ -166,14 +166,14 @@ class JacobianTask:
 
     @property
     def returns(self) -> Returns:
-        """What is returned."""
+        """Parts of the result that are returned."""
         returns = MAKERS[self.key].returns
         assert returns is not None
         return returns
 
     @property
     def leading(self) -> list[str]:
-        """What the code takes before the arguments of the function: where the Jacobian is written to."""
+        """Parameters of the code before those of the function: where the Jacobian is written to."""
         return [OUT] * MAKERS[self.key].leading
 
 

@@ -42,13 +42,13 @@ def is_in(direction: str, name: str, part: Part) -> str:
 
 
 def unit(part: Part, is_second: str | None) -> str:
-    """What is put in one place of a part: 1, or i in the second of two directions."""
+    """Entry for one place of a part: 1, or i in the second of two directions."""
     kind = f"irad_np.{part.dtype}"
     return f"{kind}(1)" if is_second is None else f"({kind}(1j) if {is_second} else {kind}(1))"
 
 
 def number(part: Part, distance: str, directions: int) -> str:
-    """What is put in place of a number, ``distance`` directions after its first one."""
+    """Entry for a number, ``distance`` directions after its first one."""
     kind = f"irad_np.{part.dtype}"
     second = f"{kind}(1j) if {distance} == 1 else " if directions == 2 else ""
     return f"({kind}(1) if {distance} == 0 else {second}{kind}(0))"
@@ -138,7 +138,7 @@ def forward_sweep(call: str, parameters: str, has_aux: bool) -> Iterator[str]:
 
 
 def result(structure: Structure, returns: Returns, has_aux: bool, is_complete: bool | None) -> str:
-    """What the code returns: value, Jacobian or both; and whether the Jacobian is complete, where that is asked for."""
+    """Result of the code: value, Jacobian or both; and whether the Jacobian is complete, where that is asked for."""
     found, value = structure.result(variable), "(irad_value, irad_aux)" if has_aux else "irad_value"
     jacobian = f"({found}, irad_aux)" if has_aux else found
     made = {Returns.GRADIENT: jacobian, Returns.VALUE: value}.get(returns, f"({value}, {found})")
@@ -266,7 +266,7 @@ class Columns:
         return [part for part in self.structure.inputs if part.is_array and self.inputs[part.number] in self.written]
 
     def _lanes(self, of_part: Callable[[Part], Iterable[str]]) -> Iterator[str]:
-        """What is done for each direction of a run, by the part that it belongs to."""
+        """Code for each direction of a run, by the part that it belongs to."""
         yield f"for irad_lane in range({self.width}):"
         yield "    irad_direction = irad_first + irad_lane"
         for part in self.structure.inputs:
@@ -325,7 +325,7 @@ class Columns:
             yield f"irad_tangent{part.number}[irad_lane].flat[irad_column] = 0"
 
     def _values(self, block: Block, found: str) -> list[str]:
-        """What is stored: df = ∂f/∂z dz + ∂f/∂z̄ dz̄ in the directions 1 and i."""
+        """Expressions that are stored: df = ∂f/∂z dz + ∂f/∂z̄ dz̄ in the directions 1 and i."""
         if block.is_pair:
             return [f"OLD + 0.5 * irad_weight * {found}", f"OLD + 0.5 * irad_weight.conjugate() * {found}"]
         if self._directions(block.input) == 2:  # d/dRe + i·d/dIm of a real number

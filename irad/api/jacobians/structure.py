@@ -1,4 +1,4 @@
-"""What a Jacobian consists of: a block for each number or array returned and each one that is differentiated.
+"""The structure of a Jacobian: a block for each number or array returned and each one that is differentiated.
 
 The blocks are arranged as the value is, and in each place of the value as the arguments are:
 

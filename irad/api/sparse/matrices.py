@@ -81,7 +81,7 @@ class Runs:
 
 
 class Derivative(Protocol):
-    """What was prepared."""
+    """A prepared sparse derivative."""
 
     def runs(self, product: Product, args: tuple[Any, ...]) -> Runs:
         """Products at the arguments."""
@@ -171,7 +171,7 @@ _PATTERNS: Final = (None, "dependence", "probe")
 
 @dataclass(frozen=True, eq=False)
 class SparseTask:
-    """What is asked for.
+    """The request for a sparse derivative.
 
     Attributes:
         kind: the name of the public function.
@@ -335,7 +335,7 @@ def sparse_derivative(
     has_aux: bool,
     options: Options | None,
 ) -> SparseDerivative:
-    """What a public function makes: its name is ``kind``, a Hessian is the Jacobian of the gradient.
+    """The callable of a public function: its name is ``kind``, a Hessian is the Jacobian of the gradient.
 
     Raises:
         SignatureError: what is asked for makes no sense, or SciPy is not installed.

@@ -181,7 +181,7 @@ def run(
 
 
 class _Known:
-    """What users pass as ``seen``, as tuples of results."""
+    """Memo that users pass as ``seen``, as tuples of results."""
 
     def __init__(self, seen: Memo | None, count: int) -> None:
         self._seen, self._count = seen, count

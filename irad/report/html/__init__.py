@@ -56,7 +56,7 @@ def notebook(report: Report, height: int = 760) -> str:
 
 
 def summary(report: Report) -> list[tuple[str, str]]:
-    """What the heading of the page says: pairs of a name and a number."""
+    """Figures in the heading of the page: pairs of a name and a number."""
     if report.refusals:
         return [("not differentiated", count(len(report.refusals), "problem"))]
     total = tape_total(report)

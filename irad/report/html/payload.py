@@ -172,7 +172,7 @@ def _edge(caller: Box, callee: Box, sites: int) -> Edge:
 # Texts that occur often, such as reasons, are written once and referred to by number.
 
 JSON = Any
-"""What `json.dumps` takes."""
+"""Values that `json.dumps` takes."""
 
 LineOf = Callable[[Iterable[SourceLocation | None]], int | None]
 
@@ -193,7 +193,7 @@ class Strings:
 
 
 def head(report: Report) -> dict[str, JSON]:
-    """What the page needs to be drawn for the first time."""
+    """Data for drawing the page for the first time."""
     strings = Strings()
     line_of = report.line_finder()
     tape = [[index, *_tape_entry(entry, line_of, strings)] for index, entry in report.tape]
@@ -213,7 +213,7 @@ def head(report: Report) -> dict[str, JSON]:
 
 
 def blocks(report: Report) -> dict[str, str]:
-    """What the page unpacks when it is needed: by name, as base64 of zlib's format."""
+    """Data that the page unpacks when it is needed: by name, as base64 of zlib's format."""
     packed = {stage.value: _pack(_stage(text)) for stage, text in report.stages.items()}
     return {**packed, "values": _pack(_values(report))}
 

@@ -34,7 +34,7 @@ def check_kernel(
     options: Options,
     launch: Launch | None = None,
 ) -> CheckReport:
-    """What `irad.check` says of a kernel.
+    """Result of `irad.check` for a kernel.
 
     Args:
         kernel: what `numba.cuda.jit` made.

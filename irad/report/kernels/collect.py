@@ -60,7 +60,7 @@ _OPERATIONS: Final = {
 
 
 def cuda_name(symbol: str) -> str | None:
-    """What a symbol of the kernel dialect is in Python; None for other symbols."""
+    """Python name of a symbol of the kernel dialect; None for other symbols."""
     if symbol.startswith(_REGISTERS):
         register, _, axis = symbol.removeprefix(_REGISTERS).partition(".")
         return f"cuda.{_OF_REGISTER.get(register, register)}" + (f".{axis}" if axis else "")
@@ -115,7 +115,7 @@ _NUMBER: Final = "all threads share the number"
 
 
 def additions_of(made: GeneratedPair, report: FunctionReport, source: UserSource) -> tuple[Addition, ...]:
-    """What the reverse sweep of a kernel adds to.
+    """Memory that the reverse sweep of a kernel adds to.
 
     Args:
         made: the pair of the kernel.
@@ -159,7 +159,7 @@ ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100")
 
 
 def code_of(primal: KernelModule, derivative: KernelModule) -> tuple[KernelCode, ...]:
-    """What kernel and derivative need, on each GPU.
+    """Resources that kernel and derivative need, on each GPU.
 
     Raises:
         BackendError: ptxas is not on this machine.
@@ -263,7 +263,7 @@ class KernelCollector:
         )
 
     def refused(self, error: IradError) -> Report:
-        """What there is of a kernel that is refused; see `irad.report.collect.Collector.refused`."""
+        """Report on a kernel that is refused; see `irad.report.collect.Collector.refused`."""
         try:
             early = self.report([stage for stage in ALL if stage in EARLY])
         except IradError:
@@ -296,7 +296,7 @@ class KernelCollector:
 
     @cached_property
     def copies(self) -> Copies:
-        """What variables are called."""
+        """Names of variables."""
         module = parse_module(self.subject.program.module.text)
         module.functions[self.subject.program.module.name].name = ENTRY
         return Copies.of_raw(module)
@@ -318,7 +318,7 @@ class KernelCollector:
 
     @property
     def observed(self) -> Observed:
-        """What the engine finds."""
+        """Findings of the engine."""
         return self.derived[1]
 
     @property
@@ -328,7 +328,7 @@ class KernelCollector:
 
     @cached_property
     def code(self) -> tuple[tuple[KernelCode, ...], str]:
-        """What the code needs of GPUs; nothing, and why, where that is not known."""
+        """Needs of the code on GPUs; none, and the reason, if that is not known."""
         try:
             return code_of(self.subject.program.module, self.derived[0].module), ""
         except BackendError as error:

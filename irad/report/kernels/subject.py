@@ -161,7 +161,7 @@ def _is_active(leaf: Content) -> bool:
 
 
 def _kinds(primal: Primal, positions: Sequence[int]) -> list[ParameterKind]:
-    """What each LLVM parameter carries."""
+    """Kind of value that each LLVM parameter carries."""
     kinds = [ParameterKind.CONST] * primal.count
     for leaf in (leaf for each in primal.arguments if each.position in positions for leaf in each.leaves):
         if leaf.has_memory and leaf.kind is not LeafKind.INERT:

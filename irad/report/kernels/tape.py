@@ -121,7 +121,7 @@ class KernelTapeReport(TapeReport):
         return found
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the bytes of each line."""
+        """HTML for notebooks: the bytes of each line."""
         return self._html(self._remarks())
 
 

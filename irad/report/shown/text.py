@@ -68,7 +68,7 @@ def addition_words(addition: Addition) -> str:
 
 
 def code_words(code: KernelCode) -> str:
-    """What the code of a kernel's derivative needs of a GPU."""
+    """Words for the needs of a kernel's derivative on a GPU."""
     parts = [f"{code.registers} registers (the kernel {code.primal_registers})"]
     if code.stack:
         parts.append(f"{format_bytes(code.stack)} of local memory")
@@ -113,7 +113,7 @@ def _has_time(report: Report) -> bool:
 
 
 def _saved(line: LineFacts) -> str:
-    """What a line saves: in the call that was measured, else in an iteration or a call."""
+    """Bytes that a line saves: in the call that was measured, else in an iteration or a call."""
     if line.saved is not None:
         return format_bytes(line.saved) if line.saved else ""
     if line.saved_per_iteration:
@@ -207,7 +207,7 @@ _LONGEST_CHAIN = 8
 
 
 def explain(report: Report, question: str) -> str:
-    """What the report knows of something.
+    """Explanation of a line or name from the report.
 
     Raises:
         SignatureError: there is no such line, value or variable.

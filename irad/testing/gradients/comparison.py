@@ -33,7 +33,7 @@ _ESCAPES: Final = 0.08  # probability that a Gaussian number is below 0.1
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """What counts as equal; None for what the precision of the argument and the reference allow."""
+    """Tolerances for equality; None for what the precision of the argument and the reference allow."""
 
     rtol: float | None = None
     atol: float = 0.0

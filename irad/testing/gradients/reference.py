@@ -281,7 +281,7 @@ def _trusted_steps(objective: Objective, nearby: Nearby, noise: float) -> Comple
 
 
 def sizes_of(leaves: Vector) -> Vector:
-    """What counts as 1 for each number: its magnitude, but not less than a part of the typical one."""
+    """Scale of each number: its magnitude, but not less than a part of the typical one."""
     magnitudes = np.abs(leaves[np.isfinite(leaves) & (leaves != 0.0)])
     typical = float(np.median(magnitudes)) if magnitudes.size else 1.0
     sizes = np.abs(leaves)

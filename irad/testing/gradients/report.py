@@ -1,4 +1,4 @@
-"""What a check of gradients found: figures by argument, text to read, and the error that says what is wrong."""
+"""Report of a check of gradients: figures by argument, text to read, and the error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ArgumentReport:
 
 @dataclass(frozen=True, slots=True)
 class GradcheckReport:
-    """What `irad.testing.gradcheck` found.
+    """Result of `irad.testing.gradcheck`.
 
     Attributes:
         function: the qualified name.
@@ -194,7 +194,7 @@ class GradcheckReport:
                 yield from _wrapped(f"  worst at {worst[4]}: got {worst[5]}, expected {worst[6]}")
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         verdict = f"The gradient of {self.function} is {self.verdict.value}"
         points = f"{self.points} point{'s' * (self.points > 1)}"
         mood = _MOODS[self.verdict]
@@ -202,7 +202,7 @@ class GradcheckReport:
         return notebook.result(f"{verdict} ({points})", mood, str(self.location), COLUMNS, rows, self.remarks())
 
     def remarks(self) -> list[str]:
-        """What does not go into the table, one sentence each."""
+        """Remarks that do not fit the table, one sentence each."""
         found = [text for text in (self.primal, self.unsteady, self.hidden_zero) if text]
         if not self.arguments and not found and not self.not_checked:
             found.append(f"there is nothing to check: {NO_FLOATS}")

@@ -45,7 +45,7 @@ class Estimate:
 
 
 class Shape(enum.Enum):
-    """What a function looks like at a point."""
+    """Shape of a function at a point."""
 
     SMOOTH = "smooth"
     KINK = "kink"

@@ -58,7 +58,7 @@ def optimisation_limited() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of a derivative in reverse mode gave.
+    """Result of one run of a derivative in reverse mode.
 
     Attributes:
         value: of the primal; None where the derivative was asked for without it.
@@ -78,7 +78,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Answer:
-    """What irad says, and what of.
+    """Derivative by irad, and what it is taken of.
 
     Attributes:
         run: value, arguments afterwards, cotangents.
@@ -238,13 +238,13 @@ class Trial:
         return np.zeros(0) if self.seed is None else read_floats(self.seed)
 
     def objective(self, shadows: tuple[Any, ...]) -> Objective:
-        """What the cotangents are the derivative of: shadows of written memory count as cotangents."""
+        """Function whose derivative the cotangents are: shadows of written memory count as cotangents."""
         written = [i for i, modified in enumerate(self.modified) if modified and self.active[i] and self._has_shadow(i)]
         outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
         return Objective(self.plainly, self.values, self.weights, outside)
 
     def objective_of_value(self, *, native: bool = False) -> Objective:
-        """The same where what is left in memory has no cotangent; with ``native`` arguments keep their precision."""
+        """`objective` if what is left in memory has no cotangent; with ``native`` arguments keep their precision."""
         return Objective(self.plainly, self.values, self.weights, {}, native)
 
     def _has_shadow(self, position: int) -> bool:
@@ -445,7 +445,7 @@ def spoil(value: Any) -> None:
 
 @dataclass(frozen=True)
 class ForwardRun:
-    """What one run in forward mode gave.
+    """Result of one run in forward mode.
 
     Attributes:
         value: of the primal.

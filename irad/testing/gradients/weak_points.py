@@ -62,7 +62,7 @@ class _Seen:
 def weak_points(
     trial: Trial, names: tuple[str, ...], tick: Callable[[str, int, int], None] | None = None
 ) -> tuple[WeakPoint, ...]:
-    """What is near and far from a point, argument by argument, the nearest first.
+    """Weak points near and far from a point, argument by argument, the nearest first.
 
     Args:
         trial: the function at a point where its value and gradient are finite.
@@ -107,7 +107,7 @@ class _ScaledArgument:
                 yield self._edge(seen[fine - 1], seen[fine])
 
     def far(self) -> Iterator[WeakPoint]:
-        """What happens at zero, to negative numbers, to large and to small ones."""
+        """Weak points at zero, of negative numbers, of large and of small ones."""
         for factor in (0.0, -1.0):
             fault = self._at(factor).fault
             if fault:

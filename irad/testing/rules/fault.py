@@ -1,4 +1,4 @@
-"""What can be wrong with a rule, and the error that says what is."""
+"""Faults of rules, and the error that reports one."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class ForwardChecker(RuleChecker):
 
 
 def _differences(trial: Trial, directions: Mapping[int, Vector]) -> tuple[Vector, ...]:
-    """What the tangents have to be, from values of the plain function on a line through the point.
+    """Tangents as they have to be, from values of the plain function on a line through the point.
 
     Raises:
         AssertionError: the differences do not converge.

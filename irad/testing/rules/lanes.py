@@ -43,7 +43,7 @@ def check_lanes_reverse(f: Any, trial: Trial, width: int) -> None:
 
 @dataclass(frozen=True)
 class _Lanes:
-    """What one run gave: value, arguments afterwards, and in each direction the derivatives as vectors."""
+    """Result of one run: value, arguments afterwards, and in each direction the derivatives as vectors."""
 
     value: Any
     after: tuple[Any, ...]

@@ -46,7 +46,7 @@ def unwrapped(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, 
 
 
 def activities(active: tuple[bool, ...]) -> Iterator[tuple[bool, ...]]:
-    """What may take part: all at first, then the fewest subsets with each two arguments in all four ways.
+    """Combinations of arguments that take part: all, then the fewest subsets with each two arguments in all four ways.
 
     After the first row, each argument takes part in equally many rows, fewer than half of them, and no two in the same
     ones: so there is a row with either of two alone, and one with neither. Two arguments have no row with neither.
@@ -114,7 +114,7 @@ def call_in_loop(f: Callable[..., Any], passed: Sequence[Passed], has_value: boo
 
 
 def loop_of(call: Callable[..., Any], passed: Sequence[Passed], has_value: bool) -> Callable[..., Any]:
-    """What `call_in_loop` computes, in Python.
+    """Python form of `call_in_loop`.
 
     Args:
         call: `call_once` of the function.
@@ -150,7 +150,7 @@ def call_without_result(f: Callable[..., Any], taking_part: Sequence[bool]) -> C
 
 
 def without_result(call: Callable[..., Any], taking_part: Sequence[bool]) -> Callable[..., Any]:
-    """What `call_without_result` computes, in Python, by calls of `call_once` of the function."""
+    """Python form of `call_without_result`, by calls of `call_once` of the function."""
 
     def computed(*arguments: Any) -> float:
         parts = tuple(x for x, takes_part in zip(arguments, taking_part, strict=True) if takes_part)
