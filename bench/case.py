@@ -1,4 +1,4 @@
-"""What a benchmark case is."""
+"""Benchmark cases."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _INSTRUCTION: Final = re.compile(r"^  (?!;)\S", re.MULTILINE)
 
 
 def versions() -> dict[str, str]:
-    """What the figures depend on."""
+    """Versions on which the figures depend."""
     return {
         "machine": platform.machine(),
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -71,7 +71,7 @@ def _count() -> dict[str, int]:
 
 
 def changes(old: Mapping[str, int], new: Mapping[str, int]) -> list[str]:
-    """What has grown by more than its tolerance, and instructions that became fewer: vectors may have been lost."""
+    """Figures that grew by more than their tolerance, and instructions that became fewer: vectors may be lost."""
     found = []
     for name in sorted(old.keys() | new.keys()):
         before, now = old.get(name, 0), new.get(name, 0)

@@ -92,7 +92,7 @@ def measure(case: Case, arch: str) -> Row:
 
 
 def numbas(case: Case, arch: str) -> Needs | None:
-    """What Numba's own PTX needs; None where Numba cannot make it without a driver, or NVIDIA's compiler is missing."""
+    """Resources of Numba's own PTX; None if Numba cannot make it without a driver, or NVIDIA's compiler is missing."""
     compiler = _numba_compiler()
     if compiler is None:
         return None

@@ -1,4 +1,4 @@
-"""What a result depends on besides the code: machine, versions, commit."""
+"""Environment of a result besides the code: machine, versions, commit."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def irad_gradient(case: Case) -> Callable[..., Any]:
 
 
 def python_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
-    """What a dispatcher was made from."""
+    """Python function that a dispatcher was made from."""
     function: Callable[..., Any] = getattr(dispatcher, "py_func")  # noqa: B009 - Numba's dispatcher is untyped
     return function
 

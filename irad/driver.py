@@ -196,7 +196,7 @@ def _callees(function: Function) -> list[Function]:
 
 
 def _places(program: Program, user: SourceMap) -> tuple[str, tuple[WatchedPlace, ...]]:
-    """What is watched; the table is named by what it describes, so that equal programs share it."""
+    """Watched places; the table is named by what it describes, so that equal programs share it."""
     table, places = program.places(), places_of(program.marks, user)
     name = f"irad.places.{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"
     del program.module.globals[str(table.name)]
@@ -246,7 +246,7 @@ def _source_line(location: SourceLocation | None) -> str | None:
 
 
 def _focus(inst: Instruction, line: str | None) -> str | None:
-    """What a line's only assignment stores to, if a store is at fault."""
+    """Target of a line's only assignment, if a store is at fault."""
     if not isinstance(inst, Store) or line is None:
         return None
     try:

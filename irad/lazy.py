@@ -43,7 +43,7 @@ class LazyNames:
         return {alias.name: node.module or "" for node in imports for alias in node.names}
 
     def load(self, name: str) -> object:
-        """What a name stands for; from then on the package has it.
+        """Value of a name; from then on the package has it.
 
         Raises:
             AttributeError: it is not in the stub.

@@ -92,7 +92,7 @@ def labelled(label: str, text: str) -> Iterator[str]:
 
 
 def remedies(text: str) -> Iterator[str]:
-    """What to do; alternatives, "(a) … or (b) …", on lines of their own, indented under their letters."""
+    """Remedies; alternatives, "(a) … or (b) …", on lines of their own, indented under their letters."""
     label = "do"
     for alternative in _ALTERNATIVE.split(text):
         lettered = re.match(r"\([a-z]\) ", alternative) is not None

@@ -1,4 +1,4 @@
-"""What a source file says about its lines: which loops they are in, and which functions."""
+"""Facts about the lines of a source file: which loops they are in, and which functions."""
 
 from __future__ import annotations
 

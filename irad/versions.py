@@ -77,5 +77,5 @@ def untested(numba: str, python: str) -> tuple[str, ...]:
 
 
 def tested() -> str:
-    """What irad was tested with, in words."""
+    """Versions that irad was tested with, in words."""
     return f"Numba {span_of(NUMBA)} and Python {span_of(PYTHON)}"

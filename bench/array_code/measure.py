@@ -43,7 +43,7 @@ def measure(name: str) -> dict[str, float]:
 
 @njit
 def _warm_up(x: Any) -> Any:
-    """What the first array expression of a process pays for: parts of Numba are loaded, others compiled themselves."""
+    """Compiles the first array expression of a process: parts of Numba are loaded, others compiled themselves."""
     y = x.copy()
     y[1:-1, 1:-1] = 0.5 * (x[1:-1, 1:-1] + x[:-2, 2:]) ** 2
     y[0, :] = 0.0

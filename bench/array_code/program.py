@@ -1,4 +1,4 @@
-"""What a program of array expressions is."""
+"""Programs of array expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the best adjoints share: functions that LLVM vectorises, and what makes others so."""
+"""Common parts of the best adjoints: functions that LLVM vectorises, and what makes others so."""
 
 from __future__ import annotations
 

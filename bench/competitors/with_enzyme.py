@@ -70,7 +70,7 @@ def _shapes(args: tuple[Any, ...]) -> str:
 
 
 def _entry(case: Case, args: tuple[Any, ...], tensors: dict[int, Any]) -> str:
-    """What XLA calls: the value and the gradients first, then the arrays."""
+    """Entry that XLA calls: the value and the gradients first, then the arrays."""
     names = ["value", *(f"bar{i}" for i in case.argnums), *(f"arg{i}" for i in tensors)]
     passed = []
     for i, arg in enumerate(args):

@@ -140,7 +140,7 @@ def nbody(x, y):
 
 @cuda.jit
 def nbody_reverse(x, dx, dy):
-    """What a body feels and what it exerts, in one loop: the force is antisymmetric. No atomic additions."""
+    """Adjoint of the force on a body and of the one it exerts, in one loop without atomics: it is antisymmetric."""
     tile = cuda.shared.array((BODIES, 6), float64)
     i = cuda.grid(1)
     t = cuda.threadIdx.x

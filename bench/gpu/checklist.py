@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a step: "done", "failed" or "skipped"; ``output`` is the end of what it printed."""
+    """Outcome of a step: "done", "failed" or "skipped"; ``output`` is the end of what it printed."""
 
     name: str
     result: str

@@ -1,4 +1,4 @@
-"""What the machine can do: bytes moved and operations in a second, measured, by one thread."""
+"""Ceilings of the machine: bytes moved and operations in a second, measured, by one thread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ceilings(rounds: int = 5) -> dict[str, float]:
 
 
 def least_seconds(case: dict[str, Any], machine: dict[str, float]) -> float | None:
-    """What a value and gradient of a case needs at least; None where its operations are not counted.
+    """Least time for a value and gradient of a case; None where its operations are not counted.
 
     A bound from below: arguments come from memory and gradients go there, once, and all else stays in registers.
     """

@@ -1,4 +1,4 @@
-"""What was measured of a case, gathered from the processes that measured it."""
+"""Measurements of a case, gathered from the processes that measured it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to measure of each case.
+    """Measurements wanted of each case.
 
     Attributes:
         size: of the inputs that the table shows.
@@ -114,7 +114,7 @@ class Outcome:
 
     @property
     def wrong(self) -> list[str]:
-        """What is off by more than rounding."""
+        """Figures that are off by more than rounding."""
         limits = {name: TOOL_TOLERANCE if name in TOOLS else TOLERANCE for name in self.errors}
         return [f"{self.case.name}: {n} is off by {e:.1e}" for n, e in self.errors.items() if not e <= limits[n]]
 
@@ -149,7 +149,7 @@ class Outcome:
 
 
 def least_bytes(case: Case, args: tuple[Any, ...]) -> int:
-    """What any value and gradient moves: the arguments in, the gradients out."""
+    """Bytes that any value and gradient moves: the arguments in, the gradients out."""
     return sum(np.asarray(arg).nbytes for arg in args) + sum(np.asarray(args[i]).nbytes for i in case.argnums)
 
 
@@ -180,7 +180,7 @@ def measure(case: Case, wanted: Wanted, report: Callable[[str], None] = lambda w
 
 
 def regressions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What got worse in the cases that both result files have."""
+    """Figures that got worse in the cases that both result files have."""
     before = {case["name"]: case for case in old["cases"]}
     worse = []
     for case in new["cases"]:

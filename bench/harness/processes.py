@@ -34,7 +34,7 @@ def run_worker(request: Request, limit: float) -> dict[str, Any]:
 
 
 def run_ceilings(limit: float = 300.0) -> dict[str, float]:
-    """What the machine can do with one thread."""
+    """Ceilings of the machine with one thread."""
     return _run("bench.harness.machine", limit=limit)
 
 

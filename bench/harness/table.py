@@ -33,7 +33,7 @@ def table_of(outcomes: Sequence[Outcome]) -> Table:
 
 
 def memory_table_of(outcomes: Sequence[Outcome]) -> Table:
-    """What irad's gradients keep and take, and what a call costs that has little to do."""
+    """Memory that irad's gradients keep and take, and the cost of a call that has little to do."""
     headings = ("least call, µs", "primal", "tape, MB", "peak, MB", "hand", "primal")
     table = _table("Calls with the smallest inputs; memory", headings)
     for o in outcomes:

@@ -29,7 +29,7 @@ SLOW: Final = 1.0  # seconds; of calls that take longer there are three samples
 
 @dataclass(frozen=True)
 class Request:
-    """What to measure.
+    """A measurement to make.
 
     Attributes:
         case: name of the case.

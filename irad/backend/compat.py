@@ -1,4 +1,4 @@
-"""What differs between the versions of Numba and llvmlite that irad runs with: the one place for branches by version.
+"""Differences between the versions of Numba and llvmlite that irad runs with: the one place for branches by version.
 
 `irad.versions` says which those are. What only looks different in LLVM's text needs no branch: `irad.ir.text.keywords`
 lists the words of all versions, `irad.frontend.numba.fixups` brings what Numba lowers into one form.

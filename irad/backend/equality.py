@@ -25,7 +25,7 @@ from typing import Final
 _COPY: Final = "%irad.same."
 _FENCES: Final = "@llvm.arithmetic.fence."
 _OWN_FENCES: Final = "@irad.own.fence."
-"""What fences of the program itself are called meanwhile: they stay, and copies go, whatever name LLVM gives these."""
+"""Temporary name of the program's own fences: they stay, and copies go, whatever name LLVM gives these."""
 _KINDS: Final = {"double": "f64", "float": "f32", "half": "f16"}
 _TYPE: Final = "|".join(_KINDS)
 _LITERAL: Final = re.compile(r"[^%@]")

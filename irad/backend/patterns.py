@@ -1,4 +1,4 @@
-"""What is read off LLVM's text by patterns while a program is compiled.
+"""Patterns that read LLVM's text while a program is compiled.
 
 Each of these looks at the whole program and mostly finds that nothing has to be done. A pattern takes a fifth of the
 time that the parser of `irad.ir` takes. Other patterns over LLVM's text, and why they are there: README.md.

@@ -47,7 +47,7 @@ NO_LINE: Final = 0
 _PYTHON: Final = ("cpython.", "cfunc.", "_ZN7cpython")
 
 _UNKNOWN: Final = -2
-"""What is running where several lines may have run before."""
+"""Mark for code where several lines may have run before."""
 
 LineOf = Callable[[Instruction], int | None]
 

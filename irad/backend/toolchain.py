@@ -1,4 +1,4 @@
-"""What makes code for one kind of machine: one object, handed from the front end to whatever needs it.
+"""Toolchain for one kind of machine: one object, handed from the front end to whatever needs it.
 
 The passes need none: what they have to know about a machine is in the module that they are given. Its triple says to
 which library mathematics goes (`irad.ruleset.symbols`), its pointers name their address spaces, and the tape is

@@ -1,4 +1,4 @@
-"""What a call costs: interleaved samples of CPU time, the peak of memory, and a call that does nothing."""
+"""Costs of a call: interleaved samples of CPU time, the peak of memory, and a call that does nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `irad bench` measures of a function, in order: compile times, correctness, one call, many calls."""
+"""Measurements of `irad bench`, in order: compile times, correctness, one call, many calls."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SEED: Final = 11
 
 
 def tolerance_for(values: tuple[Any, ...]) -> float:
-    """What may differ, as a part of the largest entry: less of double than of single precision."""
+    """Tolerance, as a part of the largest entry: less of double than of single precision."""
     return TOLERANCE_SINGLE if any(map(holds_single, values)) else TOLERANCE
 
 

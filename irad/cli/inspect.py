@@ -110,7 +110,7 @@ def inspect(
 
 
 def _options(plan: str | None, strict: bool | None) -> Options | None:
-    """What the command line says of options, over those of the environment; None where it says nothing."""
+    """Options of the command line, over those of the environment; None if it has none."""
     if plan is None and strict is None:
         return None
     chosen = Options.from_environment()

@@ -30,7 +30,7 @@ Report = Callable[[str, int, int], None]
 
 
 def _bar(console: Console) -> Progress:
-    """What is going on, a bar, how much is done: where there is little room the count stays whole."""
+    """Progress line: the task, a bar, how much is done; where there is little room the count stays whole."""
     count = MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=_COUNT))
     columns = (TextColumn("{task.description}"), BarColumn(), count)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -104,7 +104,7 @@ def _module_name(path: Path) -> str:
 
 
 def _failed(name: str, error: BaseException) -> click.ClickException:
-    """What a module of the user raises is shown in a line with its place."""
+    """Error of a user's module, shown in a line with its place."""
     frames = traceback.extract_tb(error.__traceback__)
     outside = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
     place = f"\n  at  {outside[-1].filename}:{outside[-1].lineno}" if outside else ""
@@ -227,7 +227,7 @@ def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, .
 
 
 def raised(f: Any, error: Exception, remedy: str) -> IradError:
-    """What a user's function raises, in a line.
+    """Exception of a user's function, in a line.
 
     Args:
         f: the dispatcher.

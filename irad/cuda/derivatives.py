@@ -73,7 +73,7 @@ class DerivativeKernel(DerivedKernel):
         return max((use.threads * use.wanted for use in self._tapes.values()), default=0)
 
     def tape_use(self, derivative: KernelDerivative) -> TapeUse:
-        """What is known of the tape of one of its derivatives."""
+        """Known facts about the tape of one of its derivatives."""
         return self._tapes.get(derivative.module) or TapeUse()
 
     def annotated(self, device: Device, arguments: tuple[Any, ...], named: dict[str, Any]) -> AnnotatedCall:
@@ -122,7 +122,7 @@ class ConfiguredDerivative(ConfiguredKernel):
 
     @property
     def launched(self) -> Launched:
-        """What is launched, and how."""
+        """The kernel that is launched, and its configuration."""
         launch = self.launch
         configuration = launch.grid, launch.block, launch.stream, launch.shared
         return Launched(self.derivative.kernel, configuration, self.derivative.options)

@@ -39,7 +39,7 @@ class _Configured(ConfiguredKernel):
 
     @property
     def launched(self) -> Launched:
-        """What is launched, and how."""
+        """The kernel that is launched, and its configuration."""
         return Launched(self.kernel, self.configuration)
 
     def __call__(self, *arguments: Any) -> None:
@@ -99,7 +99,7 @@ def _has_no_driver() -> bool:
 
 
 def _refuse_ufuncs() -> None:
-    """What Numba launches in ways of its own, which irad does not see."""
+    """Refuses ufuncs, which Numba launches in ways that irad does not see."""
     for owner, what in (("CUDAVectorize", "vectorize"), ("CUDAGUFuncVectorize", "guvectorize")):
         refused = _refused(
             _on_executor_or_tape,

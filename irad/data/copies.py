@@ -64,7 +64,7 @@ class _Block:
         self._bytes[...] = np.frombuffer(ctypes.string_at(self._start, length), np.uint8)
 
     def view(self, array: NDArray[Any]) -> NDArray[Any]:
-        """What ``array``, a view of the owner, is of the copy."""
+        """The view of the copy that ``array`` is of the owner."""
         if array.size == 0:
             return np.empty(array.shape, array.dtype, order="C" if array.flags.c_contiguous else "F")
         offset = array.ctypes.data - self._start

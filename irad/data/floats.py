@@ -95,7 +95,7 @@ def _promoted(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def name_of_float(value: Any, number: int, name: str) -> str:
-    """What one of the floats is called in Python: ``x[3]``, ``model[1].rate``, ``z[0].imag``.
+    """Name of one of the floats in Python: ``x[3]``, ``model[1].rate``, ``z[0].imag``.
 
     Args:
         value: holds it.

@@ -1,4 +1,4 @@
-"""What Python values hold, by name, and the same structure around other contents.
+"""Contents of Python values by name, and structures rebuilt around other contents.
 
 A *structure* is a tuple, list or dictionary, typed or not, or an instance whose class states its fields, such as a
 dataclass: it can be rebuilt around other members. Instances of compiled classes hold members, too, but are not rebuilt.
@@ -40,7 +40,7 @@ def _fields_of_instance(value: Any) -> tuple[str, ...]:
 
 
 def members(value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, with the way to it: ``.weights``, ``[3]``; nothing for numbers, arrays and text."""
+    """Members of an object, with the way to each: ``.weights``, ``[3]``; nothing for numbers, arrays and text."""
     return _members(value, container_of(value))
 
 
@@ -52,7 +52,7 @@ def _members(value: Any, kind: Container | None) -> Iterator[tuple[str, Any]]:
 
 
 def pieces(value: Any, path: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, Any]]:
-    """What an object is made of in the end, with the way to each number, array and text.
+    """Numbers, arrays and texts in an object, with the way to each.
 
     Instances are looked into; records are taken as their fields, views of their memory.
     """
@@ -64,7 +64,7 @@ def pieces(value: Any, path: str = "", depth: int = _DEEPEST) -> Iterator[tuple[
 
 
 def flattened(value: Any, kinds: type = object) -> Iterator[Any]:
-    """What a value is made of that is not a structure, left to right; structures of other kinds stay whole."""
+    """Parts of a value that are not structures, left to right; structures of other kinds stay whole."""
     if not (isinstance(value, kinds) and is_structure(value)):
         yield value
         return

@@ -1,4 +1,4 @@
-"""What a watched call reports while it runs.
+"""Reports of a watched call while it runs.
 
 Generated code calls `_told` with the numbers of the operation; where it is follows from the activations
 (`irad.passes.instrument.watch`). The answer is a *mark*, which generated code writes into the NaN, and which identifies
@@ -40,7 +40,7 @@ class Found:
 
     @property
     def mark(self) -> int:
-        """What irad wrote into a NaN; 0 if nothing."""
+        """Number that irad wrote into a NaN; 0 if none."""
         return int(_marks_in(np.array([self.number]))[0])
 
     @property
@@ -49,7 +49,7 @@ class Found:
         return not self.mark, self.mark, not math.isnan(self.number)
 
     def within(self, name: str) -> tuple[str, str]:
-        """What it is part of, and where in that, for an object with a name: "the argument x", " at [3]".
+        """The named object that it is part of, and the place in that: "the argument x", " at [3]".
 
         Keys and attributes are written as the function writes them: "the argument params['weights']".
         """
@@ -74,7 +74,7 @@ def nonfinite(value: object, *, infinities_first: bool = False) -> Found | None:
 
 
 def _marks_in(numbers: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """What is marked into doubles."""
+    """Marks in the doubles of an array."""
     return np.where(np.isnan(numbers), numbers.view(np.uint64) >> 29 & (1 << 22) - 1, 0)
 
 
@@ -191,7 +191,7 @@ class Event:
 
 @dataclass
 class Record:
-    """What one call told.
+    """Events of one call.
 
     Attributes:
         watched: the places of the program; None where it has none.
@@ -267,7 +267,7 @@ def open_call(watched: Watched | None) -> tuple[int, Record]:
 
 
 def record_of(call: int) -> Record | None:
-    """What a call told; None if that was long ago."""
+    """Events of a call; None if that was long ago."""
     return _calls.get(call)
 
 

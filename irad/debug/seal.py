@@ -44,7 +44,7 @@ class _Sealed:
 
 
 class Seal:
-    """What a pullback's caller might change: arrays, and what lists and objects hold.
+    """Values that a pullback's caller might change: arrays, and what lists and objects hold.
 
     Args:
         function: name of the primal.
@@ -124,7 +124,7 @@ class Seal:
     def _compared(
         self, pullback: Callable[[_Cotangent], _Gradients], cotangent: _Cotangent, changed: Sequence[_Sealed]
     ) -> _Gradients:
-        """What the pullback gives, with the old content and with that of now."""
+        """Gradients of the pullback with the old content and with the present one."""
         places = [(view, each) for each in changed if (view := _writable(each.array)) is not None]
         now = [view.copy() for view, _ in places]  # all, before the first is put back: they may overlap
         given = copied(cotangent)  # it may lie in what is put back
@@ -167,7 +167,7 @@ def _arrays(value: object, name: str) -> Iterator[tuple[str, Array]]:
 
 
 def _holdings(value: object, name: str) -> Iterator[tuple[str, object]]:
-    """What an object holds apart from the contents of arrays: its numbers, and where its arrays are."""
+    """Contents of an object apart from those of arrays: its numbers, and where its arrays are."""
     for way, each in pieces(value, name):
         if isinstance(each, np.ndarray):
             yield way, (each.ctypes.data, each.shape, each.strides)

@@ -15,7 +15,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 @dataclass(frozen=True, slots=True)
 class TapeUse:
-    """What one value took on the tape of one call.
+    """Bytes of one value on the tape of one call.
 
     Attributes:
         value: its name in the program; "" for links, padding, shadows of local variables, and what rules keep.
@@ -34,7 +34,7 @@ class TapeUse:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What the tape of one call took: how many units of each place."""
+    """Size of the tape of one call: number of units of each place."""
 
     places: tuple[TapePlace, ...]
     units: tuple[int, ...]
@@ -45,7 +45,7 @@ class Measurement:
 
 
 def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse, ...]:
-    """What each value took, the largest first; the last place is the caller's frame, of which there is one."""
+    """Bytes of each value, the largest first; the last place is the caller's frame, of which there is one."""
     found = []
     for place, count in zip(places, units, strict=True):
         for slot in place.slots:

@@ -99,7 +99,7 @@ class _Cause:
         return self.of_input(infinite) if infinite else self.unknown()
 
     def inputs(self, test: Callable[[float], bool] | None = None) -> dict[str, Found]:
-        """What was NaN or infinite before the call."""
+        """Arguments that were NaN or infinite before the call."""
         found = {name: found for record in self.records for name, found in record.inputs.items()}
         return {name: each for name, each in found.items() if test is None or test(each.number)}
 
@@ -186,7 +186,7 @@ def _called(words: str, ruled: str | None, watched: Watched | None) -> str:
 
 
 def _remedy(event: Event, became: Event | None) -> str:
-    """What to do about an operation; of an infinite derivative that met a zero slope, one thing more."""
+    """Remedy for an operation; for an infinite derivative that met a zero slope, one thing more."""
     if became is None or became.operands is None or not event.place.kind.is_derivative:
         return _REMEDIES[event.place.kind]
     if became.place.kind.is_derivative and became.is_of_infinities and 0.0 in became.operands[:2]:
@@ -241,7 +241,7 @@ def warn_of_ties(events: Iterable[Event]) -> None:
 
 
 def words_of_zero(found: NonFiniteError) -> str:
-    """What was found, in words."""
+    """The finding in words."""
     return f"zero times infinity was taken as zero: {found.operation or 'in a call of the library'}"
 
 

@@ -1,4 +1,4 @@
-"""What solves an equation, with the derivative of the solution."""
+"""Solvers of equations, with the derivative of the solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a quadrature calls for the points of a panel: an integrand by itself, and its pullback and pushforward.
+"""Integrands at the points of a panel: an integrand by itself, and its pullback and pushforward.
 
 There are two kinds: an integrand that is called for each point, and one that fills an array with the values at all
 points of a panel (`batches.py`). A panel is ``(low, high, kind, origin, kept, index, gauss, data)``: it overwrites a

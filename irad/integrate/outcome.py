@@ -1,4 +1,4 @@
-"""What is reported of an integral that is not as precise as it should be.
+"""Report on an integral that is not as precise as it should be.
 
 Python gets a warning, as from SciPy; compiled code, where a warning would stop nothing and a gradient would use the
 number, an error. Who asks for ``full_output`` compares the error estimate with the tolerances himself. That of a

@@ -295,7 +295,7 @@ class _Point:
 
 
 class _Known:
-    """What is known of the function that is minimised, as functions of a vector."""
+    """Known parts of the function that is minimised, as functions of a vector."""
 
     def __init__(self, derivatives_: Derivatives, point: _Point) -> None:
         self._derivatives, self._point = derivatives_, point

@@ -152,7 +152,7 @@ def _filled(structure: Any, values: Iterator[Any]) -> Any:
 
 
 def _aligned(structure: Any, value: Any) -> Iterator[Any]:
-    """What a value has where a structure has tensors; None where it has nothing."""
+    """Parts of a value at the places of a structure's tensors; None where it has nothing."""
     if structure is _TENSOR:
         yield value
     elif isinstance(structure, dict | tuple):
@@ -565,7 +565,7 @@ def _only_tensors(structure: Any) -> Any:
 
 
 class _Node(torch.autograd.Function):
-    """What PyTorch calls in eager mode: it has reverse and forward mode, and `vmap`."""
+    """Node that PyTorch calls in eager mode: it has reverse and forward mode, and `vmap`."""
 
     @staticmethod
     def forward(call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:

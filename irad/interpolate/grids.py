@@ -57,7 +57,7 @@ def _linear_at(x, knots, values):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def check_knots(name, knots, values):  # type: ignore[no-untyped-def]
-    """Whether there are knots, and a value for each."""
+    """Refuses fewer than two knots, and values that are not one for each."""
     if knots.size < 2:
         raise ValueError(f"{name}: {knots.size} knots; there must be two or more")
     if values.size != knots.size:
@@ -67,7 +67,7 @@ def check_knots(name, knots, values):  # type: ignore[no-untyped-def]
 @inactive
 @njit
 def check_order(knots: Any, strictly: bool) -> None:
-    """Whether knots ascend; neighbours may be equal unless they are to do so strictly."""
+    """Refuses knots that do not ascend; neighbours may be equal unless they are to do so strictly."""
     for i in range(knots.size - 1):
         if not knots[i] <= knots[i + 1] or (strictly and knots[i] == knots[i + 1]):
             refuse_order(i)
@@ -81,7 +81,7 @@ def refuse_order(i: int) -> None:
 
 
 def each_of(name: str, function: object, x: object, knots: object, values: object, *arguments: object) -> object:
-    """What a function returns for a number, or for each number of an array, as a double or a complex number."""
+    """Results of a function for a number, or for each number of an array, as a double or a complex number."""
     raise NotImplementedError
 
 

@@ -383,7 +383,7 @@ class Builder:
 
 
 def _inserted(aggregate: Value, path: tuple[int, ...]) -> Value | None:
-    """What was inserted at ``path``, if a chain of insertvalues tells."""
+    """Value inserted at ``path``, if a chain of insertvalues shows it."""
     while isinstance(aggregate, ir.InsertValue):
         shared = min(len(path), len(aggregate.indices))
         if aggregate.indices == path:

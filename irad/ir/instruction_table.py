@@ -294,7 +294,7 @@ def text_of(inst: ir.Instruction, names: Names) -> str:
 
 
 def shape_problem(inst: ir.Instruction) -> str | None:
-    """What is wrong with operands, result and targets, in words; None if nothing is."""
+    """Problem with operands, result and targets, in words; None if there is none."""
     row = _row(inst)
     return "unknown opcode" if row is None else _problem(row, inst)
 

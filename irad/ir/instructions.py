@@ -320,7 +320,7 @@ class VAArg(Instruction):
 
 @dataclass(eq=False, slots=True)
 class CallSite(Instruction):
-    """What `call`, `invoke` and `callbr` share.
+    """Common part of `call`, `invoke` and `callbr`.
 
     The callee is the last operand, before it bundle operands, before them arguments.
 
@@ -345,7 +345,7 @@ class CallSite(Instruction):
 
     @property
     def callee(self) -> Value:
-        """What is called: usually a `Function`."""
+        """Callee: usually a `Function`."""
         return self.operands[-1]
 
     @property
@@ -476,7 +476,7 @@ def accessed(inst: Instruction) -> Value | None:
 
 
 def stored(inst: Instruction) -> Value | None:
-    """What an instruction other than a call puts into memory, or combines with what is there; None if nothing."""
+    """Value that an instruction other than a call stores, or combines with memory; None if there is none."""
     match cast("AnyInstruction", inst):
         case Store():
             return inst.operands[0]

@@ -179,7 +179,7 @@ def is_invariant(value: Value, loop: Loop) -> bool:
 
 
 def _step(loop: Loop, phi: Phi, advance: Value) -> Value | int | None:
-    """What ``advance`` adds to the phi in each iteration; constants as int, other than 0."""
+    """Step that ``advance`` adds to the phi in each iteration; constants as int, other than 0."""
     if isinstance(phi.type, PointerType):
         if isinstance(advance, GetElementPtr) and advance.operands[0] is phi:
             return constant_offset(advance) or None

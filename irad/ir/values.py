@@ -156,7 +156,7 @@ AnyConstant: TypeAlias = (
 
 
 def parts_of(value: Value) -> tuple[Value, ...]:
-    """What a constant is made of; metadata only mentions what it wraps."""
+    """Parts of a constant; metadata only mentions what it wraps."""
     if not isinstance(value, Constant):
         return ()
     match cast("AnyConstant", value):

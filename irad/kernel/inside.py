@@ -517,7 +517,7 @@ def _refused(module: Module, call: Call, wanted: WantedInside, size: int | None)
 
 
 def _first_with_line(inst: Instruction) -> Instruction:
-    """What runs next and has a place in the source: an allocation has none, the loop that it is for has."""
+    """Next instruction with a place in the source: an allocation has none, the loop that it is for has."""
     assert inst.block is not None
     for block in reachable([inst.block], lambda block: block.successors):
         items = block.instructions[block.instructions.index(inst) :] if block is inst.block else block.instructions

@@ -1,4 +1,4 @@
-"""What is a call with a rule while a kernel is differentiated, and something else before and after.
+"""Operations that are calls with a rule while a kernel is differentiated, and other code before and after.
 
     %old = atomicrmw fadd ptr %y, double %v monotonic        call void @irad.cuda.atomic.add.f64(ptr %y, double %v)
     define double @irad.cuda.linear.1.f64(…) { ret %v }      declare double @irad.cuda.linear.1.f64(…)
@@ -63,7 +63,7 @@ def give_bodies(module: Module) -> None:
 
 @cache
 def _shortcuts() -> dict[str, tuple[str, types.FloatType]]:
-    """What values of Numba's shortcuts are passed through (`irad.rules.shortcuts`), and its derivatives, by symbol."""
+    """Marks that values of Numba's shortcuts pass through (`irad.rules.shortcuts`), and derivatives, by symbol."""
     return {helper_symbol(name, type_): (name, type_) for name in WITH_RULES for _, type_ in symbols_of_function(name)}
 
 

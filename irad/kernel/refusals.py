@@ -1,4 +1,4 @@
-"""What a kernel must not do where it is differentiated: communicate between blocks while it runs.
+"""Refusals of what a differentiated kernel must not do: communicate between blocks while it runs.
 
 The forward and the reverse sweep of a block run in one launch. A block that waits for what others wrote would, in its
 reverse sweep, add to shadows that those have read already.

@@ -43,7 +43,7 @@ class SharedArray:
 
     @property
     def memory(self) -> MemoryType | None:
-        """What it holds, None where that is not known."""
+        """Content of the memory, None if that is not known."""
         if self.is_dynamic:
             return None
         element = self.type.element if isinstance(self.type, types.ArrayType) else self.type

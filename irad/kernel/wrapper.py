@@ -308,7 +308,7 @@ class _Wrapper:
     # -------------------------------------------------------------------------------------------- tape
 
     def frame(self) -> Value:
-        """What lives from one sweep to the other."""
+        """Frame that lives from one sweep to the other."""
         size = max(self.derivative.frame_size, 1)
         return Builder.at_start(self.function.entry).alloca(types.array_type(size, types.I8), align=_FRAME_ALIGNMENT)
 

@@ -181,7 +181,7 @@ def _add_cotangents(shadows, wanted, cotangent, kept, causal):
 
 @njit(error_model="numpy")
 def _add_of_tile(shadows, wanted, cotangent, kept, where, weights, changes, rows, columns):
-    """What a tile of scores, which become weights, adds."""
+    """Adds the contribution of a tile of scores, which become weights."""
     q, k, v, out, bias, _, logarithms, means = kept
     n, h, first, start = where
     _exponentials(weights, logarithms[n, h, first : first + rows], rows, columns)
@@ -344,7 +344,7 @@ def _compiled_check_mask(mask):
 
 @njit
 def _check_scores(shape, size, q, k):
-    """Whether a bias or mask fits: has the sizes of the scores, or 1; empty ones are none."""
+    """Refuses a bias or mask that does not fit: it has the sizes of the scores, or 1; empty ones are none."""
     fits = shape[0] in (1, q[0]) and shape[1] in (1, q[1]) and shape[2] in (1, q[2]) and shape[3] == k[2]
     if size and not fits:
         raise ValueError("dot_product_attention: a bias or mask has not the shape of the scores")

@@ -121,7 +121,7 @@ def _powers(x, p, factor):
 
 @njit
 def _check_windows(sizes, windows):
-    """Whether there is an element of the image in each window: in the first and in the last along each axis."""
+    """Refuses windows without an element of the image: in the first and in the last along each axis."""
     counts = sizes_of_output(sizes, windows[0], windows[1], windows[2], (1, 1, 1))
     for d in range(3):
         last = (counts[d] - 1) * windows[1][d] - windows[2][2 * d]

@@ -61,7 +61,7 @@ def _mask(count, p):
 
 @njit(error_model="numpy")
 def _masked(x, mask, p):
-    """What stays, divided by 1 − p; infinities and NaN of what does not are gone, too."""
+    """Kept elements divided by 1 − p; dropped ones are 0, also if they were infinite or NaN."""
     y = np.zeros_like(x)
     factor = x.dtype.type(1.0 / (1.0 - p))
     for i in range(x.shape[0]):

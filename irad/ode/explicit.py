@@ -54,7 +54,7 @@ def _combined(out, y, h, weights, slopes, count):  # type: ignore[no-untyped-def
 
 @register_jitable
 def _between(y, y1, h, slope, slope1, rest):  # type: ignore[no-untyped-def]
-    """What is needed in between: a cubic with the slopes at both ends, and what is added to it."""
+    """Interpolant within a step: a cubic with the slopes at both ends, and what is added to it."""
     dense = np.empty((3, y.size))
     for j in range(y.size):
         change = y1[j] - y[j]

@@ -95,7 +95,7 @@ METHODS = {"rk4": Method(classical, 0, 4), "dopri5": Method(dormand_prince, 5, 6
 
 
 class Course(NamedTuple):
-    """What an integration leaves.
+    """Results of an integration.
 
     Attributes:
         rows: the state at each of the times that were asked for.

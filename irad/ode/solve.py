@@ -25,7 +25,7 @@ _RTOL, _ATOL, _STEPS, _MAX_STEPS, _SNAPSHOTS = 1e-6, 1e-9, 100, 100_000, 100
 
 
 class Solution(NamedTuple):
-    """What `solve` returns.
+    """Result of `solve`.
 
     Attributes:
         t: the times of ``t_eval`` up to the end; without it the end: the second of ``t_span``, or a last event.
@@ -153,7 +153,7 @@ def _state_of(y0: Any) -> Any:
 
 
 class _Choice(NamedTuple):
-    """What is known when a solver is compiled."""
+    """Choices known when a solver is compiled."""
 
     method: str
     adjoint: str

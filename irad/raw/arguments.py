@@ -24,7 +24,7 @@ from irad.records import dataclass
 _INSTEAD: Final = {
     PRIMAL_RETURN: "leave it out, and call the function itself for its value: only __enzyme_fwddiff returns both",
 }
-"""What to do without a marker that irad does not have."""
+"""Remedies for markers that irad does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _distance(given: Value | None, param: Parameter, where: str) -> Value:
 def _shadow(
     value: Value, param: Parameter, where: str, call: CallSite, mode: Mode, following: tuple[int, Value] | None
 ) -> Value:
-    """What follows an argument: the pointer to its shadow, or its tangent.
+    """Value that follows an argument: the pointer to its shadow, or its tangent.
 
     Raises:
         SignatureError: something else follows.

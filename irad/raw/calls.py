@@ -179,7 +179,7 @@ def _trace(value: Value) -> Function | None:
 
 
 def stored_in(slot: Alloca) -> Value | None:
-    """What a local variable always holds: the one value stored there, if nothing else can access the variable."""
+    """Constant content of a local variable: the one value stored there, if nothing else can access the variable."""
     stored: list[Value] = []
     for user in slot.users:
         match user:

@@ -1,4 +1,4 @@
-"""What a module declares about its functions: which carry no derivative, and which have a derivative written by hand.
+"""Declarations of a module about its functions: which carry no derivative, and which have a derivative written by hand.
 
     __attribute__((annotate("enzyme_inactive"))) void log_it(double);
     void *__enzyme_inactivefn[] = {(void *)log_it};
@@ -60,7 +60,7 @@ class Handwritten:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a module declares: symbols of functions without derivative; derivatives, by symbol of the primal."""
+    """Declarations of a module: symbols of functions without derivative; derivatives, by symbol of the primal."""
 
     inactive: tuple[str, ...]
     handwritten: dict[str, Handwritten]

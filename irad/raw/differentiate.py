@@ -227,7 +227,7 @@ def _kind_of(role: ArgumentRole) -> ParameterKind:
 
 
 def _memory_of_value(result: types.Type) -> MemoryType:
-    """What the place of the primal's result holds."""
+    """Memory at the place of the primal's result."""
     if not program.returns_numbers(result):
         return _NO_NUMBERS
     return MemoryType(types.size_of(result), tuple((offset, str(kind)) for offset, kind in scalars(result)))

@@ -146,13 +146,13 @@ def wrapper_type(asked: AutodiffCall) -> FunctionType:
 
 
 def operands_of(asked: AutodiffCall) -> list[Value]:
-    """What the call passes to it."""
+    """Arguments that the call passes to it."""
     values = [asked.result] if asked.result is not None else []
     return [*values, *(value for argument in asked.arguments for value in _passed(argument))]
 
 
 def _passed(argument: MarkedArgument) -> list[Value]:
-    """What the call passes for an argument."""
+    """Values that the call passes for an argument."""
     if argument.is_result:
         return []
     distance = [] if argument.distance is None else [argument.distance]

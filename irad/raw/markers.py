@@ -30,9 +30,9 @@ OTHER_KINDS: Final = {
     "virtualreverse": "derivatives of pointers to functions as calls of their own",
     "batch": "a batch of calls",
 }
-"""What irad does not have."""
+"""Kinds of calls that irad does not have."""
 CALL_NAMES: Final = tuple(f"__{whose}_{kind}" for kind in MODES for whose in ("irad", "enzyme"))
-"""What the names of functions contain whose calls irad replaces."""
+"""Substrings of the names of functions whose calls irad replaces."""
 PRIMAL_RETURN: Final = "primal_return"
 """The marker that asks for the value beside its tangent."""
 _PREFIXES: Final = ("irad_", "enzyme_")
@@ -57,7 +57,7 @@ _OWN: Final = frozenset({*ROLES, *SPACED, PRIMAL_RETURN, WIDTH})
 
 
 def kind_of(call: CallSite) -> str | None:
-    """What a call asks for: a key of `MODES` or of `OTHER_KINDS`; None for ordinary calls."""
+    """Kind of derivative a call asks for: a key of `MODES` or of `OTHER_KINDS`; None for ordinary calls."""
     callee = call.callee
     if not isinstance(callee, Function) or callee.name is None or not callee.is_declaration:
         return None

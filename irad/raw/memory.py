@@ -1,4 +1,4 @@
-"""What the memory of a pointer parameter holds, inferred from what the program does with it.
+"""Memory of pointer parameters, inferred from what the program does with it.
 
 Input   a module as its front end made it, a function, a parameter; the pointer that a call passes for it.
 Output  a `MemoryType`, or None if that is not certain: then the engine relies on each access it sees, and
@@ -49,7 +49,7 @@ _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove")
 
 @dataclass(eq=False, slots=True)
 class _Evidence:
-    """What is known about a piece of memory.
+    """Evidence about a piece of memory.
 
     Attributes:
         scalars: the types of accesses.
@@ -71,7 +71,7 @@ class _Evidence:
         return bool(kinds) and self.is_complete and all(isinstance(kind, types.IntType) for kind in kinds)
 
     def described(self) -> MemoryType | None:
-        """What all of it says."""
+        """Memory type on which all evidence agrees."""
         if self.structures:
             return self.structure()
         kinds = list(self.scalars)
@@ -107,7 +107,7 @@ class InferredMemory:
         self._tbaa = Tbaa(module)
 
     def of_argument(self, param: Parameter, passed: Value) -> MemoryType | None:
-        """What a parameter points to, when a call passes a pointer for it."""
+        """Memory that a parameter points to, when a call passes a pointer for it."""
         structure = structure_of(param.attributes, self._module) or returned_structure(param.attributes, self._module)
         if structure is not None:
             return record_of(structure)

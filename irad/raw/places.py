@@ -50,7 +50,7 @@ _OPENMP: Final = {
     "__tgt_": "devices",
     "__kmpc_": "this construct",
 }
-"""What calls of OpenMP's run-time library are for, by how their names begin."""
+"""Purpose of calls of OpenMP's run-time library, by the beginning of their names."""
 _HINT: Final = "compile with -g to see the line"
 
 

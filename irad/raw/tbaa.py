@@ -1,4 +1,4 @@
-"""What clang's TBAA tags say about the type of an access.
+"""Types of accesses by clang's TBAA tags.
 
     load i64, ptr %p, !tbaa !5      !5 = !{!6, !6, i64 0}   !6 = !{!"double", !7, i64 0}      a double
 

@@ -114,7 +114,7 @@ def _csr_solution(data, indices, indptr, b):  # type: ignore[no-untyped-def]
 
 
 def _system_of(name: str) -> Any:
-    """What checks and converts the parts of a system for the function of a name."""
+    """Function that checks and converts the parts of a system, for the solver of a name."""
 
     @register_jitable
     def system(data, indices, indptr, b):  # type: ignore[no-untyped-def]

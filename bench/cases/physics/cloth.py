@@ -122,7 +122,7 @@ def _stretch(x, offset, inside, stiffness, length, inverses, pulls):
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _stretch_back(x, offset, inside, stiffness, length, inverses, force_bar, pulls):
-    """What the springs hand on to both ends; returns the cotangent of the stiffness."""
+    """Adds the adjoints of the springs to both ends; returns the cotangent of the stiffness."""
     xs, ys, zs, fx, fy, fz = x[0], x[1], x[2], force_bar[0], force_bar[1], force_bar[2]
     xo, yo, zo, gx, gy, gz = xs[offset:], ys[offset:], zs[offset:], fx[offset:], fy[offset:], fz[offset:]
     px, py, pz = pulls[0, offset:], pulls[1, offset:], pulls[2, offset:]

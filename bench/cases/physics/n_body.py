@@ -139,7 +139,7 @@ def _attract_rows(x, masses, softening, inverses, out):
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _add_adjoint_rows(x, masses, inverses, pull_bar, x_bar, masses_bar):
-    """What `_add_adjoint` does; a body's sums stay in registers, nothing is written for the other."""
+    """`_add_adjoint` by rows: a body's sums stay in registers, nothing is written for the other."""
     n = masses.size
     xs, ys, zs = x[0], x[1], x[2]
     a_bars, b_bars, c_bars = pull_bar[0], pull_bar[1], pull_bar[2]

@@ -1,4 +1,4 @@
-"""What a GPU has, what a kernel needs of it, and whether a launch fits.
+"""Limits of GPUs, needs of kernels, and the check that a launch fits.
 
 The driver says only that there are too few resources; here a launch that cannot fit is an error that says of what.
 """
@@ -38,7 +38,7 @@ _FIRST_ISA: Final = {
 
 
 def target_of(arch: str) -> tuple[str, int]:
-    """What LLVM is asked for: an architecture, and the version of the PTX language, times ten, as old as can be.
+    """Target that LLVM is asked for: an architecture, and the version of the PTX language, times ten, as old as can be.
 
     A GPU newer than all that irad knows runs the code of the newest one before it.
 
@@ -78,7 +78,7 @@ _PROMISES: Final = ('"nvvm.maxnreg"', '"nvvm.maxntid"', '"nvvm.minctasm"', '"nvv
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
-    """What a launch may ask for.
+    """Resources that a launch may ask for.
 
     Attributes:
         name: of the GPU or its architecture.
@@ -127,7 +127,7 @@ LIMITS: Final[Mapping[str, DeviceLimits]] = MappingProxyType(
 )
 """By architecture: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
 LARGEST: Final = DeviceLimits("any GPU", max(each.shared for each in LIMITS.values()))
-"""What no GPU exceeds."""
+"""Limits that no GPU exceeds."""
 
 
 def limits_of(arch: str) -> DeviceLimits:
@@ -142,7 +142,7 @@ def limits_of(arch: str) -> DeviceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a kernel needs of a GPU.
+    """Resources that a kernel needs of a GPU.
 
     Attributes:
         static_shared: bytes of shared memory that it declares.
@@ -160,7 +160,7 @@ class Needs:
 
 
 def needs_of(module: Module, name: str) -> Needs:
-    """What the text of a kernel tells."""
+    """Needs of a kernel that its text shows."""
     shared = constant = 0
     for symbol, variable in module.globals.items():
         if "addrspace(3)" in variable.prefix and symbol != DYNAMIC_SHARED:
@@ -175,7 +175,7 @@ def needs_of(module: Module, name: str) -> Needs:
 
 
 def promises_of(module: Module, function: Function) -> tuple[str, ...]:
-    """What `launch_bounds` and `max_registers` of a kernel are to LLVM: attributes."""
+    """LLVM attributes for `launch_bounds` and `max_registers` of a kernel."""
     groups = [module.attribute_groups.get(word, (word,)) for word in function.attributes]
     return tuple(word for group in groups for word in group if word.startswith(_PROMISES))
 
@@ -217,7 +217,7 @@ def _problems(
     block: tuple[int, int, int],
     dynamic_shared: int,
 ) -> Iterator[tuple[str, str, str]]:
-    """What does not fit, what to do, and what there is."""
+    """Problem, remedy and reason for each limit that a launch exceeds."""
     threads = prod(block)
     if min(*grid, *block) < 1:
         yield "it has no threads", "give at least one block and one thread", "runs blocks of threads"

@@ -66,7 +66,7 @@ def _is_from_elsewhere(value: Value) -> bool:
 
 
 def sources(pointer: Value, is_end: Callable[[Value], bool] = lambda value: False) -> list[Value]:
-    """What a pointer was computed from, as far as instructions show; nothing before a value that is an end."""
+    """Values that a pointer was computed from, as far as instructions show; nothing before a value that is an end."""
 
     def before(value: Value) -> list[Value]:
         match value:

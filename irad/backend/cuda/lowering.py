@@ -147,7 +147,7 @@ def _after(text: str, label: str) -> str | None:
 FLUSHES: Final = '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 """Numbers of single precision that are smaller than the smallest normal one count as zero."""
 HOST_SYMBOLS: Final = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-"""What the driver defines for every kernel."""
+"""Symbols that the driver defines for every kernel."""
 
 _NATIVE: Final = {
     *("sqrt", "fabs", "copysign", "fmax", "fmin", "maximum", "minimum", "fma", "identity"),
@@ -296,7 +296,7 @@ def _point_to_global_memory(entry: Function) -> None:
 
 
 def _flush_denormals(module: Module) -> None:
-    """What ``--ftz=true`` is to nvcc: for LLVM an attribute, for libdevice a flag of the module."""
+    """Flushes denormals, like ``--ftz=true`` of nvcc: for LLVM an attribute, for libdevice a flag of the module."""
     for function in module.defined_functions():
         function.attributes = (*function.attributes, FLUSHES)
     flag = module.shared_metadata('!{i32 4, !"nvvm-reflect-ftz", i32 1}')

@@ -31,7 +31,7 @@ _SHUFFLES: Final = [{"mode": mode, "clamp": "0" if mode == "up" else "31"} for m
 
 @dataclass(frozen=True, slots=True)
 class LaunchBounds:
-    """What is promised of launches, and asked for in return.
+    """Promises about launches, and what is asked for in return.
 
     Attributes:
         threads: the largest number of threads in a block.

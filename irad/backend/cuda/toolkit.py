@@ -139,7 +139,7 @@ def assemble(ptx: str, arch: str, *, max_registers: int | None = None) -> Assemb
 
 
 def _read(said: str, arch: str, cubin: bytes) -> Assembly:
-    """What ``ptxas -v`` says. A function that was not inlined has its own lines; the kernel's registers count it in."""
+    """Reads the output of ``ptxas -v``; a function that is not inlined has its own lines and counts in the kernel's."""
     entries = _ENTRY.findall(said)
     if len(entries) != 1:
         raise BackendError(

@@ -11,7 +11,7 @@ from irad.records import dataclass
 
 
 class State(IntEnum):
-    """What a thread does between two rounds."""
+    """State of a thread between two rounds."""
 
     READY = 0
     FINISHED = 1
@@ -33,7 +33,7 @@ class State(IntEnum):
 
 
 class Kind(IntEnum):
-    """What an entry of the log of accesses is."""
+    """Kind of an entry in the log of accesses."""
 
     UNLOGGED = 0  # an access that is checked only
     READ = 1
@@ -139,6 +139,6 @@ NO_OPERATION: Final = frozenset(
 LANES: Final = 32
 
 WATCHES: Final = frozenset({"irad.check_f64", "irad.check_f32", "irad.tie_f64"})
-"""What derivatives in debug mode call, with a table that the process has."""
+"""Functions that derivatives in debug mode call, with a table that the process has."""
 TABLES: Final = "irad.places."
 OPERATIONS: Final = frozenset({*WAITS, *IN_THREAD, *IN_LAUNCH, WARP_SIZE, LANE, LANES_BELOW, *NO_OPERATION})

@@ -93,7 +93,7 @@ _KEPT: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a launch did.
+    """Report of a launch.
 
     Attributes:
         barriers: how often a block passed a barrier.
@@ -179,7 +179,7 @@ class ExecutableKernel:
             return RunReport(state.launch.barriers, state.launch.exchanges, counts)
 
     def _needs_on(self, gpu: str, block: tuple[int, int, int]) -> Needs:
-        """What it needs on an architecture, where it is compiled for the launch as it would be on the GPU."""
+        """Resources needed on an architecture, if the kernel is compiled for the launch as it would be on the GPU."""
         bound = bounds_of_launch(self.module, block[0] * block[1] * block[2])
         return replace(self._lowered.needs, registers=_registers(self.module, gpu, bound))
 

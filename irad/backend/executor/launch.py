@@ -40,7 +40,7 @@ class Extent:
 
 
 class LaunchState:
-    """What a launch needs; a context manager that frees it.
+    """Memory and threads of a launch; a context manager that frees them.
 
     Attributes:
         lowered: the kernel.

@@ -1,4 +1,4 @@
-"""What lies where in the memory that generated code, the native scheduler and Python share.
+"""Layout of the memory that generated code, the native scheduler and Python share.
 
 LLVM text has the types and the indices of fields from here by name, as in `irad.backend.runtime.text`.
 """

@@ -1,4 +1,4 @@
-"""What kernels print: CUDA's `vprintf`, by Python.
+"""Output of kernels: CUDA's `vprintf`, by Python.
 
     i32 @vprintf(ptr %format, ptr %values)
 

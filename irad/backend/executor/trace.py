@@ -84,7 +84,7 @@ def _pairs(rows: Any, actors: Any, kinds: Any) -> Iterator[Race]:
 
 
 class WarpOrder:
-    """What barriers of warps order: a vector clock for each thread and each number of barriers that it has passed."""
+    """Order that barriers of warps impose: a vector clock for each thread and each number of barriers it has passed."""
 
     def __init__(self, lanes: Any, firsts: Any) -> None:
         """Follows the barriers in the order in which they happened.

@@ -58,7 +58,7 @@ class Definition:
 
     @property
     def for_callers(self) -> str:
-        """What modules that call it contain: a declaration, or the definition where that is inlined."""
+        """Text for modules that call it: a declaration, or the definition where that is inlined."""
         if self.is_inlined:
             return self.text
         return f"declare{self.head.removeprefix('define linkonce_odr').rpartition(')')[0]}) nounwind"

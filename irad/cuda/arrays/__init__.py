@@ -1,1 +1,1 @@
-"""What array libraries compute while a tape records."""
+"""Operations of array libraries while a tape records."""

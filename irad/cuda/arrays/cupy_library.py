@@ -58,7 +58,7 @@ class CupyLibrary:
         return sys.modules["cupy"]
 
     def is_array(self, value: Any) -> bool:
-        """What has the CUDA array interface."""
+        """True if the value has the CUDA array interface."""
         return isinstance(value, self.xp.ndarray) or hasattr(value, "__cuda_array_interface__")
 
     def plain(self, value: Any) -> Any:
@@ -242,7 +242,7 @@ class PoolMemory:
 
 
 def _hook(ranges: dict[int, int]) -> Any:
-    """What CuPy shows its allocations to; its class is made here, since CuPy need not be there."""
+    """Memory hook to which CuPy reports its allocations; its class is made here, since CuPy need not be there."""
 
     def malloc_postprocess(self: Any, **given: Any) -> None:
         ranges.pop(given["mem_ptr"], None)

@@ -1,4 +1,4 @@
-"""What the tape asks of an array library; `numpy_library.py` and `cupy_library.py` answer."""
+"""Interface of an array library, as the tape needs it; `numpy_library.py` and `cupy_library.py` answer."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class ArrayOperation:
 
     @property
     def runs_again(self) -> bool:
-        """What it computes again is in memory of its own."""
+        """False: what is computed again is in memory of its own."""
         return False
 
     def reverse(self, device: Device, regions: Regions, stream: Any) -> None:
@@ -186,7 +186,7 @@ class _Call:
         return changed if result is not None else None
 
     def target(self, rule: Rule | None, changed: Any) -> ArrayView:
-        """What is overwritten; floats are by rules only."""
+        """Array that is overwritten; floats are overwritten by rules only."""
         if isinstance(changed, tuple) or not self.library.is_array(changed):
             raise self.refusal(None)
         view = self.view(changed)
@@ -240,7 +240,7 @@ class _Call:
         return kwargs if out is None else {**kwargs, "out": _plain(self.library, out)}
 
     def objection(self, rule: Rule) -> str | None:
-        """What a rule does not hold for."""
+        """Reason why the rule does not hold for the call."""
         args, kwargs = mapped((self.args, self.kwargs), lambda each: each.value, lambda each: isinstance(each, Const))
         constant = {id(each.value) for each in gathered((self.args, self.kwargs), lambda v: isinstance(v, Const))}
 
@@ -264,7 +264,7 @@ class _Call:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def result(self, result: Any, rule: Rule | None, leaves: list[Leaf], stream: int) -> Any:
-        """What the user gets: views need no record, what holds no floats either."""
+        """Result for the user: views need no record, what holds no floats either."""
         active = [leaf for leaf in leaves if leaf.is_active]
         found = mapped(result, self.library.wrapped, _is_array_like)
         floats = gathered(found, _is_float)

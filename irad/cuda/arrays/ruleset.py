@@ -1,4 +1,4 @@
-"""What a rule for a function of an array library is, and what it is given.
+"""Rules for functions of array libraries, and their arguments.
 
 A rule is written once for NumPy and CuPy: the library is `ArrayCall.xp`.
 """
@@ -32,7 +32,7 @@ def mapped(value: Any, change: Callable[[Any], Any], concerns: Callable[[Any], b
 
 
 def gathered(value: Any, concerns: Callable[[Any], bool]) -> list[Any]:
-    """What concerns, in order."""
+    """The operands that matter, in order."""
     found: list[Any] = []
 
     def keep(each: Any) -> Any:
@@ -74,7 +74,7 @@ class Rule:
     refused: frozenset[int] = frozenset()
 
     def objection(self, args: Sequence[Any], kwargs: dict[str, Any], is_active: Callable[[Any], bool]) -> str | None:
-        """What it does not hold for, if anything.
+        """Reason why the rule does not hold for a call, if there is one.
 
         Args:
             args: of the call.
@@ -134,7 +134,7 @@ class ArrayCall:
 
     @cached_property
     def result(self) -> Any:
-        """What the function gave; it is computed again if it was overwritten."""
+        """Result of the function, recomputed if it was overwritten."""
         return self.known if self.known is not None else self.xp.asarray(self.function(*self.args, **self.kwargs))
 
     @property

@@ -1,4 +1,4 @@
-"""What is watched while a tape records: functions of array libraries, and memory that is made."""
+"""Watching while a tape records: functions of array libraries, and memory that is made."""
 
 from __future__ import annotations
 

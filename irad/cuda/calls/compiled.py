@@ -23,7 +23,7 @@ from irad.ruleset.memory_type import MemoryType
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What makes a derivative of a kernel different from others.
+    """Key that distinguishes the derivatives of a kernel.
 
     Attributes:
         kinds: one for each LLVM parameter.
@@ -72,7 +72,7 @@ def derivative_of(kernel: Any, primal: Primal, wanted: Wanted) -> KernelDerivati
 
 
 def memory_of(primal: Primal) -> list[MemoryType | None]:
-    """What the LLVM parameters of a kernel point to."""
+    """Memory that the LLVM parameters of a kernel point to."""
     found: list[MemoryType | None] = [None] * primal.count
     for argument in primal.arguments:
         parameters = primal.program.signature.parameters[argument.position].flattened
@@ -85,7 +85,7 @@ def memory_of(primal: Primal) -> list[MemoryType | None]:
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """What a kernel does with the memory that LLVM parameters point to.
+    """Accesses of a kernel to the memory that LLVM parameters point to.
 
     Attributes:
         read: those through which it may read.
@@ -97,7 +97,7 @@ class Accesses:
 
 
 def accesses_of(kernel: Any, module: KernelModule) -> Accesses:
-    """What a kernel reads and writes, as far as LLVM finds out."""
+    """Memory that a kernel reads and writes, as far as LLVM finds out."""
     return remembered(kernel, ("accesses", module), lambda: _accesses(module))
 
 

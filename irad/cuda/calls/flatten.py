@@ -97,7 +97,7 @@ def _type_of(device: Device, name: str, value: Any) -> Any:
 
 
 def part_of(value: Any, leaf: Content) -> Any:
-    """What a leaf stands for in the value of an argument."""
+    """Part of an argument's value for which a leaf stands."""
     for step in leaf.path:
         value = value[step]
     return value

@@ -131,11 +131,11 @@ def _check_places(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) ->
 MemoryRange: TypeAlias = tuple[int, int]
 """The first address, and that after the last."""
 Copy: TypeAlias = tuple[MemoryRange, Buffer]
-"""What memory was, and where its copy is."""
+"""A range of memory and the copy of its content."""
 
 
 def extents_of(views: Iterable[ArrayView]) -> list[MemoryRange]:
-    """What arrays span, without those that are empty."""
+    """Ranges of memory that arrays span, without empty ones."""
     return [view.extent for view in views if view.size]
 
 

@@ -1,4 +1,4 @@
-"""What kernels raise that are compiled with ``debug=True``: threads record the first exception, the host raises it."""
+"""Exceptions of kernels compiled with ``debug=True``: threads record the first exception, the host raises it."""
 
 from __future__ import annotations
 

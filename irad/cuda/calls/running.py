@@ -33,7 +33,7 @@ _SHADOWS: Final = {
     (True, False): "the tangent of",
     (True, True): "the tangent of",
 }
-"""What shadows hold, by whether the mode is forward, and whether the launch is done."""
+"""Words for what shadows hold, by whether the mode is forward, and whether the launch is done."""
 _SHADOW_ALIGNMENT: Final = 8
 
 
@@ -123,7 +123,7 @@ class Run:
         return self.made[part.name] if part.is_workspace else part.shadows
 
     def beside(self, sums: Buffer | None, *, forward: bool) -> list[int | float]:
-        """What follows the primal's parameters: for each direction shadows, then cotangents or tangents of numbers."""
+        """Arguments after those of the primal: for each direction shadows, then cotangents or tangents of numbers."""
         found: list[int | float] = []
         next_word = sums.address if sums is not None else 0
         for lane in range(self.call.width):
@@ -175,14 +175,14 @@ class Run:
     # --- the launch ---------------------------------------------------------------------------------------------------
 
     def watched(self, *, forward: bool) -> WatchedLaunch | None:
-        """What debug mode needs, where the derivative is watched."""
+        """State that debug mode needs, if the derivative is watched."""
         if self.derivative.derivative.table is None:
             return None
         before = self.debug_values(after=False, forward=forward)
         return WatchedLaunch(self.call.primal.name, self.derivative, self.launch, before)
 
     def debug_values(self, *, after: bool, forward: bool, returned: Sequence[Any] = ()) -> list[tuple[str, Any]]:
-        """What debug mode looks at, before or after the launch: arguments, shadows, returned derivatives."""
+        """Values that debug mode looks at, before or after the launch: arguments, shadows, returned derivatives."""
         when, word = " after the call" if after else "", _SHADOWS[forward, after]
         arrays = [(f"the argument {part.name}{when}", part.view) for part in self.call.arrays]
         arrays += [(f"{word} {part.name}", each) for part in self.call.arrays for each in part.shadows]

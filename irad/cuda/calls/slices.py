@@ -118,7 +118,7 @@ _NO_LIMIT: Final = 1 << 47
 
 @dataclass(slots=True)
 class TapeUse:
-    """What is known of the tape of a derivative.
+    """Known facts about the tape of a derivative.
 
     Attributes:
         slice: bytes for each thread, as far as is known.
@@ -231,7 +231,7 @@ class TapedLaunch:
         put_back(self.device, self.saved, self.launch.stream)
 
     def measurement(self, derivative: KernelDerivative, units: Sequence[int]) -> Measurement:
-        """What a launch saved; each thread has one frame, which is the last place."""
+        """Memory that a launch saved; each thread has one frame, which is the last place."""
         return Measurement(derivative.derivative.tape, (*units[:-1], self.launch.threads))
 
     def limit_error(self, wanted: int) -> TapeLimitError:

@@ -1,1 +1,1 @@
-"""What kernels run on: a GPU, or the executor."""
+"""Devices for kernels: a GPU, or the executor."""

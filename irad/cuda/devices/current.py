@@ -17,7 +17,7 @@ from irad.options import uses_cuda_executor
 
 _EXECUTOR: Final[ContextVar[EmulatedDevice | None]] = ContextVar("irad.cuda.executor", default=None)
 RECORDING: Final[ContextVar[Any]] = ContextVar("irad.cuda.Tape", default=None)
-"""What the tape that records holds: launches and copies ask for it."""
+"""Record of the tape that records: launches and copies ask for it."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the host side asks of a device; `emulated.py` and `gpu.py` answer."""
+"""Interface of a device for the host side; `emulated.py` and `gpu.py` answer."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class Driver:
         self._do("cuCtxSynchronize")
 
     def order(self, first: int, then: int) -> None:
-        """What is asked for on one stream from now on happens after what was asked for on another one."""
+        """Makes later work on one stream wait for the work already queued on another."""
         event = ctypes.c_void_p()
         with self.current():
             self._call("cuEventCreate", ctypes.byref(event), _UNORDERED)

@@ -43,7 +43,7 @@ class GpuDevice:
         self._elsewhere = threading.local()  # streams on which arrays may still be computed
 
     def view(self, value: Any) -> ArrayView | None:
-        """What has the CUDA array interface."""
+        """View of a value that has the CUDA array interface."""
         found = getattr(value, "__cuda_array_interface__", None)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""What `numba.cuda` offers host code, on NumPy's memory: arrays of the device, streams, events.
+"""Stand-ins for the host side of `numba.cuda`, on NumPy's memory: arrays of the device, streams, events.
 
 Inside `irad.cuda.executor` these functions take the place of Numba's, whose parameters they have. Everything that is
 asked for is done at once, so that streams and events have nothing to wait for.

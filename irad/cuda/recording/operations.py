@@ -1,4 +1,4 @@
-"""What a tape records, each with what it overwrote and with its reversal.
+"""Operations that a tape records, each with what it overwrote and with its reversal.
 
 An operation is reversed when the memory is as it was before the operation. A launch then runs its derivative, which
 runs the kernel again; a copy moves the cotangents of what it wrote to what it read.

@@ -1,4 +1,4 @@
-"""What a tape holds, and how a launch or a copy is recorded."""
+"""Record of a tape, and the recording of launches and copies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from irad.passes.request import ParameterKind
 
 @dataclass
 class Record:
-    """What a tape holds, apart from the tape, so that it can be let go of when the tape is gone."""
+    """Content of a tape, in an object of its own, so that it can be freed when the tape is gone."""
 
     device: Device
     operations: list[Operation] = field(default_factory=list)

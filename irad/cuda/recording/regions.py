@@ -94,7 +94,7 @@ class Regions:
         return replace(view, address=buffer.address + view.address - low, readonly=False, owner=buffer)
 
     def holder(self, view: ArrayView) -> Holder:
-        """What an array of a derivative has to keep: as long as it lives, the memory is not used for anything else."""
+        """Object that an array of a derivative keeps alive, so that the memory is not used for anything else."""
         buffer = view.owner.buffer if isinstance(view.owner, Region) else view.owner
         known = self._holders.get(buffer.address)
         found = known() if known is not None else None

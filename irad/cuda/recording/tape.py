@@ -84,7 +84,7 @@ def _restore(device: Device, saved: Sequence[Saved], stream: int) -> None:
 
 
 def _content_now(record: Record) -> list[Saved]:
-    """What is in the memory that the reversal puts back to earlier states."""
+    """Present content of the memory that the reversal puts back to earlier states."""
     extents = [(each.low, each.high) for operation in record.operations for each in operation.saved]
     return copies(record.device, extents, record.stream)
 

@@ -17,7 +17,7 @@ Extent = tuple[int, int]
 
 
 class UndoLog:
-    """What the operations of a tape have touched so far.
+    """Memory that the operations of a tape have touched so far.
 
     Args:
         device: that they run on.

@@ -34,7 +34,7 @@ class Treatment(enum.Enum):
 
 
 class Form(ABC, Generic[P, M, R]):
-    """What is done at a place ``P`` with members ``M``; ``R`` are the results that take its place."""
+    """Operation at a place ``P`` with members ``M``; ``R`` are the results that take its place."""
 
     @abstractmethod
     def treatment(self, place: P) -> Treatment:

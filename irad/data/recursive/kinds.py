@@ -1,4 +1,4 @@
-"""What a Python value is to the recursion: a vector, a container, or inactive; and the registration of types.
+"""Kinds of Python values for the recursion: a vector, a container, or inactive; and the registration of types.
 
 The kind of a value follows from its type, and for arrays from the dtype. A type that is not registered has the kind of
 the nearest class that it is derived from; one that has none is inactive.
@@ -419,7 +419,7 @@ def _of_stated_fields(cls: type) -> Container | None:
 
 
 def _copier_without_caches(cls: type) -> Callable[[Any], Any]:
-    """What `functools.cached_property` has computed from the fields is not copied: there will be others."""
+    """Copier that leaves out what `functools.cached_property` has computed from the fields, which change."""
     cached = {name for base in cls.__mro__ for name, each in vars(base).items() if isinstance(each, cached_property)}
 
     def copied(value: Any) -> Any:

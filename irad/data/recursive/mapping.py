@@ -375,7 +375,7 @@ def _results(place: Place) -> Values:
 
 
 def _as_vector(place: Place, found: Any, like: Any, target: Any) -> Any:
-    """What a function returned for a vector, as one; NumPy's functions may return its own numbers for those of Python.
+    """Result of a function for a vector, as a vector; NumPy's functions may return its own numbers for those of Python.
 
     Args:
         place: where the vector is.

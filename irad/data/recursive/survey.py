@@ -211,7 +211,7 @@ class _Surveyor:
             self._unmerged += [(part.place, members[part.key]) for part in reversed(place.parts)]
 
     def check_reads(self) -> None:
-        """What is read at one place must not be overwritten at another, where the function is called before."""
+        """Refuses to overwrite at one place, before it is read, what is read at another."""
         if not self._owners:
             return
         for place in self._known.values():
@@ -338,7 +338,7 @@ def _unlike(place: Place, how: str) -> SignatureError:
 
 
 def _propagate(containers: list[Place]) -> None:
-    """What holds an active part is active; what cannot be overwritten and holds what is replaced is rebuilt."""
+    """Marks holders of active parts as active, and those of replaced parts that cannot be overwritten as rebuilt."""
     holders: dict[int, list[Place]] = {}
     active: list[Place] = []
     for place in containers:

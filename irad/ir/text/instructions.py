@@ -430,7 +430,7 @@ VA_ARG: Final = Text(_read_va_arg, _write_va_arg)
 
 
 def _read_site(r: BodyReader, kind: type[_S], name: str | None, opcode: str = "") -> _S:
-    """What `call`, `invoke` and `callbr` have in common: from the calling convention to the operand bundles."""
+    """Parses the common part of `call`, `invoke` and `callbr`: from the calling convention to the operand bundles."""
     flags = r.words(FAST_MATH) if kind is ir.Call else ()
     convention = r.convention()
     result_attributes = r.parameter_attributes()
@@ -493,7 +493,7 @@ def _read_bundles(r: BodyReader, operands: list[Value]) -> tuple[tuple[str, int]
 
 
 def _site(inst: ir.CallSite, n: Names, musttail: bool = False) -> str:
-    """What `_read_site` reads."""
+    """Text of what `_read_site` reads."""
     function_type = inst.function_type
     head = f"{inst.convention} " if inst.convention else ""
     if inst.result_attributes:

@@ -285,7 +285,7 @@ class ValueReader(TypeReader):
         return GlobalWrapper(type_, None, word, tuple(operands))
 
     def expression(self, type_: Type | None, opcode: str) -> Value:
-        """What follows the opcode of a constant expression; without a given type that of a pointer expression."""
+        """Parses a constant expression after its opcode; without a given type, a pointer expression."""
         start, tokens = self.i, self.tokens
         while tokens[self.i] in EXPRESSION_FLAGS or tokens[self.i].startswith("inrange("):
             self.i += 1

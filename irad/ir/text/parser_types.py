@@ -75,7 +75,7 @@ class TypeReader:
         return int(token)
 
     def listed(self, closing: str, read: Callable[[], _T]) -> list[_T]:
-        """What stands between commas, up to a closing bracket, which is taken too."""
+        """Parses items between commas up to and including a closing bracket."""
         found: list[_T] = []
         while not self.accept(closing):
             if found:
@@ -228,7 +228,7 @@ class TypeReader:
         return types.element_types(aggregate)
 
     def struct_body(self) -> StructType | None:
-        """What follows `%name = type`: a literal struct, or `opaque`."""
+        """Parses the text after `%name = type`: a literal struct, or `opaque`."""
         if self.accept("opaque"):
             return None
         body = self.type()

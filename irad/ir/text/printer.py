@@ -80,7 +80,7 @@ class PrintedLine:
 
 
 def print_lines(function: Function) -> tuple[list[PrintedLine], Mapping[Value, str]]:
-    """What `print_function` prints, line by line, and the spelling of each value in it."""
+    """Lines that `print_function` prints, and the spelling of each value in them."""
     names = function_names(function, _outer_names(function))
     lines = [PrintedLine(line, inst) for text, inst in _lines(function, names) for line in text.split("\n")]
     return lines, names
@@ -106,7 +106,7 @@ def _head(module: Module) -> str:
 
 
 def _properties(suffix: tuple[str, ...], metadata: tuple[tuple[str, str], ...]) -> str:
-    """What follows a variable: properties with commas, then metadata, then attributes without."""
+    """Text after a variable: properties with commas, then metadata, then attributes without."""
     listed = [word for word in suffix if word[0] not in '#"']
     attributes = [f" {word}" for word in suffix if word[0] in '#"']
     listed += [f"!{kind} {node}" for kind, node in metadata]

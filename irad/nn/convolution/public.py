@@ -51,7 +51,7 @@ def _check_channels(channels, w_shape, groups):
 
 @njit
 def _check_output(found, samples, filters, sizes):
-    """Whether a cotangent has the shape of what the convolution returns."""
+    """Refuses a cotangent without the shape of the convolution's result."""
     if found[0] != samples or found[1] != filters:
         _refuse_samples(found[0], found[1], samples, filters)
     for d in range(3):

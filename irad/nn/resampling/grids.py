@@ -208,7 +208,7 @@ def _choice(name, given, first, second):
 @irad.rules.inactive
 @njit
 def _beyond(padding_mode):
-    """What lies beyond the ends, as a number."""
+    """Number of the padding mode."""
     if padding_mode == "zeros":
         return _ZEROS
     if padding_mode == "border":

@@ -83,7 +83,7 @@ def _moved(inst: Instruction) -> list[Value]:
 
 
 def _kind_of(group: dict[Instruction, None], tbaa: Tbaa) -> Type | None:
-    """What a group moves, if all evidence agrees; None: integers, as far as is known."""
+    """Type that a group moves, if all evidence agrees; None: integers, as far as is known."""
     found = {kind for inst in group for kind in _evidence(inst, tbaa)}
     (width,) = {inst.type for inst in group}
     assert isinstance(width, IntType)

@@ -56,7 +56,7 @@ def _is_copy(call: Call) -> bool:
 
 
 def _members(call: Call, memory: InferredMemory, tbaa: Tbaa) -> Members | None:
-    """What a copy moves; None where that is not known."""
+    """Members that a copy moves; None if that is not known."""
     into, source, size, volatile = call.arguments
     if not isinstance(size, ConstantInt) or not isinstance(volatile, ConstantInt) or volatile.value:
         return None

@@ -178,7 +178,7 @@ def _hand_out_share(call: CallSite, shares: Mapping[str, Alloca]) -> None:
 
 
 def _combination(inst: AtomicRMW) -> Callable[[Builder, Value, Value], Value] | None:
-    """What an atomic update computes of the old value and its operand; None for what is not arithmetic on it."""
+    """Operation of an atomic update on the old value and its operand; None for what is not arithmetic on it."""
     opcode = inst.opcode
     if opcode == "xchg":
         return lambda build, old, new: new

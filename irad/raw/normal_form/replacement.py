@@ -1,4 +1,4 @@
-"""What the steps of the normal form share: replacing instructions by others, and the elements of vectors."""
+"""Helpers of the steps of the normal form: replacing instructions by others, and the elements of vectors."""
 
 from __future__ import annotations
 

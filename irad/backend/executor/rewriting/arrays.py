@@ -32,7 +32,7 @@ from irad.records import dataclass
 
 LOCAL: Final = "local."
 CONSTANT: Final = "constant."
-"""What the names of the user's local and constant arrays begin with."""
+"""Prefix of the names of the user's local and constant arrays."""
 _UNKNOWN: Final = const_int(types.I64, -1)
 _LOGGED: Final = const_int(types.I32, -1)
 _PRIVATE: Final = const_int(types.I32, 0)
@@ -226,7 +226,7 @@ class SharedMemory:
     static_bytes: int
 
     def words_at(self, offset: int) -> str:
-        """What is at an offset into the range."""
+        """Words for the memory at an offset into the range."""
         for name, start in self.offsets.items():
             if start <= offset < start + types.size_of(self.contents[name]):
                 return self.array(name, 1).element(offset - start)

@@ -177,7 +177,7 @@ _SCOPE: Final = "llvm.experimental.noalias.scope.decl"  # inlined calls leave it
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """What the executor makes of a kernel.
+    """A kernel, lowered for the executor.
 
     Attributes:
         text: LLVM text with the function of a thread.

@@ -88,7 +88,7 @@ START: Final = "irad.cuda.start"
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """What every part of the thread's function can use.
+    """Registers that every part of the thread's function can use.
 
     Attributes:
         thread: the record of the thread.
