@@ -97,7 +97,7 @@ class Desk(NamedTuple):
 
 
 @register_jitable
-def _desk(like, shape):  # type: ignore[no-untyped-def]
+def _scratch(like, shape):  # type: ignore[no-untyped-def]
     one = room(like, 1)
     add(one, 0, 1.0, like)
     out, shadow = np.empty((_COUNT, *shape)), np.empty((_COUNT, *shape))
@@ -190,4 +190,4 @@ def batched(f: Any) -> Integrand:
         push(config, f, (scratch.xs, scratch.out), (None, scratch.shadow), args)
         _sum(scratch.weights, scratch.shadow_rows, kept, index, gauss)
 
-    return Integrand(at, _desk, values, cotangents, tangents)
+    return Integrand(at, _scratch, values, cotangents, tangents)
