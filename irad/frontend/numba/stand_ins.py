@@ -48,7 +48,7 @@ def _differentiated_as(value: Any, formula: Any) -> Any:
     return _with_slope(stop_gradient(value), formula)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _as_length(_: Any, value: types.Float, square: types.Float) -> Any:
     """A length, with what the derivatives of its square are those of; unused, that costs nothing."""
 
