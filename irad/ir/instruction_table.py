@@ -18,7 +18,6 @@ from irad.ir.text import instructions as text
 from irad.ir.text.keywords import FAST_MATH, FLOAT_OPCODES, INTEGER_OPCODES
 from irad.ir.text.names import Names
 from irad.ir.types import I1, TOKEN, VOID, FloatType, FunctionType, IntType, PointerType, Type, VectorType
-from irad.records import dataclass
 
 _I = TypeVar("_I", bound=ir.Instruction)
 
