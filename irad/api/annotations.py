@@ -291,7 +291,7 @@ def shadows_of(annotation: Any) -> tuple[Any, ...]:
 
 
 def has_one_direction(kind: type) -> bool:
-    """Whether an annotation is not for several directions at once: it has one shadow."""
+    """True if an annotation is not for several directions at once: it has one shadow."""
     return kind not in BATCHES and kind not in WITHOUT_SHADOW
 
 

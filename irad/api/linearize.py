@@ -315,7 +315,7 @@ def _apply(
 
 
 def are_alike(one: object, other: object) -> Any:
-    """Whether values are the same but for rounding."""
+    """True if values are the same but for rounding."""
     raise NotImplementedError("called in compiled code only")
 
 

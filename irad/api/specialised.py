@@ -66,7 +66,7 @@ def specialised(
 
 @intrinsic
 def share_memory(typing: Any, left: Any, right: Any) -> Any:
-    """Whether the extents of two arrays overlap."""
+    """True if the extents of two arrays overlap."""
 
     def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         arrays = [context.make_array(kind)(context, builder, v) for kind, v in zip(signature.args, values, strict=True)]

@@ -64,7 +64,7 @@ def wrap(
 
     Raises:
         SignatureError: an array has a dtype that Numba does not have, the function writes to an argument or returns
-            what is no array, number or tuple.
+            anything but arrays, numbers and tuples.
 
     Examples:
         >>> import irad.interop.jax
@@ -129,7 +129,7 @@ def _filled(structure: Any, values: Iterator[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What an array is for compiled code."""
+    """Dtype and number of axes of an array, which compiled code depends on."""
 
     dtype: np.dtype[Any]
     axes: int
@@ -234,7 +234,7 @@ def _shapes_in(stated: Any) -> Iterator[tuple[int, ...]]:
 
 
 def _expression(structure: Any, names: Iterator[str], scope: dict[str, Any]) -> str:
-    """An argument as text; what is no name of an array becomes a global name of the function."""
+    """An argument as text; a constant becomes a global name of the function."""
     if structure is _LEAF:
         return next(names)
     if isinstance(structure, tuple):

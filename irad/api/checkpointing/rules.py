@@ -197,7 +197,7 @@ def pairs_of_arrays(one: tuple[Type, str], other: tuple[Type, str]) -> str:
 
 @register_jitable
 def differs(one, other):  # type: ignore[no-untyped-def]
-    """Whether two arrays of one shape hold different numbers; NaN is not different from NaN."""
+    """True if two arrays of one shape hold different numbers; NaN is not different from NaN."""
     for index in np.ndindex(one.shape):
         if one[index] != other[index] and (one[index] == one[index] or other[index] == other[index]):
             return True

@@ -37,7 +37,7 @@ def size_of(part: Part, at: str, directions: int) -> str:
 
 
 def is_in(direction: str, name: str, part: Part) -> str:
-    """Whether a direction is one of a part's."""
+    """True if a direction is one of a part's."""
     return f"irad_{name}{part.number} <= {direction} < irad_{name}{part.number + 1}"
 
 

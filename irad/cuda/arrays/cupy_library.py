@@ -235,7 +235,7 @@ class PoolMemory:
         self._ranges.clear()
 
     def origin(self, array: Any, view: ArrayView) -> str | None:
-        """Whether the memory is among them."""
+        """True if the memory is among them."""
         low, _ = view.extent
         is_unseen = any(start <= low < end for start, end in self._ranges.items())
         return " (a kernel or a function of CuPy)" if is_unseen else None

@@ -189,7 +189,7 @@ class _Reader:
 
     @property
     def role(self) -> Role:
-        """What the annotation says of the derivative with respect to the argument."""
+        """The derivative with respect to the argument that its annotation asks for."""
         return (FORWARD_ROLES if self.forward else ROLES)[type(self.annotation)]
 
     def read(self) -> None:

@@ -400,7 +400,7 @@ def with_fields(names: Callable[[Any], tuple[str, ...]], copied: Callable[[Any],
 @cache
 def _getter(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
     """A function of an instance that returns its attributes of these names."""
-    if len(names) > 1 and not any("." in name for name in names):  # a dot would lead to an attribute of an attribute
+    if len(names) > 1 and not any("." in name for name in names):  # a dot would name an attribute of an attribute
         return attrgetter(*names)
     return lambda value: [getattr(value, name) for name in names]
 

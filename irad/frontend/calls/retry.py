@@ -191,7 +191,7 @@ def _nans(emit: Emit, value: Value, kind: Any) -> Iterator[Value]:
 
 
 def _has_nan(builder: IRBuilder, element: Any, data: Value, count: Value) -> Value:
-    """Whether there is a NaN among elements that lie side by side."""
+    """True if there is a NaN among elements that lie side by side."""
     is_complex = element in layouts.COMPLEX
     number = element.underlying_float if is_complex else element
     if is_complex:

@@ -200,7 +200,7 @@ def misfits(
 
 
 def misfit_of_final(builder: IRBuilder, given: Any, array: Any) -> Misfit:
-    """Whether the cotangent of what a function wrote has another shape than the array."""
+    """True if the cotangent of what a function wrote has another shape than the array."""
     shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
     texts = (
         "the cotangent has a different shape from the array",

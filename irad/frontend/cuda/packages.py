@@ -1,4 +1,4 @@
-"""Whether `numba.cuda` is there, and which."""
+"""The installed packages that provide `numba.cuda`."""
 
 from __future__ import annotations
 

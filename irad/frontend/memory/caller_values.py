@@ -69,7 +69,7 @@ class Differing:
         builder.store(builder.or_(builder.load(self._flag), differs), self._flag)
 
     def found(self) -> Any:
-        """Whether there are any."""
+        """True if there are values of the caller."""
         return self._builder.load(self._flag)
 
 

@@ -203,7 +203,7 @@ class Regions:
         return [self._tables[_REGIONS], self._tables[_ORDER], self._builder.load(self._counts[_REGIONS])]
 
     def meets(self, extent: Extent) -> Any:
-        """Whether an extent has an address in common with a region."""
+        """True if an extent has an address in common with a region."""
         signature = types.boolean(types.CPointer(types.intp), types.intp, types.intp, types.intp)
         values = [self._tables[_REGIONS], self._builder.load(self._counts[_REGIONS]), extent.low, extent.high]
         return self._context.compile_internal(self._builder, _meets, signature, values)

@@ -75,7 +75,7 @@ def extent_of(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Extent:
 
 
 def overlap(builder: IRBuilder, left: Extent, right: Extent) -> Any:
-    """Whether two extents have an address in common."""
+    """True if two extents have an address in common."""
     conditions = (
         builder.icmp_unsigned("<", left.low, right.high),
         builder.icmp_unsigned("<", right.low, left.high),
@@ -86,7 +86,7 @@ def overlap(builder: IRBuilder, left: Extent, right: Extent) -> Any:
 
 
 def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Any:
-    """Whether two elements of a strided array may have the same address.
+    """True if two elements of a strided array may have the same address.
 
     They cannot when the dimensions nest: each stride passes over all that the smaller strides reach. Only repeated
     elements as ``np.broadcast_to`` makes them (stride 0) and windows (equal or interleaved strides) fail this test.
@@ -114,19 +114,19 @@ def _absolute(builder: IRBuilder, value: Value) -> Any:
 
 
 def any_of(builder: IRBuilder, conditions: Iterable[Any]) -> Any:
-    """Whether one of some bits is set."""
+    """True if one of some bits is set."""
     none: Value = cgutils.false_bit
     return reduce(builder.or_, conditions, none)
 
 
 def all_of(builder: IRBuilder, conditions: Iterable[Any]) -> Any:
-    """Whether all of some bits are set."""
+    """True if all of some bits are set."""
     every: Value = cgutils.true_bit
     return reduce(builder.and_, conditions, every)
 
 
 def differ(builder: IRBuilder, left: Sequence[Any], right: Sequence[Any]) -> Any:
-    """Whether two shapes are not the same."""
+    """True if two shapes are not the same."""
     return any_of(builder, (builder.icmp_signed("!=", mine, theirs) for mine, theirs in zip(left, right, strict=True)))
 
 

@@ -159,7 +159,7 @@ def _power_mark(emit: Emit, signature: Signature, arguments: Sequence[Value], va
 
 
 def _are(builder: IRBuilder, parts: Sequence[Value], number: float) -> Value:
-    """Whether a complex number is a real one."""
+    """True if a complex number is a real one."""
     real, imag = parts
     return builder.and_(
         builder.fcmp_ordered("==", real, real.type(number)), builder.fcmp_ordered("==", imag, imag.type(0.0))
@@ -167,7 +167,7 @@ def _are(builder: IRBuilder, parts: Sequence[Value], number: float) -> Value:
 
 
 def _is_constant(builder: IRBuilder, number: Value) -> Value:
-    """Whether LLVM knows it, when it has inlined all there is."""
+    """True if LLVM knows the number, once it has inlined what it can."""
     intrinsic = f"llvm.is.constant.{'f32' if number.type == ir.FloatType() else 'f64'}"
     function = ir.FunctionType(ir.IntType(1), [number.type])
     return builder.call(cgutils.get_or_insert_function(builder.module, function, intrinsic), [number])

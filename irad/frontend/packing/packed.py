@@ -295,7 +295,7 @@ def _packer_of(cls: Any) -> Callable[[Any], Any]:
 
 @cache
 def _attributes_of(cls: Any) -> Callable[[Any], tuple[tuple[str, ...], Sequence[Any]]] | None:
-    """What gives the attributes of a value, for instances that Numba does not know."""
+    """A function that gives the attributes of a value, for instances that Numba does not know."""
     kind = kind_of_type(cls)
     return kind.attributes if isinstance(kind, Container) and not _is_known_to_numba(cls) else None
 

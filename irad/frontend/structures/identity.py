@@ -152,7 +152,7 @@ def _holds_nothing_typed(value: Any) -> Any:
 
 @register_jitable
 def overlaps(one, other):  # type: ignore[no-untyped-def]
-    """Whether the memory of two arrays may overlap, by what they span; for compiled code."""
+    """True if the memory of two arrays may overlap, by what they span; for compiled code."""
     if one.size == 0 or other.size == 0:
         return False
     start, end = _extent(one)
@@ -178,7 +178,7 @@ def _extent(array):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def is_entered(rows, row, start, words):  # type: ignore[no-untyped-def]
-    """Whether a row has a key."""
+    """True if a row has a key."""
     is_found = True
     for i in range(len(words)):
         is_found = is_found and rows[row, start + i] == words[i]

@@ -334,7 +334,7 @@ class Trial:
         return all(starmap(self._is_same_part, paired(got, wanted)))
 
     def difference(self, value: Any, after: Sequence[Any]) -> tuple[int | None, Any, Any] | None:
-        """What first differs from the plain run, of a value and the arguments afterwards; None if nothing does.
+        """The first difference from the plain run, in a value and the arguments afterwards; None if there is none.
 
         Returns:
             The position of the argument, None for the value; what it should be; what it is.
@@ -346,7 +346,7 @@ class Trial:
         return next(((i, wanted, got) for i, (wanted, got) in pairs if not self.same(got, wanted)), None)
 
     def with_one_array(self, first: int, second: int) -> tuple[Trial, Callable[[Sequence[Any]], tuple[Any, ...]]]:
-        """The same with one array as two arguments: a trial without the second, and what puts the first there, too."""
+        """A trial with one array as two arguments: without the second, and a function that puts the first there, too."""
 
         def spread(fewer: Sequence[Any]) -> tuple[Any, ...]:
             return (*fewer[:second], fewer[first], *fewer[second:])
@@ -400,7 +400,7 @@ def describe(value: Any, active: bool) -> str:
 
 
 def holds(value: Any) -> tuple[bool, bool]:
-    """Whether there are numbers with a derivative in a value, and whether there are arrays with one."""
+    """Two truth values: the value holds numbers with a derivative; it holds arrays with one."""
     parts = [each for each in flattened(value, tuple) if has_floats(each)]
     return any(not isinstance(each, _MEMORY) for each in parts), any(isinstance(each, _MEMORY) for each in parts)
 

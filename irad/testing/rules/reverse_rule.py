@@ -106,7 +106,7 @@ def callable_in_compiled_code(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class RuleChecker:
-    """What the checks of one rule at one point have in common in both modes.
+    """State that the checks of one rule at one point share in both modes.
 
     Args:
         f: the function with the rule.
@@ -129,7 +129,7 @@ class RuleChecker:
         raise NotImplementedError
 
     def allocation(self) -> None:
-        """What Numba's runtime allocates is released."""
+        """Checks that all that Numba's runtime allocates is released."""
         with allocations() as count:
             for _ in range(_ROUNDS):
                 self._run()
