@@ -163,17 +163,13 @@ def places() -> dict[str, list[str]]:
 
 
 LEFT: dict[str, int] = {
-    "irad/api": 4,
-    "irad/cuda": 1,
     "irad/debug": 1,
     "irad/decompile": 3,
-    "irad/frontend": 14,
     "irad/implicit": 3,
     "irad/integrate": 1,
     "irad/nn": 5,
     "irad/report": 2,
     "irad/ruleset": 2,
-    "irad/testing": 1,
     "passes": 11,
     "rules": 17,
 }

@@ -346,7 +346,7 @@ class Trial:
         return next(((i, wanted, got) for i, (wanted, got) in pairs if not self.same(got, wanted)), None)
 
     def with_one_array(self, first: int, second: int) -> tuple[Trial, Callable[[Sequence[Any]], tuple[Any, ...]]]:
-        """A trial with one array as two arguments: without the second, and a function that puts the first there, too."""
+        """A trial with one array as two arguments: without the second, and a function that passes the first twice."""
 
         def spread(fewer: Sequence[Any]) -> tuple[Any, ...]:
             return (*fewer[:second], fewer[first], *fewer[second:])
