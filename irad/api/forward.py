@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import types
 
 from irad.api.functions import options_or_default
-from irad.api.makers import made, maker
+from irad.api.makers import made, made_as_usual, maker
 from irad.api.nopython import function_behind, literal
 from irad.api.selection import callee_of, selected_if_any
 from irad.errors import SignatureError, SourceLocation
@@ -73,7 +73,7 @@ def pushforward(
         >>> irad.pushforward(powers)(np.array([3.0, 5.0]), np.array([1.0, 0.0]), 3)
         (array([ 27., 125.]), array([27.,  0.]))
     """
-    return made("pushforward", f, argnums, argnames, has_aux, options)
+    return made_as_usual("pushforward", f, argnums, argnames, has_aux, options)
 
 
 def batched_pushforward(

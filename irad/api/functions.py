@@ -108,6 +108,7 @@ _T = TypeVar("_T")
 _lock = RLock()
 # Kept on the functions themselves: the values refer to them, so a separate table would keep both alive for ever.
 _COMPILED = "_irad_compiled"
+_CHECKED = "checked"  # not the dispatcher itself: it would keep itself alive
 _MEMO = "_irad_derivatives"
 
 
@@ -118,6 +119,9 @@ def primal_of(f: Any) -> Any:
         SignatureError: it is not a function that Numba compiles.
     """
     if isinstance(f, CPUDispatcher | types.FunctionType):
+        known = f.__dict__.get(_COMPILED)  # a dispatcher that was checked before, or that of a plain function
+        if known is not None:
+            return f if known is _CHECKED else known
         function = getattr(f, "py_func", f)
         _refuse_star_keywords(function)
         _refuse_other_kinds(function)
@@ -129,6 +133,7 @@ def primal_of(f: Any) -> Any:
                 "object mode runs the function in the Python interpreter, where irad sees none of its operations",
                 location_of(f.py_func),
             )
+        f.__dict__[_COMPILED] = _CHECKED
         return f
     if isinstance(f, types.FunctionType):
         with _lock:

@@ -363,7 +363,7 @@ def made(
         by_row = _pushed_gradient if row.of else in_directions if row.role is Role.TANGENT else _gradient
         return wanted.bound((transform or by_row)(call, *more), leading=row.leading)
 
-    if not _is_usual(f, argnums, argnames) or any(type(each) not in _PLAIN for each in more):
+    if not is_usual(f, argnums, argnames) or any(type(each) not in _PLAIN for each in more):
         return make()
     asked = (key, argnums, bool(has_aux), options, transform, *more, *map(type, more))  # True equals 1
     return remembered(primal_of(f), asked, make)
@@ -372,7 +372,7 @@ def made(
 _PLAIN: Final = (type(None), int, bool, str)
 
 
-def _is_usual(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> bool:
+def is_usual(f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str] | None) -> bool:
     """True if a derivative is found again by what the user gave, without a look at the function's parameters."""
     is_plain = type(argnums) is int or (type(argnums) is tuple and all(type(each) is int for each in argnums))
     return is_plain and argnames is None and not inspect.ismethod(f)
@@ -387,7 +387,7 @@ def made_as_usual(
     options: Options | None,
 ) -> Any:
     """Like `made`, but finds a derivative that was made without options again without a look at the environment."""
-    if not _is_usual(f, argnums, argnames):
+    if not is_usual(f, argnums, argnames):
         return made(key, f, argnums, argnames, has_aux, options)
     check_options(options)
     asked = (key, argnums, bool(has_aux), options)

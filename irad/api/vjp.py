@@ -35,7 +35,7 @@ from irad.api.closures import (
 )
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.jit import A, R, jit
-from irad.api.makers import MAKERS, derivative_of, maker
+from irad.api.makers import MAKERS, derivative_of, is_usual, maker
 from irad.api.nopython import MOST_ARGUMENTS, CallSite, function_behind, literal, offer_call
 from irad.api.selection import Selection, callee_of, selected_if_any
 from irad.api.specialised import share_memory
@@ -194,7 +194,7 @@ def vjp(
     """
     check_options(options)
     primal, leading = callee_of(f)
-    wanted = selected_if_any(f, argnums, argnames)
+    wanted = _wanted(f, primal, argnums, argnames)
     sweep = augmented_of(primal, options, None if wanted is None else wanted.positions)
     value, tape = _run(sweep, (*leading, *args), keywords)
     pullback = Pullback(tape, None if wanted is None else wanted.argnums, len(leading), has_aux=has_aux)
@@ -205,12 +205,23 @@ def vjp(
     return value[0], pullback, value[1]
 
 
+def _wanted(
+    f: Any, primal: Any, argnums: int | Sequence[int] | None, argnames: str | Sequence[str] | None
+) -> Selection | None:
+    """The arguments that the user selects, or None; those that a function is asked for again are remembered."""
+    if argnums is None and argnames is None:
+        return None
+    if not is_usual(f, 0 if argnums is None else argnums, argnames):
+        return selected_if_any(f, argnums, argnames)
+    return remembered(primal, ("selected", argnums), lambda: selected_if_any(f, argnums, None))
+
+
 def _run(sweep: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Tape]:
     number, value, state, shadows = sweep(*args, **keywords)
-    function = sweep.primal.py_func
-    given = inspect.signature(function).bind(*args, **keywords).arguments
-    seal = None
+    seal, given = None, (args, keywords)
     if sweep.options.debug:
+        function = sweep.primal.py_func
+        given = inspect.signature(function).bind(*args, **keywords).arguments
         rules = sweep.specialisations[int(number)].has_rules
         seal = Seal(function.__qualname__, location_of(function), list(given.items()), value, rules)
     return value, Tape(sweep, number, state, shadows, (given, value), seal)
