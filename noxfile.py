@@ -44,7 +44,7 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/programs/test_recursion.py",
 )
 
-BRIDGES = ("torch==2.13.*", "jax==0.10.*")
+BRIDGES = ("torch==2.13.*", "jax==0.10.*", "pymc==5.28.*")  # PyMC holds Numba at 0.65
 WITH_PARTNERS = (
     "tests/interop",
     "tests/docs/test_guides.py",
@@ -142,7 +142,7 @@ _SAY = """
 import importlib.metadata, platform
 INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax")
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc")
       if name in INSTALLED),
       sep=" | ", flush=True)
 """

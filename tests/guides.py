@@ -27,7 +27,11 @@ GUIDES = (
     "docs/custom_rules.md",
     "docs/testing_gradients.md",
 )
-PARTNERS = {"docs/use_with/jax.md": "jax", "docs/use_with/pytorch.md": "torch"}  # pages whose examples need an extra
+PARTNERS = {
+    "docs/use_with/jax.md": "jax",
+    "docs/use_with/pymc.md": "pymc",
+    "docs/use_with/pytorch.md": "torch",
+}  # pages whose examples need an extra
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n+(?:prints\n+)?```text\n(?P<output>.*?)```", re.DOTALL)
 _FILE = re.compile(r"# (\w+)\.py\n")
 

@@ -13,9 +13,8 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import jax
 import numba
@@ -29,11 +28,11 @@ import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
+from irad.interop.flat import Flat, Kind, filled, flattened, split
 
 __all__ = ["wrap"]
 
 _NUMBERS: Final = frozenset("?bBhHiIlLqQfdFD")  # what NumPy calls the dtypes that both JAX and Numba have
-_LEAF: Final = ...  # where a structure has an array
 
 
 @public
@@ -98,71 +97,10 @@ def wrap(
     return call
 
 
-# ------------------------------------------------------------------------------------------------ structures
-
-
-def _split(value: Any, leaves: list[Any]) -> Any:
-    """Appends the arrays of an argument, and returns its structure without them."""
-    if isinstance(value, jax.Array | np.ndarray | jax.ShapeDtypeStruct):
-        leaves.append(value)
-        return _LEAF
-    if isinstance(value, tuple | list):
-        items = [_split(each, leaves) for each in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, dict):
-        raise SignatureError(
-            "an argument holds a dictionary",
-            "pass a named tuple: collections.namedtuple, typing.NamedTuple",
-            "compiled code has no dictionaries of values of different types",
-        )
-    return value
-
-
-def _filled(structure: Any, values: Iterator[Any]) -> Any:
-    if structure is _LEAF:
-        return next(values)
-    if isinstance(structure, tuple):
-        items = [_filled(each, values) for each in structure]
-        return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
-    return structure
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Dtype and number of axes of an array, which compiled code depends on."""
-
-    dtype: np.dtype[Any]
-    axes: int
-
-    @property
-    def numba_type(self) -> Any:
-        """The type: arrays of no axes are numbers."""
-        number = numba.from_dtype(self.dtype)
-        return numba.types.Array(number, self.axes, "C") if self.axes else number
-
-    @property
-    def is_float(self) -> bool:
-        """True if it has a derivative."""
-        return self.dtype.kind in "fc"
-
-    @classmethod
-    def of(cls, leaf: Any) -> _Kind:
-        """The kind of an array.
-
-        Raises:
-            SignatureError: Numba does not have its dtype.
-        """
-        dtype = np.dtype(leaf.dtype)
-        if dtype.char not in _NUMBERS:
-            raise SignatureError(
-                f"an array has the dtype {dtype}",
-                "convert it, as x.astype(jnp.float32) does",
-                "Numba has single and double precision, complex numbers of both, and integers",
-            )
-        return cls(dtype, len(leaf.shape))
-
-
 # ------------------------------------------------------------------------------------------------ functions
+
+
+_ARRAYS: Final = (jax.Array, np.ndarray)
 
 
 class _Wrapped:
@@ -179,16 +117,16 @@ class _Wrapped:
         structure: list[Any] = []
         for position, each in enumerate(args):
             before = len(leaves)
-            structure.append(_split(each, leaves))
+            structure.append(split(each, leaves, _ARRAYS))
             if self._differentiable is not None and position not in self._differentiable:
                 leaves[before:] = map(jax.lax.stop_gradient, leaves[before:])
         leaves = [jax.numpy.asarray(each) for each in leaves]
-        kinds = tuple(map(_Kind.of, leaves))
+        kinds = tuple(Kind.of(each.dtype, each.ndim) for each in leaves)
         key = repr(structure), kinds, bool(jax.config.jax_enable_x64)
         if key not in self._flat:
             self._flat[key] = self._flattened(tuple(structure), kinds)
         flat, returned = self._flat[key]
-        return _filled(returned, iter(_call.bind(*leaves, number=flat.number, linear=0)))
+        return filled(returned, iter(_call.bind(*leaves, number=flat.number, linear=0)))
 
     def _positional(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         bound = inspect.signature(self._function.py_func).bind(*args, **keywords)
@@ -201,28 +139,14 @@ class _Wrapped:
             )
         return bound.args
 
-    def _flattened(self, structure: tuple[Any, ...], kinds: tuple[_Kind, ...]) -> tuple[_Flat, Any]:
+    def _flattened(self, structure: tuple[Any, ...], kinds: tuple[Kind, ...]) -> tuple[_Flat, Any]:
         """The function of the arrays alone, and the structure of its result."""
-        scope: dict[str, Any] = {"f": self._function, "np": np}
-        names = iter(f"x{i}" for i in range(len(kinds)))
-        given = ", ".join(_expression(each, names, scope) for each in structure)
-        listed = ", ".join(f"x{i}" for i in range(len(kinds)))
-        inner = numba.njit(function_from("inner", f"def inner({listed}): return f({given})", "irad.interop.jax", scope))
-        types = tuple(each.numba_type for each in kinds)
-        inner.compile(types)
-        outputs: list[tuple[str, _Kind]] = []
-        returned = _returned(inner.overloads[types].signature.return_type, "r", outputs)
-        casts = [_cast(path, kind, self._function.__name__) for path, kind in outputs]
-        source = f"def flat({listed}):\n    r = f({given})\n    return ({''.join(f'{text}, ' for text, _ in casts)})\n"
         name = self._function.__name__
-        function = numba.njit(function_from("flat", source, "irad.interop.jax", scope))
-        shapes = None if self._shapes is None else functools.partial(self._stated, structure)
-        return _Flat(name, function, kinds, tuple(kind for _, kind in casts), shapes), returned
-
-    def _stated(self, structure: tuple[Any, ...], inputs: Sequence[Any]) -> list[tuple[int, ...]]:
-        """Shapes as the user's function says."""
-        assert self._shapes is not None
-        return list(_shapes_in(self._shapes(*_filled(structure, iter(inputs)))))
+        found = flattened(self._function, structure, kinds, lambda kind: _of_jax(kind, name))
+        flat = _Flat(name, found.function, kinds, found.outputs)
+        if self._shapes is not None:
+            flat.stated = lambda inputs: list(_shapes_in(self._shapes(*filled(structure, iter(inputs)))))  # type: ignore[misc]
+        return flat, found.returned
 
 
 def _shapes_in(stated: Any) -> Iterator[tuple[int, ...]]:
@@ -233,94 +157,51 @@ def _shapes_in(stated: Any) -> Iterator[tuple[int, ...]]:
             yield from _shapes_in(each)
 
 
-def _expression(structure: Any, names: Iterator[str], scope: dict[str, Any]) -> str:
-    """An argument as text; a constant becomes a global name of the function."""
-    if structure is _LEAF:
-        return next(names)
-    if isinstance(structure, tuple):
-        items = "".join(f"{_expression(each, names, scope)}, " for each in structure)
-        if not hasattr(structure, "_fields"):
-            return f"({items})"
-        structure, call = type(structure), f"({items})"
-    else:
-        call = ""
-    name = f"c{len(scope)}"
-    scope[name] = structure
-    return name + call
-
-
-def _returned(type_: Any, path: str, outputs: list[tuple[str, _Kind]]) -> Any:
-    """Appends the arrays and numbers of a result, as expressions, and returns its structure."""
-    if isinstance(type_, numba.types.BaseTuple):
-        items = [_returned(each, f"{path}[{i}]", outputs) for i, each in enumerate(type_)]
-        return (
-            type_.instance_class(*items)
-            if isinstance(type_, numba.types.NamedTuple | numba.types.NamedUniTuple)
-            else tuple(items)
-        )
-    if isinstance(type_, numba.types.NoneType):
-        return None
-    number = type_.dtype if isinstance(type_, numba.types.Array) else numba.types.unliteral(type_)
-    if isinstance(number, numba.types.Number | numba.types.Boolean):
-        outputs.append((path, _Kind(np.dtype(str(number)), getattr(type_, "ndim", 0))))
-        return _LEAF
-    raise SignatureError(
-        f"the function returns {type_}", "return arrays, numbers, and tuples of these", "JAX knows nothing else"
-    )
-
-
-def _cast(path: str, kind: _Kind, name: str) -> tuple[str, _Kind]:
-    """A result with a dtype that JAX has."""
-    dtype = jax.dtypes.canonicalize_dtype(kind.dtype)
+def _of_jax(kind: Kind, name: str) -> Kind:
+    """The kind that JAX has in place of that of a result."""
+    dtype = np.dtype(jax.dtypes.canonicalize_dtype(kind.dtype))
     if dtype != kind.dtype and kind.is_float:
         warnings.warn(
             f"{name} returns {kind.dtype}, which is rounded to {dtype}: JAX computes with 32 bits unless "
             'jax.config.update("jax_enable_x64", True) says otherwise',
-            stacklevel=6,
+            stacklevel=8,
         )
-    number = f"np.{np.dtype(dtype).name}" if np.dtype(dtype).name != "bool" else "np.bool_"
-    return f"{path}.astype({number})" if kind.axes else f"{number}({path})", _Kind(np.dtype(dtype), kind.axes)
+    return Kind(dtype, kind.axes)
 
 
-class _Flat:
-    """A compiled function of arrays and numbers that returns a tuple of these.
+class _Flat(Flat):
+    """A compiled function that XLA calls.
 
     Attributes:
-        number: its index in `all`; calls in JAX's programs hold it.
-        inputs: kinds of the arguments.
-        outputs: kinds of the results.
+        stated: the shapes of its results from the arguments, as the user states them; None where it is to be run.
     """
 
-    all: ClassVar[list[_Flat]] = []
+    conjugates = True  # JAX transposes without conjugation
+    stated: Callable[[Sequence[Any]], list[tuple[int, ...]]] | None = None
 
-    def __init__(
-        self,
-        name: str,
-        function: Any,
-        inputs: tuple[_Kind, ...],
-        outputs: tuple[_Kind, ...],
-        shapes: Callable[[Sequence[Any]], Sequence[tuple[int, ...]]] | None = None,
-        transposed: Callable[[], _Flat] | None = None,
-    ) -> None:
-        self.name, self.function, self.inputs, self.outputs = name, function, inputs, outputs
-        self._shapes, self._transposed = shapes, transposed
-        self._known: dict[Any, list[jax.ShapeDtypeStruct]] = {}
-        self._derivatives: dict[Any, _Flat] = {}
-        self.number = len(self.all)
-        self.all.append(self)
+    @functools.cached_property
+    def _known(self) -> dict[Any, list[jax.ShapeDtypeStruct]]:
+        return {}
 
     def results(self, inputs: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
         """Shapes and dtypes of the results, from those of the arguments."""
         key = tuple(each.shape for each in inputs)
         if key not in self._known:
-            plain = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
-            shapes = self._run_on_ones(plain) if self._shapes is None else self._shapes(plain)
-            kinds = zip(shapes, self.outputs, strict=True)
+            kinds = zip(self._shapes(inputs), self.outputs, strict=True)
             self._known[key] = [jax.ShapeDtypeStruct(shape, kind.dtype) for shape, kind in kinds]
         return self._known[key]
 
-    def _run_on_ones(self, inputs: Sequence[Any]) -> list[tuple[int, ...]]:
-        ones = [np.ones(each.shape, each.dtype) for each in inputs]
+    def _shapes(self, inputs: Sequence[Any]) -> list[tuple[int, ...]]:
+        if self.origin == "pullback":
+            return [inputs[i].shape for i in self.positions]
+        if self.base is not None:
+            results = self.base.results(inputs[: len(self.base.inputs)])
+            return [results[i].shape for i in self.base.floats]
+        if self.stated is not None:
+            return self.stated([jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs])
+        return self._shapes_of_a_run([np.ones(each.shape, each.dtype) for each in inputs])
+
+    def _shapes_of_a_run(self, ones: list[Any]) -> list[tuple[int, ...]]:
         found = self.function(*(each if each.ndim else each[()] for each in ones))
         for index, each in enumerate(ones):
             if not (each == 1).all():
@@ -331,74 +212,6 @@ class _Flat:
                 )
         return [np.shape(each) for each in found]
 
-    def pullback(self, positions: tuple[int, ...]) -> _Flat:
-        """The function of the arguments and the cotangents of the floats of the result."""
-        floats = [i for i, each in enumerate(self.outputs) if each.is_float]
-        # JAX transposes, without conjugation; the cotangents of `irad.vjp` are those of the real and imaginary parts
-        cotangents = [_conjugate(f"c{i}", kind) if kind.is_float else "None" for i, kind in enumerate(self.outputs)]
-        body = (
-            f"    _, back = vjp(f, {self._names()}, argnums={positions!r})\n"
-            f"    r = back(({''.join(f'{each}, ' for each in cotangents)}))\n"
-        )
-        kinds = [self.inputs[i] for i in positions]
-        given = [f"c{i}" for i in floats], [self.outputs[i] for i in floats]
-        shapes = lambda inputs: [inputs[i].shape for i in positions]  # noqa: E731
-        return self._derivative(("pullback", positions), given, body, kinds, range(len(positions)), shapes)
-
-    def pushforward(self, positions: tuple[int, ...]) -> _Flat:
-        """The function of the arguments and the tangents of some that gives those of the floats of the result."""
-        names = [f"x{i}" for i in range(len(self.inputs))]
-        last = positions[-1] + 1
-        tangents = f"({''.join(f't{i}, ' for i in positions)})"
-        body = f"    r = push(f, {positions!r})({', '.join([*names[:last], tangents, *names[last:]])})[1]\n"
-        floats = [i for i, each in enumerate(self.outputs) if each.is_float]
-        given = [f"t{i}" for i in positions], [self.inputs[i] for i in positions]
-        count = len(self.inputs)
-
-        def shapes(inputs: Sequence[Any]) -> list[tuple[int, ...]]:
-            results = self.results(inputs[:count])
-            return [results[i].shape for i in floats]
-
-        kinds = [self.outputs[i] for i in floats]
-        key = "pushforward", positions
-        return self._derivative(key, given, body, kinds, floats, shapes, lambda: self.pullback(positions))
-
-    def transposed(self) -> _Flat:
-        """The pullback that is the transpose of this pushforward."""
-        assert self._transposed is not None
-        return self._transposed()
-
-    def _names(self) -> str:
-        return ", ".join(f"x{i}" for i in range(len(self.inputs)))
-
-    def _derivative(
-        self,
-        key: tuple[str, tuple[int, ...]],
-        given: tuple[list[str], list[_Kind]],
-        body: str,
-        kinds: Sequence[_Kind],
-        found: Sequence[int],
-        shapes: Callable[[Sequence[Any]], Sequence[tuple[int, ...]]],
-        transposed: Callable[[], _Flat] | None = None,
-    ) -> _Flat:
-        if key not in self._derivatives:
-            results = [
-                f"r[{i}]" if kind.axes else f"np.{kind.dtype.name}(r[{i}])"
-                for i, kind in zip(found, kinds, strict=True)
-            ]
-            if transposed is None:
-                results = [_conjugate(each, kind) for each, kind in zip(results, kinds, strict=True)]
-            names, extra = given
-            source = (
-                f"def {key[0]}({', '.join(filter(None, [self._names(), *names]))}):\n{body}"
-                f"    return ({''.join(f'{each}, ' for each in results)})\n"
-            )
-            scope = {"f": self.function, "vjp": irad.vjp, "push": irad.pushforward, "np": np}
-            function = numba.njit(function_from(key[0], source, "irad.interop.jax", scope))
-            name = f"the {key[0]} of {self.name}"
-            self._derivatives[key] = _Flat(name, function, (*self.inputs, *extra), tuple(kinds), shapes, transposed)
-        return self._derivatives[key]
-
     @functools.cached_property
     def target(self) -> str:
         """The name under which XLA knows the handler."""
@@ -407,10 +220,6 @@ class _Flat:
         pointer = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(self._handler.address)
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(pointer), platform="cpu", api_version=1)
         return name
-
-
-def _conjugate(expression: str, kind: _Kind) -> str:
-    return f"np.conj({expression})" if kind.dtype.kind == "c" else expression
 
 
 # ------------------------------------------------------------------------------------------------ the primitive
@@ -463,7 +272,7 @@ def _transpose(cotangents: Sequence[Any], *inputs: Any, number: int, linear: int
             "a call is linear in its tangents together",
         )
     given = [ad.instantiate_zeros(each) for each in cotangents]
-    found = _call.bind(*primals, *given, number=flat.transposed().number, linear=0)
+    found = _call.bind(*primals, *given, number=flat.base.pullback(flat.positions).number, linear=0)
     return [None] * count + list(found)
 
 
@@ -597,7 +406,7 @@ def _text(message: str) -> np.ndarray[Any, Any]:
     return np.frombuffer(message.encode() + b"\0", np.uint8).copy()
 
 
-def _reading(name: str, pointer: str, kind: _Kind, *, is_output: bool = False) -> Iterator[str]:
+def _reading(name: str, pointer: str, kind: Kind, *, is_output: bool = False) -> Iterator[str]:
     yield f"    b_{name} = words({pointer}, 6)"
     shape = "1,"
     if kind.axes:
@@ -607,7 +416,7 @@ def _reading(name: str, pointer: str, kind: _Kind, *, is_output: bool = False) -
     yield f"    {name} = carray(pointer(b_{name}[{_BUFFER['data']}]), ({shape}), d_{name}){first}"
 
 
-def _writing(index: int, kind: _Kind) -> Iterator[str]:
+def _writing(index: int, kind: Kind) -> Iterator[str]:
     if not kind.axes:
         yield f"        y{index}[0] = found[{index}]"
         return

@@ -1,0 +1,164 @@
+"""The bridge to PyTensor, checked by PyTensor's own means, and a model of PyMC."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+
+pytensor = pytest.importorskip("pytensor", reason="PyTensor is an extra: nox -s bridges")
+
+import pytensor.tensor as pt  # noqa: E402 - there may be no PyTensor
+from pytensor.gradient import DisconnectedInputError, Rop, verify_grad  # noqa: E402
+
+from irad.interop.pytensor import as_op  # noqa: E402
+
+MODES = ("FAST_COMPILE", "NUMBA")
+
+
+@njit
+def steps(x, count, weights):
+    """Several outputs, a structure, an integer."""
+    y = x * weights[0]
+    for _ in range(count):
+        y = np.sin(y) * weights[1]
+    return y, y.sum(), count
+
+
+X, A, B = np.array([0.3, 0.8, 1.1]), np.array([1.2, 0.7, 0.9]), np.asarray(1.4)
+
+
+def variables():
+    return pt.dvector("x"), pt.dvector("a"), pt.dscalar("b")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_values_and_gradients(mode):
+    x, a, b = given = variables()
+    y, total, count = as_op(steps)(x, 2, (a, b))
+    found = pytensor.function(given, [y, total, count, *pytensor.grad((y * y).sum() + total, given)], mode=mode)(
+        X, A, B
+    )
+    expected = steps(X, 2, (A, float(B)))
+    for ours, theirs in zip(found[:3], expected, strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+    @njit
+    def loss(x, a, b):
+        y, total, _ = steps(x, 2, (a, b))
+        return (y * y).sum() + total
+
+    for ours, theirs in zip(found[3:], irad.grad(loss, (0, 1, 2))(X, A, float(B)), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
+def test_gradients_by_differences():
+    op = as_op(steps)
+    verify_grad(lambda x, a, b: op(x, 2, (a, b))[0], [X, A, B], rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivatives(mode):
+    x, a, b = given = variables()
+    _, total, _ = as_op(steps)(x, 2, (a, b))
+    direction = pt.dvector("direction")
+    gradient = pytensor.grad(total, x)
+    reverse = pytensor.grad((gradient * direction).sum(), x)
+    hessian = pytensor.function(given, pytensor.gradient.hessian(total, x), mode=mode)(X, A, B)
+    products = pytensor.function([*given, direction], [reverse, Rop(gradient, x, direction)], mode=mode)
+    truth = irad.hessian(njit(lambda x, a, b: steps(x, 2, (a, b))[1]))(X, A, float(B))
+    np.testing.assert_allclose(hessian, truth, atol=1e-15)
+    for found in products(X, A, B, np.array([1.0, -2.0, 0.5])):
+        np.testing.assert_allclose(found, truth @ [1.0, -2.0, 0.5], atol=1e-15)
+
+
+def test_no_python_under_numba():
+    """A function that Python could not call there: its fallback in object mode would be typed as such."""
+    x = pt.dvector("x")
+    compiled = pytensor.function([x], pytensor.grad(as_op(njit(lambda x: (x**3).sum()))(x), x), mode="NUMBA")
+    np.testing.assert_allclose(compiled(X), 3.0 * X**2)
+    assert not any("perform" in type(node.op).__name__.lower() for node in compiled.maker.fgraph.toposort())
+
+
+class Model(NamedTuple):
+    """Parameters."""
+
+    scale: object
+    shift: object
+
+
+def test_named_tuples_keywords_and_single_precision():
+    op = as_op(njit(lambda model, x, power=2: model.scale * (x**power).sum() + model.shift))
+    scale, shift, x = pt.fscalar("scale"), pt.fscalar("shift"), pt.fvector("x")
+    value = op(Model(scale, shift), x, power=1)
+    assert value.type.dtype == "float32"
+    found = pytensor.function([scale, shift, x], pytensor.grad(value, [scale, shift, x]), mode="NUMBA")
+    gradients = found(np.float32(2.0), np.float32(1.0), X.astype("float32"))
+    assert {each.dtype for each in gradients} == {np.dtype("float32")}
+    np.testing.assert_allclose(gradients[2], 2.0)
+
+
+def test_integers_have_no_gradient():
+    x, index = pt.dvector("x"), pt.lscalar("index")
+    value = as_op(njit(lambda x, index: x[index] ** 2))(x, index)
+    assert pytensor.function([x, index], pytensor.grad(value, x))(X, 1).tolist() == [0.0, 1.6, 0.0]
+    with pytest.raises(DisconnectedInputError):
+        pytensor.function([x, index], pytensor.grad(value, index))
+
+
+def test_shapes_are_known_without_a_run():
+    x = pt.dvector("x")
+    y = as_op(njit(lambda x: np.outer(x, x)), shapes=lambda x: (x[0], x[0]))(x)
+    shape = pytensor.function([x], y.shape)
+    assert shape(X).tolist() == [3, 3]
+    names = [str(node.op) for node in shape.maker.fgraph.toposort()]
+    assert not any(name.startswith("irad") for name in names), names
+
+
+@pytest.mark.parametrize(
+    ("f", "given", "words"),
+    [
+        (lambda x: "a", lambda: (pt.dvector(),), "returns"),
+        (lambda p: p["a"], lambda: ({"a": pt.dvector()},), "dictionary"),
+    ],
+)
+def test_what_is_refused(f, given, words):
+    with pytest.raises(irad.SignatureError, match=words):
+        as_op(njit(f))(*given())
+
+
+@pytest.mark.slow
+def test_posterior_of_a_decay_by_pymc():
+    """y' = -k y with a log-normal prior of k and log-normal noise: the posterior of log k is found by quadrature."""
+    pm = pytest.importorskip("pymc", reason="PyMC is an extra: nox -s bridges")
+
+    @njit
+    def log_of_decay(log_rate, times):
+        """log y by Euler steps of the logarithm, which are exact."""
+        rate, out, now, value = np.exp(log_rate), np.empty(times.size), 0.0, 0.0
+        for i in range(times.size):
+            while now < times[i] - 1e-12:
+                value -= 0.01 * rate
+                now += 0.01
+            out[i] = value
+        return out
+
+    times = np.linspace(0.1, 2.0, 20)
+    data = -0.8 * times + 0.1 * np.random.default_rng(0).standard_normal(20)
+    with pm.Model():
+        log_rate = pm.Normal("log_rate", 0.0, 1.0)
+        pm.Normal("data", as_op(log_of_decay)(log_rate, pt.as_tensor_variable(times)), 0.1, observed=data)
+        trace = pm.sample(2000, tune=500, chains=2, cores=1, random_seed=1, progressbar=False)
+    grid = np.linspace(-1.0, 0.6, 4001)
+    log_density = -0.5 * grid**2 - 0.5 * ((data[:, None] + np.exp(grid) * times[:, None]) ** 2).sum(0) / 0.01
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    mean = (weights * grid).sum()
+    deviation = np.sqrt((weights * (grid - mean) ** 2).sum())
+    draws = trace.posterior["log_rate"].to_numpy().ravel()
+    assert abs(draws.mean() - mean) < 0.1 * deviation
+    assert abs(draws.std() / deviation - 1.0) < 0.1
