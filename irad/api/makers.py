@@ -91,6 +91,7 @@ class Maker:
         takes: what the public function takes.
         in_code: where compiled code cannot call the public function, what to write in its place.
         on_device: the same where only device code cannot.
+        variant: what tells the row from others of that name, which are used inside irad.
     """
 
     name: str
@@ -104,6 +105,12 @@ class Maker:
     takes: Takes = Takes.FUNCTION
     in_code: str = ""
     on_device: str = ""
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the row is found by."""
+        return f"{self.name} {self.variant}".rstrip()
 
     @property
     def leading(self) -> int:
@@ -169,89 +176,53 @@ _VECTOR: Final = Parameter("vector", f"{INTERNAL}vector")
 _GRADIENT_OUT: Final = Parameter("out", "out_gradient")
 _MATRIX_OUT: Final = Parameter("out", "out_jacobian")
 _PRODUCT_OUT: Final = Parameter("out", "out_of_product")
-_VECTOR_OF_PRODUCT: Final = Parameter("vector", "vector_of_product")
+_INTO_VECTOR: Final = Parameter("vector", "vector_of_product")
+_NOT_JET: Final = "irad.taylor(f, order)(series, …), with a coefficient for each order in each series"
+_NOT_LINEARIZE: Final = "irad.jvp(f, args, tangents), for each direction"
+_NOT_SPLIT: Final = "(a) irad.vjp(f, …), whose pullback runs the function again, or (b) irad.autodiff(irad.Reverse, …)"
+_DIRECTION_FIRST: Final = Maker(
+    "pushforward",
+    Role.TANGENT,
+    Returns.VALUE_AND_GRADIENT,
+    direction=_TANGENTS,
+    stands=Stands.FIRST,
+    variant="of a gradient",
+)
 
-MAKERS: Final = {
+_ROWS: Final = (
     # reverse mode
-    "grad": Maker("grad", Role.GRADIENT, Returns.GRADIENT),
-    "value_and_grad": Maker("value_and_grad", Role.GRADIENT, Returns.VALUE_AND_GRADIENT),
-    "value_and_grad_into": Maker("value_and_grad_into", Role.INTO, Returns.VALUE, writes=_GRADIENT_OUT),
-    "vjp": Maker("vjp", Role.GRADIENT, Returns.GRADIENT, takes=Takes.ARGUMENTS),
+    Maker("grad", Role.GRADIENT, Returns.GRADIENT),
+    Maker("value_and_grad", Role.GRADIENT, Returns.VALUE_AND_GRADIENT),
+    Maker("value_and_grad_into", Role.INTO, Returns.VALUE, writes=_GRADIENT_OUT),
+    Maker("vjp", Role.GRADIENT, Returns.GRADIENT, takes=Takes.ARGUMENTS),
     # forward mode
-    "pushforward": Maker("pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_TANGENTS),
-    "pushforward in lanes": Maker(
-        "pushforward",
-        Role.TANGENT,
-        Returns.VALUE_AND_GRADIENT,
-        direction=_TANGENTS,
-        stands=Stands.FIRST,
-        mode=forward_mode,
-    ),
-    "pushforward of a gradient": Maker(
-        "pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_TANGENTS, stands=Stands.FIRST
-    ),
-    "dependence": Maker(
-        "dependence",
-        Role.TANGENT,
-        Returns.VALUE_AND_GRADIENT,
-        direction=_TANGENTS,
-        stands=Stands.FIRST,
-        mode=lambda _: DEPENDENCE_MODE,
-    ),
-    "taylor": Maker("taylor", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_SERIES, mode=taylor_mode),
-    "jvp": Maker("jvp", None, Returns.VALUE_AND_GRADIENT, of="pushforward", takes=Takes.TUPLES),
-    "jet": Maker(
-        "jet",
-        None,
-        Returns.VALUE_AND_GRADIENT,
-        of="taylor",
-        takes=Takes.TUPLES,
-        in_code="irad.taylor(f, order)(series, …), with a coefficient for each order in each series",
-    ),
-    "linearize": Maker(
-        "linearize",
-        None,
-        Returns.GRADIENT,
-        of="pushforward",
-        takes=Takes.ARGUMENTS,
-        on_device="irad.jvp(f, args, tangents), for each direction",
-    ),
+    Maker("pushforward", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_TANGENTS),
+    _DIRECTION_FIRST,
+    replace(_DIRECTION_FIRST, variant="in lanes", mode=forward_mode),
+    replace(_DIRECTION_FIRST, name="dependence", variant="", mode=lambda _: DEPENDENCE_MODE),
+    Maker("taylor", Role.TANGENT, Returns.VALUE_AND_GRADIENT, direction=_SERIES, mode=taylor_mode),
+    Maker("jvp", None, Returns.VALUE_AND_GRADIENT, of="pushforward", takes=Takes.TUPLES),
+    Maker("jet", None, Returns.VALUE_AND_GRADIENT, of="taylor", takes=Takes.TUPLES, in_code=_NOT_JET),
+    Maker("linearize", None, Returns.GRADIENT, of="pushforward", takes=Takes.ARGUMENTS, on_device=_NOT_LINEARIZE),
     # forward mode over reverse mode
-    "hvp": Maker("hvp", Role.TANGENT, Returns.GRADIENT, direction=_VECTOR, of="grad"),
-    "hvp_and_grad": Maker("hvp_and_grad", Role.TANGENT, Returns.GRADIENT_AND_VALUE, direction=_VECTOR, of="grad"),
-    "hvp_into": Maker(
-        "hvp_into",
-        None,
-        Returns.VALUE,
-        writes=_PRODUCT_OUT,
-        direction=_VECTOR_OF_PRODUCT,
-        of="value_and_grad_into",
-    ),
-    "hvp_and_grad_into": Maker(
-        "hvp_and_grad_into",
-        None,
-        Returns.VALUE,
-        writes=_PRODUCT_OUT,
-        direction=_VECTOR_OF_PRODUCT,
-        of="value_and_grad_into",
+    Maker("hvp", Role.TANGENT, Returns.GRADIENT, direction=_VECTOR, of="grad"),
+    Maker("hvp_and_grad", Role.TANGENT, Returns.GRADIENT_AND_VALUE, direction=_VECTOR, of="grad"),
+    Maker("hvp_into", None, Returns.VALUE, writes=_PRODUCT_OUT, direction=_INTO_VECTOR, of="value_and_grad_into"),
+    Maker(
+        "hvp_and_grad_into", None, Returns.VALUE, writes=_PRODUCT_OUT, direction=_INTO_VECTOR, of="value_and_grad_into"
     ),
     # matrices, by pushforwards or pullbacks
-    "jacobian": Maker("jacobian", None, Returns.GRADIENT),
-    "value_and_jacobian": Maker("value_and_jacobian", None, Returns.VALUE_AND_GRADIENT),
-    "value_and_jacobian_into": Maker("value_and_jacobian_into", None, Returns.VALUE, writes=_MATRIX_OUT),
-    "hessian": Maker("hessian", None, Returns.GRADIENT, of="grad"),
-    "hessian_into": Maker("hessian_into", None, Returns.VALUE, writes=_MATRIX_OUT, of="grad"),
+    Maker("jacobian", None, Returns.GRADIENT),
+    Maker("value_and_jacobian", None, Returns.VALUE_AND_GRADIENT),
+    Maker("value_and_jacobian_into", None, Returns.VALUE, writes=_MATRIX_OUT),
+    Maker("hessian", None, Returns.GRADIENT, of="grad"),
+    Maker("hessian_into", None, Returns.VALUE, writes=_MATRIX_OUT, of="grad"),
     # each argument is annotated
-    "autodiff": Maker("autodiff", None, None, takes=Takes.ANNOTATED),
-    "split": Maker(
-        "split",
-        None,
-        None,
-        takes=Takes.ANNOTATED,
-        on_device="(a) irad.vjp(f, …), whose pullback runs the function again, or (b) irad.autodiff(irad.Reverse, …)",
-    ),
-}
-"""By a name that is unique; the public functions have their own."""
+    Maker("autodiff", None, None, takes=Takes.ANNOTATED),
+    Maker("split", None, None, takes=Takes.ANNOTATED, on_device=_NOT_SPLIT),
+)
+MAKERS: Final = {row.key: row for row in _ROWS}
+"""The rows by key; the public functions have their names."""
 
 
 # From a row to a callable.
