@@ -172,6 +172,10 @@ def offer_call(
     def typing(first: Any, /, *args: Any, **keywords: Any) -> Callable[..., Any]:
         return typed(CallSite(function, first, args, keywords))
 
+    name, own = next(iter(inspect.signature(function).parameters)), inspect.signature(typing)
+    first, *others = own.parameters.values()
+    named = own.replace(parameters=[first.replace(name=name), *others])
+    typing.__signature__ = named  # type: ignore[attr-defined]  # Numba's message names what a call lacks
     if on_device is None:
         overload(function, prefer_literal=True, strict=False)(typing)
     else:
