@@ -218,13 +218,13 @@ def _wanted(
 
 def _run(sweep: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Tape]:
     number, value, state, shadows = sweep(*args, **keywords)
-    seal, given = None, (args, keywords)
+    seal = None
     if sweep.options.debug:
         function = sweep.primal.py_func
         given = inspect.signature(function).bind(*args, **keywords).arguments
         rules = sweep.specialisations[int(number)].has_rules
         seal = Seal(function.__qualname__, location_of(function), list(given.items()), value, rules)
-    return value, Tape(sweep, number, state, shadows, (given, value), seal)
+    return value, Tape(sweep, number, state, shadows, (args, keywords, value), seal)
 
 
 def augmented_of(
