@@ -37,7 +37,7 @@ def is_generated(function: Any) -> bool:
     return getattr(getattr(function, "__code__", None), "co_filename", "").startswith("<irad")
 
 
-def emit_generated(emit: Emit, function: Callable[..., Any], signature: Signature, values: Sequence[Value]) -> Any:
+def emit_generated(emit: Emit, function: Callable[..., Any], signature: Signature, values: Sequence[Value]) -> Value:
     """Emits a call of a function that a text defines, compiled for this call.
 
     Numba's ``compile_internal`` remembers functions by their code. Functions that a text defines have equal code where

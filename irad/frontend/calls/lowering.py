@@ -64,7 +64,7 @@ def emit_call(
     arguments: Sequence[Value],
     result_type: types.Type,
     extras: Extras,
-) -> Any:
+) -> Value:
     """Emits both sweeps.
 
     Args:
@@ -260,7 +260,7 @@ def emit_forward_call(
     arguments: Sequence[Value],
     result_type: types.Type,
     extras: Extras,
-) -> Any:
+) -> Value:
     """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
     context, builder = emit.context, emit.builder
     returns = derivation.task.returns

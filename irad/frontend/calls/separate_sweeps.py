@@ -58,7 +58,7 @@ def emit_augmented(
     values: Sequence[Value],
     number: int,
     given: Extras,
-) -> Any:
+) -> Value:
     """Emits the forward sweep; the result has the type `augmented_type`.
 
     Args:
@@ -446,7 +446,7 @@ class _Pullback:
         """The shadows that the caller gave, with the names of their arguments."""
         return [each for lane in self._lanes for each in zip(lane.names, lane.given.values(), strict=True)]
 
-    def result(self, cotangents: Sequence[Cotangents]) -> Any:
+    def result(self, cotangents: Sequence[Cotangents]) -> Value:
         """One gradient for each argument; for several directions a tuple of them."""
         context, builder, result_type = self._context, self._builder, gradients_type(self._derivation, self._targets)
         lanes = [self._gradients(*each) for each in zip(self._lanes, cotangents, strict=True)]

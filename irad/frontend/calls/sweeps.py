@@ -82,7 +82,7 @@ class Cotangents:
         """Pointers for the reverse sweep: one for each float, in the order of the LLVM parameters."""
         return [part for leaf in self._leaves for part in leaf.parts_at(self._builder, self._places[leaf.index])]
 
-    def value(self, leaf: Content, wanted: Any) -> Any:
+    def value(self, leaf: Content, wanted: Any) -> Value:
         """The cotangent of a leaf as a value of a Numba type.
 
         The caller may have passed another type than the primal takes. Of a float that became a complex number the

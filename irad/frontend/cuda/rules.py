@@ -294,7 +294,7 @@ def _called(compiled: Any) -> Any:
     return compiled.signature, lower
 
 
-def _call(emit: Emit, compiled: Any, arguments: Sequence[Value]) -> Any:
+def _call(emit: Emit, compiled: Any, arguments: Sequence[Value]) -> Value:
     """A call of a compiled function in a function of Numba's convention: what it raises is passed on."""
     context = emit.context
     context.active_code_library.add_linking_library(compiled.library)
@@ -412,7 +412,7 @@ class _RuledCall:
 
     # -------------------------------------------------------------------------------------------- LLVM functions
 
-    def reverse(self, emit: Emit, compiled: Any, active: Sequence[bool], tape: Any) -> Any:
+    def reverse(self, emit: Emit, compiled: Any, active: Sequence[bool], tape: Any) -> Value:
         """(cotangent, arguments…, tape…) → {cotangents of the floats}."""
         result, count = compiled.signature.args[0], len(self.given)
         wanted = [type_ for type_ in self.given if type_ in _NUMBER_SUFFIXES]
@@ -445,7 +445,7 @@ class _RuledCall:
         self.end(inside, function, [self.number(inside, value, type_, result, True) for value, type_ in parts])
         return emit.builder.bitcast(function, _POINTER)
 
-    def number(self, emit: Emit, value: Value, found: Any, wanted: Any, active: bool) -> Any:
+    def number(self, emit: Emit, value: Value, found: Any, wanted: Any, active: bool) -> Value:
         """A number of the type that is wanted; zero where none is."""
         context = emit.context
         if not active:

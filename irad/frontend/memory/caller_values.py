@@ -293,7 +293,7 @@ def length_of(emit: Emit, container_type: Any, container: Any) -> Any:
     return context.compile_internal(builder, _length, types.intp(container_type), [container])
 
 
-def item_of(emit: Emit, kinds: tuple[Any, Any, Any], container: Any, key: Any) -> Any:
+def item_of(emit: Emit, kinds: tuple[Any, Any, Any], container: Any, key: Any) -> Value:
     """An item, a new reference; ``kinds`` are the types of the container, the item and the key."""
     container_type, item_type, key_type = kinds
     return emit.context.compile_internal(emit.builder, _item, item_type(container_type, key_type), [container, key])
@@ -336,7 +336,7 @@ def cotangent_misfit(
     given: tuple[Any, Any],
     notes_of: NotesOf,
     conditions: Sequence[Value],
-) -> Any:
+) -> Value:
     """A bit: whether lengths, keys or shapes are not those of the value, which is there if all conditions hold.
 
     Args:

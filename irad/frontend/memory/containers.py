@@ -47,12 +47,12 @@ class Reader:
         build.branch(head)
         build.position_at_end(end)
 
-    def _entry_of(self, content: tree.DictionaryContent, dictionary: Any, key: Any) -> Any:
+    def _entry_of(self, content: tree.DictionaryContent, dictionary: Any, key: Any) -> Value:
         """Which entry of a dictionary has a key; negative if none has."""
         signature = types.intp(content.type, content.key.type)
         return self._context.compile_internal(self._builder, _position, signature, [dictionary, key])
 
-    def _entry_at(self, pointer: Value, number: Value) -> Any:
+    def _entry_at(self, pointer: Value, number: Value) -> Value:
         """The address of the value of an entry of a dictionary."""
         build = self._builder
         iterator, key, value = self._iterator(pointer)
@@ -108,7 +108,7 @@ class Maker:
             made.setitem(loop.index, item(loop.index), incref=False, decref_old_value=False)
         return made.value
 
-    def instance(self, class_type: Any, fields: Sequence[Any]) -> Any:
+    def instance(self, class_type: Any, fields: Sequence[Any]) -> Value:
         """An instance of a jitclass with these fields."""
         context, build = self._context, self._builder
         layout = class_type.get_data_type()

@@ -62,7 +62,7 @@ def head_size(list_type: types.Type) -> int:
     return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD
 
 
-def items_size(emit: Emit, leaf: Content, flat: Any) -> Any:
+def items_size(emit: Emit, leaf: Content, flat: Any) -> Value:
     """Bytes of the payload or the items of a list."""
     builder = emit.builder
     if isinstance(leaf.type, types.List):
@@ -192,14 +192,14 @@ def _reflected(emit: Emit, leaf: Content, flat: Any) -> Any:
     return ListInstance(emit.context, emit.builder, leaf.type, _value(emit, leaf, flat))
 
 
-def _value(emit: Emit, leaf: Content, flat: Any) -> Any:
+def _value(emit: Emit, leaf: Content, flat: Any) -> Value:
     helper = emit.context.make_helper(emit.builder, leaf.type)
     for i in range(2):
         helper[i] = flat[leaf.index + i]
     return helper._getvalue()
 
 
-def _at(builder: IRBuilder, block: Value, offset: int, llvm_type: ir.Type) -> Any:
+def _at(builder: IRBuilder, block: Value, offset: int, llvm_type: ir.Type) -> Value:
     return builder.bitcast(builder.gep(block, [INTP(offset)]), llvm_type.as_pointer())
 
 

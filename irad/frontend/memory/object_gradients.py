@@ -125,11 +125,11 @@ class ObjectGradients(NotesVisitor):
         self._meminfo, self._fail = meminfo, fail
         self._maker = Maker(emit, fail)
 
-    def visit_other(self, content: tree.Content, at: Cursor) -> Any:
+    def visit_other(self, content: tree.Content, at: Cursor) -> Value:
         """None stands for the gradient of what has no derivative."""
         return self._context.get_dummy_value()
 
-    def visit_number(self, content: tree.NumberContent, at: Cursor) -> Any:
+    def visit_number(self, content: tree.NumberContent, at: Cursor) -> Value:
         """A number."""
         return self._emit.stored(content.type, at.shadow)
 
@@ -153,7 +153,7 @@ class ObjectGradients(NotesVisitor):
         """A tuple: a tuple."""
         return self._tuple_of_parts(content, at)
 
-    def _tuple_of_parts(self, content: tree.TupleContent | tree.InstanceContent, at: Cursor) -> Any:
+    def _tuple_of_parts(self, content: tree.TupleContent | tree.InstanceContent, at: Cursor) -> Value:
         items = [self.visit(part, at.part(self._emit, part.offset)) for part in content.parts]
         return self._context.make_tuple(self._builder, gradient_of_content(content), items)
 

@@ -71,7 +71,7 @@ class ObjectShadows:
             _ = self._object(walk, other) if isinstance(other, Content) else walk.extent(other)
         return found
 
-    def place(self, *, joined: bool) -> Any:
+    def place(self, *, joined: bool) -> Value:
         """Emits how the shadows are laid out, as `Regions.place` does; returns a bit: whether owners are mixed."""
         found = self.regions.place(joined=joined)
         self._size = self._builder.and_(found, INTP(-2))

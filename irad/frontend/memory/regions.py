@@ -102,7 +102,7 @@ class Regions:
         """The walk has ended."""
         self._builder.store(self._builder.load(self._counts[_REFERENCES]), self._held)
 
-    def _word(self, table: int, number: Any, word: int = 0) -> Any:
+    def _word(self, table: int, number: Any, word: int = 0) -> Value:
         """Where a word of an entry is."""
         index = self._builder.mul(number, INTP(_WIDTHS[table]))
         index = self._builder.add(index, INTP(word)) if word else index
@@ -180,7 +180,7 @@ class Regions:
         """The address of the noted words."""
         return self._tables[_NOTED]
 
-    def place(self, *, joined: bool) -> Any:
+    def place(self, *, joined: bool) -> Value:
         """Gives each region its place among the shadows; returns the bytes of all.
 
         Args:
@@ -191,7 +191,7 @@ class Regions:
         signature, place = types.intp(pointer, pointer, types.intp), _place_joined if joined else _place_apart
         return self._context.compile_internal(self._builder, place, signature, self.in_order())
 
-    def compared(self, other: Regions, compare: Callable[..., bool]) -> Any:
+    def compared(self, other: Regions, compare: Callable[..., bool]) -> Value:
         """Result of a function of two tables, both placed: regions, order and count of each are its arguments."""
         pointer = types.CPointer(types.intp)
         signature = types.boolean(*(pointer, pointer, types.intp) * 2)
@@ -202,7 +202,7 @@ class Regions:
         """The regions, the order of their addresses, and how many there are."""
         return [self._tables[_REGIONS], self._tables[_ORDER], self._builder.load(self._counts[_REGIONS])]
 
-    def meets(self, extent: Extent) -> Any:
+    def meets(self, extent: Extent) -> Value:
         """True if an extent has an address in common with a region."""
         signature = types.boolean(types.CPointer(types.intp), types.intp, types.intp, types.intp)
         values = [self._tables[_REGIONS], self._builder.load(self._counts[_REGIONS]), extent.low, extent.high]
@@ -218,12 +218,12 @@ class Regions:
             word = build.add(self._shadow_or(first, target, INTP(0)), away)
             build.store(word, build.inttoptr(place, INTP.as_pointer()))
 
-    def _shadow_or(self, first: Any, region: Any, other: Any) -> Any:
+    def _shadow_or(self, first: Any, region: Any, other: Any) -> Value:
         is_none = self._builder.icmp_signed("<", region, INTP(0))
         found = self._builder.load(self._word(_REGIONS, self._builder.select(is_none, INTP(0), region), _SHADOW))
         return self._builder.select(is_none, other, self._builder.add(first, found))
 
-    def address(self, shadows: Value, at: ShadowAt) -> Any:
+    def address(self, shadows: Value, at: ShadowAt) -> Value:
         """An address in a shadow; ``shadows`` is that of all shadows."""
         place = self._builder.load(self._word(_REGIONS, at.region, _SHADOW))
         return self._builder.gep(shadows, [self._builder.add(place, at.offset)])

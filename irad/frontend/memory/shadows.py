@@ -37,7 +37,7 @@ class Extent:
     low: Value
     high: Value
 
-    def size(self, builder: IRBuilder) -> Any:
+    def size(self, builder: IRBuilder) -> Value:
         """Bytes spanned."""
         return builder.sub(self.high, self.low)
 
@@ -85,7 +85,7 @@ def overlap(builder: IRBuilder, left: Extent, right: Extent) -> Any:
     return reduce(builder.and_, conditions)
 
 
-def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Any:
+def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Value:
     """True if two elements of a strided array may have the same address.
 
     They cannot when the dimensions nest: each stride passes over all that the smaller strides reach. Only repeated
@@ -109,7 +109,7 @@ def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> A
     return builder.and_(count, any_of(builder, verdicts))
 
 
-def _absolute(builder: IRBuilder, value: Value) -> Any:
+def _absolute(builder: IRBuilder, value: Value) -> Value:
     return builder.select(builder.icmp_signed("<", value, INTP(0)), builder.neg(value), value)
 
 
@@ -140,7 +140,7 @@ def clear(builder: IRBuilder, pointer: Value, size: Value, symbol: str | None) -
     builder.call(callee, [builder.bitcast(pointer, VOID_POINTER), size])
 
 
-def shadow_pointer(emit: Emit, meminfo: Value, extent: Extent) -> Any:
+def shadow_pointer(emit: Emit, meminfo: Value, extent: Extent) -> Value:
     """The shadow of an array's first element in a buffer for an extent."""
     builder = emit.builder
     base = emit.context.nrt.meminfo_data(builder, meminfo)

@@ -20,8 +20,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
+from llvmlite.ir import IRBuilder
 from numba import njit
 from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.core.typing import Signature
 from numba.extending import intrinsic
 from numba.np.arraymath import _select_two, binary_search_with_guess
 from numba.np.linalg import ensure_blas
@@ -52,7 +55,7 @@ def _differentiated_as(value: Any, formula: Any) -> Any:
 def _as_length(_: Any, value: types.Float, square: types.Float) -> Any:
     """A length, with what the derivatives of its square are those of; unused, that costs nothing."""
 
-    def passed(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def passed(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Any) -> Any:
         length, under = arguments
         return shortcuts.passed(builder, "length", length, context.cast(builder, under, square, value))
 
