@@ -10,7 +10,8 @@ The parser finds opcodes here, the printer and the verifier shapes. From a row f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from types import EllipsisType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from irad.ir import instructions as ir, types
 from irad.ir.module import Function
@@ -19,14 +20,12 @@ from irad.ir.text.keywords import FAST_MATH, FLOAT_OPCODES, INTEGER_OPCODES
 from irad.ir.text.names import Names
 from irad.ir.types import I1, TOKEN, VOID, FloatType, FunctionType, IntType, PointerType, Type, VectorType
 
-_I = TypeVar("_I", bound=ir.Instruction)
-
 TypeRule: TypeAlias = Callable[[Any, Type], "Type | str"]
 """Which type must stand at a place: from the instruction and the type that stands there to the right type, which is the
 same one if it fits, or to words that say what is wrong."""
 
 
-class Row(NamedTuple, Generic[_I]):
+class Row(NamedTuple):
     """Opcodes of one kind.
 
     Attributes:
@@ -40,14 +39,14 @@ class Row(NamedTuple, Generic[_I]):
         check: what else is wrong, in words; None if nothing is.
     """
 
-    shape: type[_I]
+    shape: type[ir.Instruction]
     opcodes: Collection[str]
-    operands: Sequence[Any] | None
+    operands: Sequence[TypeRule | EllipsisType] | None
     result: TypeRule
-    text: text.Text[_I] | None = None
+    text: text.Text[Any] | None = None
     flags: frozenset[str] = frozenset()
     targets: int | None = 0
-    check: Callable[[_I], str | None] | None = None
+    check: Callable[[Any], str | None] | None = None
 
 
 # ------------------------------------------------------------------------------------------------ rules
@@ -202,7 +201,7 @@ def _check_switch(inst: ir.Switch) -> str | None:
 
 # ------------------------------------------------------------------------------------------------ the table
 
-TABLE: Final[tuple[Row[Any], ...]] = (
+TABLE: Final[tuple[Row, ...]] = (
     # shape, opcodes, operands, result, text
     Row(ir.Binary, INTEGER_OPCODES, (_result, _result), _integers, text.BINARY),
     Row(ir.Binary, FLOAT_OPCODES, (_result, _result), _floats, text.BINARY),
@@ -261,7 +260,7 @@ TABLE: Final[tuple[Row[Any], ...]] = (
 # ------------------------------------------------------------------------------------------------ what follows from it
 
 
-def _text(row: Row[Any]) -> text.Text[Any]:
+def _text(row: Row) -> text.Text[Any]:
     if row.text is not None:
         return row.text
     (opcode,) = row.opcodes
@@ -278,7 +277,7 @@ def _text(row: Row[Any]) -> text.Text[Any]:
     return text.listed(row.shape, opcode, len(row.operands), row.flags, settle)
 
 
-_ROWS: Final[dict[type[ir.Instruction], list[Row[Any]]]] = {}
+_ROWS: Final[dict[type[ir.Instruction], list[Row]]] = {}
 for _each in TABLE:
     _ROWS.setdefault(_each.shape, []).append(_each)
 _TEXTS: Final = [(row, _text(row)) for row in TABLE]
@@ -298,7 +297,7 @@ def shape_problem(inst: ir.Instruction) -> str | None:
     return "unknown opcode" if row is None else _problem(row, inst)
 
 
-def _problem(row: Row[Any], inst: ir.Instruction) -> str | None:
+def _problem(row: Row, inst: ir.Instruction) -> str | None:
     problem = None if row.operands is None else _operand_problem(row.operands, inst)
     if problem is not None:
         return problem
@@ -310,7 +309,7 @@ def _problem(row: Row[Any], inst: ir.Instruction) -> str | None:
     return row.check(inst) if row.check is not None else None
 
 
-def _row(inst: ir.Instruction) -> Row[Any] | None:
+def _row(inst: ir.Instruction) -> Row | None:
     """The row of a shape, or of its opcode."""
     rows = _ROWS[type(inst)]
     if isinstance(inst, ir.Binary | ir.Cast):
