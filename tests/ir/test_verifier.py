@@ -89,7 +89,7 @@ def test_a_terminator_in_the_middle(module):
 def test_a_phi_behind_other_instructions(module):
     loop = function_of(module).blocks[1]
     loop.instructions.insert(3, loop.instructions.pop(0))
-    refuses(module, "%i = Phi", "behind other instructions")
+    refuses(module, "%i = Phi", "after other instructions")
 
 
 def test_a_branch_to_the_entry(module):
