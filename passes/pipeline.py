@@ -233,6 +233,8 @@ def _keep(unit: Unit) -> None:
 
 def _separation(unit: Unit) -> Separation | None:
     """Analysis that separates elements of arrays: only if no other thread writes there, and not for the oracle."""
+    # The oracle tells no elements apart; in lanes and kernels other threads write between two accesses of this one; and
+    # iterations of irreducible loops have no numbers.
     if unit.program.saves_all or unit.variant.is_lane or unit.program.request.host.is_shared or unit.loops.irreducible:
         return None
     return Separation(Forms(unit.cfg, unit.dominators, unit.loops, unit.program.dimensions))
@@ -264,6 +266,7 @@ def _load_extremes(unit: Unit) -> None:
     """Takes running extremes that carry a derivative from where they lie, so that loops only compare them."""
     if load_extremes(unit, _separation(unit)):
         unit.program.addresses.forget(unit.function)
+        # The loads that were added are new values, about which earlier analyses say nothing.
         for find in (_find_objects, _find_memory_types, _keep, _find_effects, _find_activity):
             find(unit)
 

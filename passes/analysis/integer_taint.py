@@ -99,6 +99,8 @@ class _Scratch:
         value, pointer = store.operands
         for item in self.unit.points_to.of(pointer):
             has_floats = self.unit.memory_types.has_floats(item.index)
+            # Among floats the place matters, since an integer beside a float is not its bits; elsewhere any place will
+            # do.
             place = self.unit.points_to.position(pointer) if has_floats else ANYWHERE
             known = self.places.setdefault(item.index, {})
             if (place, size_of(value.type)) not in known:

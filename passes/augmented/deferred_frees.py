@@ -36,6 +36,7 @@ def keepable(function: Function, mod_ref: ModRef, host: HostConvention, *, resul
     for item in points_to.objects:
         if item.kind in (ObjectKind.ALLOCATION, ObjectKind.HEADER) and isinstance(item.value, CallSite):
             effects = effects_of(mod_ref.callee(item.value))
+            # Memory that is lent ends with an arena of the program, which nothing here can put off.
             mask |= (effects is not None and not effects.is_lent) << item.index
     for inst in function.instructions():
         if isinstance(inst, CallSite):
@@ -73,6 +74,7 @@ def defer_frees(augmented: AugmentedPrimal, kept: int) -> None:
             if not isinstance(call, CallSite) or not host.drops_reference(call):
                 continue
             held = unit.points_to.reachable(unit.points_to.mask(call.arguments[0]))
+            # It is not known on which of the objects that a callee made the reference hangs.
             held |= union(made[item.value] for item in unit.points_to.members(held) if item.value in made)
             if not held & kept or not isinstance(resolve(call, unit.registry), Inactive):
                 continue

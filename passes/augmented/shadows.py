@@ -209,6 +209,7 @@ class ShadowVisitor(RuleContext):
                 moved = [self.augmented.value(i) for i in indices]
                 return build.gep(inst.source_type, shadow(base), moved, inst.flags, name=name)
             case Load(operands=[pointer]):
+                # No shadow of the loaded pointer was ever stored in memory that has no shadow itself.
                 if not self.unit.activity.has_shadow(pointer):
                     return ConstantNull(inst.type)
                 loaded = build.load(inst.type, shadow(pointer), name=name)

@@ -57,6 +57,7 @@ def stored_type(type_: Type) -> Type:
 
 def store_value(build: Builder, value: Value, pointer: Value, scopes: Metadata) -> None:
     """Saves a value, frozen: what is poison must not differ between the sweeps."""
+    # Poison may be another value at each use, and both sweeps must see the same.
     frozen = build.freeze(value)
     store = build.store(build.cast("zext", frozen, stored_type(value.type)), pointer, align=_align(value.type))
     store.metadata = {**store.metadata, **scopes}
@@ -122,6 +123,7 @@ class Slab:
         total = sum(size_in_memory(v.type) for v in self.values)
         if self.alternates and total < WORD:
             return 1 << (total - 1).bit_length()
+        # Rows are whole words, so that values of the next row are aligned.
         return -(-total // WORD) * WORD if self.has_rows else total
 
     def slot(self, build: Builder, base: Value, count: Value | None, value: Value, index: Value) -> Value:

@@ -80,6 +80,7 @@ def lockstep_loops(
         primal_of: the primal instruction of each of its instructions that has one.
         separation: tells elements of arrays of the primal apart.
     """
+    # Only sums in order wait for each other; LLVM makes vectors of those that it may reorder.
     wanted = [loop for loop in augmented.unit.loops.loops if any(map(_sums_in_order, loop.children))]
     if not wanted:
         return []

@@ -32,6 +32,8 @@ def _set_of(here: Tangents, inst: Instruction) -> Value | None:
     """Emits the set of the value that an instruction computes; None where that is empty."""
     match inst:
         case Binary() | Unary() | Select():
+            # A select takes both choices: LLVM makes selects of branches as it likes, and a pattern must not depend on
+            # that.
             return _union_of(here, inst, (v for v in inst.operands if v.type is inst.type))
         case Cast(opcode="fpext" | "fptrunc", operands=[number]):
             known = here.known_tangent(number)

@@ -79,6 +79,7 @@ def elementwise_tangent(here: Tangents, call: CallSite, rule: Elementwise) -> Va
             return emit(partial, here.after, values, number_type)
 
         factor = here.once(f"partial {number}", emitted)
+        # The slope may be infinite where the tangent is zero; the product is zero there, as in reverse mode.
         total = _added(here, total, products.product_or_zero(here.after, tangent, factor))
     return total
 
@@ -123,6 +124,7 @@ def _scaled(here: Tangents, value: Value, factor: Callable[[], Value]) -> Value 
     tangent = here.known_tangent(value)
     if tangent is None:
         return None
+    # Slopes of products and quotients are infinite only where their values are, and a guard costs a fifth of the time.
     product = products.product_or_zero if here.zero_wins else Builder.fmul
     return product(here.after, tangent, factor())
 

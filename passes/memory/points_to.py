@@ -255,6 +255,7 @@ class _Solver:
             self.graph.changed = False
             for inst in instructions:
                 self.visit(inst)
+            # An integer without pointees may still get some while the solution grows, so made-up addresses come last.
             if not self.graph.changed:
                 self.visit_made_up(instructions)
 

@@ -195,10 +195,13 @@ def _cut(choices: Mapping[Value, PlanChoice], wanted: tuple[Value, ...]) -> tupl
         for operand in choice.operands or ():
             if operand in choices:
                 flow.add_edge(operand, value)
+    # What cannot be recomputed has to be cut from its uses, so it is a source; the needs are the sinks.
     sources = [value for value, choice in choices.items() if choice.operands is None]
     return minimum_cut(flow, sources, wanted) if sources else ()
 
 
 def _modes(remat: Rematerialisation) -> dict[Loop, LoopMode]:
     loops = remat.loops
+    # A slab needs the number of iterations before the loop starts; without it, each iteration links a record to the
+    # last.
     return {loop: LoopMode.RECORDED if loops.trip(loop) is None else LoopMode.COUNTED for loop in loops.twins}

@@ -132,6 +132,7 @@ class Rematerialisation:
         augmented = sweep.augmented
         primal_of = {copy: p for p, copy in augmented.values.items() if isinstance(p, ir.Instruction)}
         affine: dict[Value, tuple[Loop, AffineVariable]] = {}
+        # The oracle recomputes nothing, not even the counters of loops.
         if not augmented.unit.everything:
             for primal, twin in loops.twins.items():
                 for phi, variable in affine_variables(twin).items():
@@ -167,6 +168,8 @@ class Rematerialisation:
                 return value.operands
             case ir.InsertValue() | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector():
                 return value.operands
+            # Inside a kernel the tape has no room for a slot per iteration, so that even an exponential is called
+            # again.
             case ir.CallSite() if self._is_cheap_call(value) or (self._is_scarce and self._is_function(value)):
                 return value.arguments
             case ir.Load() if self._can_load_again(value):
@@ -179,6 +182,7 @@ class Rematerialisation:
         if isinstance(value, Parameter):
             return 0.01
         depth = self.depth_of(value)
+        # The load runs through the same values in each iteration of the outer loop, which share one slot.
         slots_of = depth - 1 if depth > 1 and self.repeated.around(value) is not None else depth
         return (
             size_in_memory(value.type) * _TIMES_IN_LOOP**slots_of * (_SCARCE if slots_of and self._is_scarce else 1.0)

@@ -87,11 +87,13 @@ def _separate(function: Function, host: ReferenceCounts) -> bool:
         for index, operand in enumerate(inst.operands):
             if isinstance(operand, Parameter) and operand in rows:
                 inst.set_operand(index, const_int(I64, rows[operand]))
+    # Only one of the versions runs, so a slot for each would double the frame for nothing.
     for slot in [inst for inst in first.instructions if isinstance(inst, Alloca)]:
         _share(slot, copies[slot], head)
     function.blocks.insert(0, head)
     build = Builder(head)
     tests = [build.icmp("eq", param, const_int(I64, size)) for param, size in rows.items()]
+    # A slice such as row[3:6] is cut off only by shorter arrays, so longer ones take this version, too.
     tests += [build.icmp("sge", param, const_int(I64, least)) for param, least in slices.items()]
     build.cond_br(reduce(build.and_, tests), first, other)
     return True

@@ -86,6 +86,7 @@ class AugmentedLoops:
 
     def _counted(self, loop: Loop) -> TripCount | None:
         exits = self.live_exits(loop)
+        # With several exits only the run knows which ends the loop, and so the count; the oracle records every loop.
         if self.augmented.unit.everything or len({a for a, _ in exits}) != 1:
             return None
         return trip_count(self.twins[loop], self.cfg, self.dominators, self.augmented.block(exits[0][0]))
@@ -204,6 +205,7 @@ class Control:
         if loop is not None and loop.header is block:
             self.leave_iteration(block, loop, active)
             return
+        # Where nothing is active there is no adjoint to run, so the way back goes past it.
         target = block if any(active) else self.skip(block)
         if target is not block:
             sweep.build.br(self.edge(target, block, active))

@@ -51,6 +51,7 @@ def _simplify(inst: Instruction, *, as_branch: bool) -> None:
         # x86 tests one flag for a comparison that holds for NaN as well, and two for one that does not
         test.predicate = "ueq"
         inst.set_operand(1, test.operands[0])
+        # Branch weights are what makes LLVM turn the select into a branch; among many stores the select is better.
         if not as_branch:
             inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind != "prof"}
 
@@ -77,6 +78,8 @@ def share_reciprocals(sweep: Sweep) -> None:
         known = {inst.operands[1] for inst in divisions if _is_one(inst.operands[0])}
         for inst in divisions:
             dividend, divisor = inst.operands
+            # A product may differ from the quotient in the last place, so nothing may decide by it: it must end in
+            # cotangents.
             if divisor in known and inst.type is DOUBLE and not _is_one(dividend) and _is_only_a_factor(inst, block):
                 build = Builder.before(inst)
                 reciprocal = build.fdiv(const_float(DOUBLE, 1.0), divisor)  # LLVM sees that it is there already

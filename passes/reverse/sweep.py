@@ -296,6 +296,8 @@ class Sweep:
             return self.arena
         found = place.made.get(value)
         if found is None:
+            # Placeholders that have users when the sweep is complete are the needs: simplified code may not ask for all
+            # of them.
             placeholder = Freeze(value.type, value.name, operands=[Undef(value.type)])
             place.block.insert(0, placeholder)
             self.needs.append(Need(value, place, placeholder))
@@ -330,6 +332,7 @@ class Sweep:
             return None
         slot = self.slot(primal)
         taken = self.build.load(primal.type, slot)
+        # In a loop, the iteration that is reversed next adds to the same slot.
         self.build.store(empty(primal.type), slot)
         return taken
 
@@ -375,12 +378,15 @@ class Sweep:
     @property
     def sum_flags(self) -> tuple[str, ...]:
         """Fast-math words of adjoint sums."""
+        # The program says nothing of the order in which cotangents are added, and LLVM makes vectors of sums it may
+        # reorder.
         return () if self.augmented.program.request.strict else ("reassoc",)
 
     @property
     def shares_reciprocals(self) -> bool:
         """True if divisions of cotangents may be products with a reciprocal."""
         request = self.augmented.program.request
+        # A product with the reciprocal may differ from the quotient in its last place.
         return not (request.strict or request.watches or self.augmented.unit.everything)
 
     @property
@@ -417,6 +423,7 @@ class Sweep:
         """How a number is added to the shadow of what a primal pointer points to."""
         if not self.is_shared(pointer):
             return Adding.PLAIN
+        # Where all threads of a warp add to one place, a sum within the warp saves all but one of the atomic additions.
         is_common = pointer in self.augmented.unit.meetings.common and pointer.type is types.PTR
         return Adding.SUMMED if is_common and type_ is not types.HALF else Adding.ATOMIC
 
@@ -445,4 +452,5 @@ class Sweep:
 
 def empty(type_: Type) -> Value:
     """Initial value of a slot, to which nothing has been added."""
+    # x + -0.0 is x for every x; x + 0.0 would lose the sign of -0.0, and LLVM could not drop the addition.
     return const_float(type_, -0.0) if type_ in (types.FLOAT, types.DOUBLE) else zero_of(type_)

@@ -190,6 +190,7 @@ def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Compil
     """Numba's compile result, lowered only."""
     try:
         compiled = private.compile_raw(dispatcher, argument_types)
+    # Not a refusal: the caller tries again with literal types.
     except numba_errors.ForceLiteralArg:
         raise
     except IradError as error:  # of what it calls
@@ -198,6 +199,7 @@ def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Compil
     except REFUSALS as error:
         found = about_argument(explanation(error), error, dispatcher.py_func, argument_types)
         raise refusal(found, location_of(dispatcher.py_func)) from error
+    # It says nothing about the program, so it must not become a refusal.
     except MemoryError:
         raise
     except Exception as error:

@@ -223,6 +223,8 @@ def finish_library(library: CodeLibrary, module: llvm.ModuleRef, shared: llvm.Mo
         shared: what callers link and inline; given away.
     """
     if isinstance(library, RawLibrary):
+        # This code is differentiated again: LLVM must not replace a number by one that it was compared with, which has
+        # another derivative.
         library.add_llvm_module(llvm.parse_assembly(equality.hide(str(module))))
         return
     library.add_llvm_module(module)
