@@ -77,6 +77,7 @@ def scalarise(
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
     module = _mark_cold(module, cold)
+    # The marks that kept LLVM from peeling loops would also keep later pipelines from it.
     text = str(module) if peels else print_module(_without_loop_marks(str(module)))
     return equality.reveal(text)
 
@@ -123,6 +124,7 @@ def _decide_comparisons(module: Any, builder: Any) -> Any:
 
 def _run_pipeline(module: Any, builder: Any) -> None:
     pipeline = builder.getModulePassManager()
+    # Counts of references are calls of declarations here, which only this pass of Numba's pairs and removes.
     pipeline.add_refprune_pass()
     pipeline.run(module, builder)
 

@@ -38,6 +38,8 @@ def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
     type_ = derivative.type
     if not build.module.strong_zeros:
         return product
+    # A derivative of this code would take a select for a branch of the function, of slope zero where the derivative is
+    # zero.
     if build.module.opaque_guards and type_ in GUARDS:
         guard = build.module.declare(GUARDS[type_], function_type(type_, [type_, type_]), ATTRIBUTES)
         return build.call(guard, [derivative, product])
@@ -77,6 +79,7 @@ def guarded_by(inst: Instruction) -> Value | None:
 
 def partial_zero(build: Builder, derivative: Value, partial: Value, product: Value) -> Value:
     """``product`` where the partial derivative is not zero, or the derivative is NaN; else zero."""
+    # A NaN stays one, whatever it is multiplied by, so that it is seen.
     is_number = build.fcmp("oeq", derivative, derivative)
     if build.module.opaque_guards and partial.type in GUARDS:
         return strong_zero(build, build.select(is_number, partial, derivative), product)

@@ -93,6 +93,7 @@ def emit_call(
         sweeps.run_reverse(frame, arena)
         failure = Failure.of(emit, arena)
         sweeps.close_arena(arena)
+        # Not earlier: whatever is raised, the arena has to be closed first.
         _raise_on_bad_seed(sweeps, misfits)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
@@ -193,6 +194,7 @@ def _reverse_result(sweeps: Sweeps, extras: Extras) -> Any:
                 value_type = sweeps.derivation.return_type
                 assert isinstance(value_type, types.BaseTuple)
                 aux = builder.extract_value(value, 1)
+                # Of the value only aux is returned, so nobody else drops the reference to the rest.
                 context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
                 return context.make_tuple(builder, result_type, (gradient, aux))
             sweeps.drop_value()

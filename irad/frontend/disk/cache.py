@@ -154,8 +154,10 @@ class DiskCache(internals.CacheOfDispatcher):
         """The specialisation for a signature, if it is stored."""
         key = sigutils.normalize_signature(sig)[0]
         self._before.pop(key, None)
+        # Code is lowered here to be read as text, which a stored specialisation has not.
         if private.shadow().is_here():
             return None
+        # Rules decide what code a derivative has, so those of plug-ins are part of the fingerprint.
         rule_plugins.load()
         found = self._fingerprint(key, is_compiled=False)
         if found is None or self.folder is None:

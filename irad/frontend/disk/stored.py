@@ -177,6 +177,7 @@ def dumped(compiled: Any, found: Fingerprint) -> bytes:
     support = resident.named_in(" ".join(f"@{name}" for name in _outside(module)))
     _check_outside(module, support)
     descriptor: Any = compiled.fndesc
+    # Numba's reduction empties both, and the specialisation is in use.
     kept = descriptor.typemap, descriptor.calltypes
     try:
         reduced = internals.reduced(compiled)
@@ -198,6 +199,7 @@ def loaded(content: bytes, context: Any, folder: Path) -> Any:
     support, outside, reduced = pickle.loads(content)
     rtsys.initialize(context)
     resident.load(support, partial(_support, folder))
+    # Functions of the C library for vectors, which this process may not have.
     if any(name.startswith("_ZGV") for name in outside) and not vector_math.is_loaded():
         return None
     if not all(name in support or _is_known(name) for name in outside):
@@ -238,6 +240,7 @@ def _check_names(module: Any) -> None:
     for each in itertools.chain(module.functions, module.global_variables):
         if each.name.startswith("_ZN") and not each.is_declaration:
             numbers = [int(number) for number in _NUMBER.findall(each.name)]
+            # Numba counts from one in each process: where this is loaded, the name may be that of another function.
             if min(numbers, default=0) < _LEAST:
                 raise CannotStore(f"{each.name} was compiled before irad's cache was switched on")
 
