@@ -192,6 +192,7 @@ def text_of(sheet: Sheet, value: Value) -> ast.expr:
 def total_text(sheet: Sheet, total: Polynomial) -> ast.expr:
     """A polynomial as Python; where it may leave 64 bits, the exact form says that it wraps around."""
     text = sum_text(sheet, total)
+    # Integers of Python do not wrap, so the exact form says it where a sum may leave 64 bits.
     return trees.call(trees.AS_INT64, text) if may_wrap(sheet, total) else text
 
 

@@ -160,6 +160,7 @@ def _in_training(x, space, running_mean, running_var, weight, bias, momentum, ep
     weights, biases = _each(weight, x, channels, inner, 1.0), _each(bias, x, channels, inner, 0.0)
     y, mean, variance = _normalise(each, weights, biases, eps)
     count = batch * space
+    # Running statistics are for later calls and no part of the result, so nothing is differentiated through them.
     _move(running_mean, irad.stop_gradient(mean), momentum, 1.0)
     _move(running_var, irad.stop_gradient(variance), momentum, count / (count - 1))
     if space == 1:

@@ -171,6 +171,7 @@ def _add_by_right(total, cotangent, a, transpose_a, transpose_b):
 @irad.rules.augmented_primal(_mul)
 def _mul_augmented(config, a, b, transpose_a, transpose_b):
     out = _mul(a.value, b.value, transpose_a.value, transpose_b.value)
+    # The reverse needs each factor for the other's cotangent, so only one that is overwritten and needed is copied.
     left = a.value.copy() if config.overwritten[0] and is_active(b) else a.value
     right = b.value.copy() if config.overwritten[1] and is_active(a) else b.value
     return AugmentedReturn(out, np.zeros_like(out), (left, right))

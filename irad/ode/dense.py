@@ -116,6 +116,7 @@ def refining(event: Any) -> Any:
 
     @register_jitable
     def refined(share, t, h, y, y1, dense, args):  # type: ignore[no-untyped-def]
+        # The search ended in a constant: only these steps depend on the arguments, so they carry the derivative.
         for _ in range(2):
             point = np.empty(y.size)
             put_between(point, y, y1, dense, share)

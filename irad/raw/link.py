@@ -38,6 +38,7 @@ def share(derivative: Module, original: Module, wrapper: str, primal: Function) 
     derivative.globals.pop(CANDIDATES, None)
     for name, variable in derivative.globals.items():
         found = original.globals.get(name)
+        # A variable must be one and the same: code outside writes to it or compares its address.
         if found is not None and found.initializer is not None and not _is_plain_constant(found):
             _declare_variable(variable)
             shared.add(name)

@@ -100,6 +100,7 @@ def _normal_form(text: str, registry: Registry, toolchain: Toolchain) -> str:
     module = parse_module(scalarise(text, (ENTRY,), toolchain))
     steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
     changed = [step(module) for step in steps]
+    # What the steps made plain LLVM can simplify further, which brings the code to normal form again.
     if any(changed):
         module = parse_module(scalarise(print_module(module), (ENTRY,), toolchain))
         restore_types(module)

@@ -99,6 +99,7 @@ def is_pure(entry: Unit) -> bool:
         for inst in function.instructions():
             if function is entry.function and inst.block not in entry.live:
                 continue
+            # A NaN is poison there, and need not be in the result that is looked through.
             if not POISONING.isdisjoint(getattr(inst, "flags", ())):
                 return False
             if isinstance(inst, CallSite):

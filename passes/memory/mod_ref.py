@@ -109,11 +109,12 @@ class ModRef:
         return bool((access.writes | self.points_to.reachable(access.frees)) & objects)
 
     def callee(self, call: CallSite) -> Callee:
-        """Name of a call's callee."""
+        """The callee of a call."""
         return resolve(call, self.registry)
 
     def _opaque(self, call: CallSite) -> Access:
         reached = reached_by(call, self.points_to)
+        # External code may also have the address of what left this function earlier.
         elsewhere = self.points_to.exposed if ELSEWHERE in call.attributes else 0
         return Access(
             reached, reached | elsewhere, is_opaque=True, numbers_from=reached, numbers_to=reached, unseen=reached

@@ -80,6 +80,8 @@ class _Collector:
                     self.expect_one_array(call.arguments[index], None)
                 self.added |= access.reads
                 self.taken |= access.writes
+                # The adjoint of a library call adds to an array as a whole, so it takes all of the lane's partial
+                # shadow.
                 self.handed |= access.reads | access.writes
             case Function() | Pointer() | Unknown():
                 if any(True for _ in self.shared_objects(reached_by(call, points_to))):
@@ -99,6 +101,7 @@ class _Collector:
         for item in shared:
             if type_ is not None:
                 self.accesses.setdefault(item.index, set()).add(str(type_))
+        # A window belongs to one array: an addition would not know which window its element may be in.
         if len(shared) > 1:
             self.obstacle = self.obstacle or "a pointer may point to several arrays"
 
@@ -130,6 +133,7 @@ class _Collector:
 
     def mode(self, index: int) -> SharingMode:
         added, taken, handed = (bool(mask >> index & 1) for mask in (self.added, self.taken, self.handed))
+        # Each lane stores to elements of its own, so where nothing is added the shadow needs no window.
         if not added:
             return SharingMode.DIRECT
         if taken:

@@ -119,7 +119,7 @@ def gather_additions(sweep: Sweep) -> list[LoopState]:
     """Gives the loops of a reverse sweep that gain from it a second version; returns the others."""
     others = list[LoopState]()
     for state in list(sweep.loops.values()):
-        # Iterations at a periodic border may stay as they were; if that is no gain, a version without exceptions may be.
+        # Iterations at a periodic border may stay as they were; else a version without exceptions may pay.
         gathering = _gathering_of(sweep, state, allows_exceptions=True) or _gathering_of(sweep, state)
         if gathering is not None:
             gathering.carry_out()

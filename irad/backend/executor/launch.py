@@ -123,6 +123,7 @@ class LaunchState:
         if not self.launch.trace:
             raise MemoryError
         self.launch.room = room
+        # An access outside of all arrays goes there, so that the process lives to report it.
         self._scratch, self.launch.scratch = _aligned(_SCRATCH)
         self.launch.scratch_bytes = _SCRATCH
         if extents is not None:
