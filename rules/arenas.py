@@ -46,6 +46,7 @@ def _on_tape(context: CopyContext, call: CallSite) -> None:
     if context.is_active(call):
         size = _size(context, call)
         shadow = context.allocate(size)
+        # Memory of the tape is not cleared, and a shadow begins with zeros.
         fill(context.before, shadow, size)
         context.set_shadow(shadow)
 
@@ -80,6 +81,7 @@ def _guard(context: TangentContext, call: CallSite, order: int) -> None:
     derivative, product = call.arguments
     build, tangent = context.after, context.tangent(product)
     stays = strong_zero(build, context.tangent(derivative), tangent)
+    # A derivative is zero near the point only if all its coefficients of lower order are.
     lower = (context.coefficient(derivative, each) for each in range(order))
     conditions = [build.fcmp("oeq", found, zero_of(call.type)) for found in lower if found is not None]
     context.set_tangent(build.select(reduce(build.and_, conditions), stays, tangent))

@@ -113,6 +113,7 @@ def _rewrite(module: Any, builder: Any, references: ReferenceCounts) -> Any:
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:
     """Folds the hidden comparisons of numbers that inlining has made known."""
+    # Folding a comparison may drop branches, after which LLVM knows the numbers of further ones.
     while equality.has_hidden([function.name for function in module.functions]):
         text = equality.reveal_decided(str(module))
         if text is None:

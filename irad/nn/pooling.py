@@ -203,6 +203,7 @@ def _follow_maxima(x, change_x, change_y, windows, is_forward):
 @irad.rules.augmented_primal(_maxima)
 def _maxima_augmented(config, x, windows):
     y = _maxima(x.value, windows.value)
+    # The caller may have written to x before the reverse reads it again.
     return AugmentedReturn(y, np.zeros_like(y), x.value.copy() if config.overwritten[0] else x.value)
 
 

@@ -36,6 +36,7 @@ def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False
     if not training or p == 0.0:
         return x.copy()
     count, repeats = _size(x.shape, per_channel)
+    # A draw decides which elements stay, so the value has no derivative with respect to p.
     return _dropped(x.reshape(count, repeats), irad.stop_gradient(p)).reshape(x.shape)
 
 

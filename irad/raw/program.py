@@ -85,9 +85,11 @@ def load(
     _keep_reachable(module, module.functions[primal])
     _drop_debug_records(module)
     check_spaces(module, toolchain.foreign_spaces)
+    # The engine follows memory through arguments and results only, so that functions marked noinline are inlined, too.
     _allow_optimising(module)
     _keep_choices(module)
     pass_pointers(module)
+    # Lanes need the extents of arrays, which C does not state, and with atomic additions the bits would vary.
     run_with_one_thread(module)
     plain_library_calls(module)
     copy_members(module)

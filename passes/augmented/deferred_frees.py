@@ -41,10 +41,12 @@ def keepable(function: Function, mod_ref: ModRef, host: HostConvention, *, resul
     for inst in function.instructions():
         if isinstance(inst, CallSite):
             mask &= ~_moved_or_handed_on(inst, mod_ref, host)
+        # What is returned belongs to the caller, which may write to it before the reverse sweep.
         elif isinstance(inst, Ret) and inst.operands and results_change:
             mask &= ~points_to.reachable(points_to.mask(inst.operands[0]))
     if results_change:
         for item in points_to.objects:
+            # What the caller reaches by pointers it may write to, or free, before the reverse sweep.
             if item.kind not in SEPARATE:
                 mask &= ~points_to.reachable(points_to.contents[item.index])
     return mask

@@ -122,6 +122,7 @@ class Slab:
         """Bytes of all arrays per iteration, or of a row; short rows of a kernel share words."""
         total = sum(size_in_memory(v.type) for v in self.values)
         if self.alternates and total < WORD:
+            # Short rows share a word, so that their size has to divide it.
             return 1 << (total - 1).bit_length()
         # Rows are whole words, so that values of the next row are aligned.
         return -(-total // WORD) * WORD if self.has_rows else total

@@ -98,6 +98,7 @@ class ModRef:
                 access = self.of(inst)
                 written |= access.writes
                 freed |= access.frees
+        # What is freed takes along what it points to, as a list does its items.
         return self.points_to.overlapping(written | self.points_to.reachable(freed))
 
     def changing(self, blocks: Iterable[Block], objects: int) -> list[Instruction]:

@@ -152,6 +152,8 @@ class Pinned:
             if current not in self._loose:
                 self._loose[current] = (
                     isinstance(current, Instruction)
+                    # What decides is saved where it would be loose, and so is nothing loose for what is computed from
+                    # it.
                     and current not in self.deciding
                     and not is_decision(current)
                     and self._may_differ(current, operands)

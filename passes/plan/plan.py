@@ -178,6 +178,7 @@ def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Itera
     own = {augmented.frame_pointer, augmented.arena}
     pending = Worklist(wanted)
     for value in pending:
+        # Both sweeps get these from their caller.
         if value in own:
             continue
         operands = remat.operands(value)

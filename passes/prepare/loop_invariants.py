@@ -62,9 +62,11 @@ def _hoist(
         always = all(dominators.dominates(block, end) for end in ends)
         for inst in list(block.instructions):
             match inst:
+                # Before the loop, a load that iterations may skip could read what is not there.
                 case Load() if always and inst.is_plain:
                     touched = points_to.mask(inst.operands[0])
                     stays = not touched & written or _is_elsewhere(inst, loop, mod_ref, separation)
+                    # Memory of unknown origin, or that other threads write to, may change without a store in the loop.
                     wanted = bool(touched) and stays and not points_to.is_shared(touched)
                 case GetElementPtr() | Cast():
                     wanted = any(operand in moved for operand in inst.operands)

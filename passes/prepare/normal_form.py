@@ -46,6 +46,7 @@ def prepare_function(function: Function, module: Module) -> None:
     function.attributes = tuple(w for w in _KEPT_FUNCTION_ATTRIBUTES if w in words)
     function.result_attributes = ()
     for param in function.params:
+        # Promises such as readonly hold for the primal alone: a derivative reads memory later, and writes to shadows.
         param.attributes = ("noalias",) if "noalias" in param.attributes else ()
     for inst in list(function.instructions()):
         _prepare_instruction(inst, module)
@@ -81,6 +82,7 @@ def _prepare_instruction(inst: Instruction, module: Module) -> None:
         inst.result_attributes = () if is_direct else _passing(inst.result_attributes)
         inst.argument_attributes = () if is_direct else tuple(map(_passing, inst.argument_attributes))
         if isinstance(inst, Call):
+            # A tail call must not use memory of its caller's frame, but the derivative's calls are given some.
             inst.tail = None
 
 

@@ -80,6 +80,7 @@ def _held_before(value: Value, calls: list[Call], cfg: ControlFlow, host: Refere
         for call in steps.get(block, ()):
             if call is value:
                 held = 1
+            # More are dropped than this name holds, so some are held under another one.
             elif held == _DIFFERENT or (held == 0 and call.callee.name == host.drops):
                 return {}
             else:

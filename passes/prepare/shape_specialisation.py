@@ -76,6 +76,7 @@ def _separate(function: Function, host: ReferenceCounts) -> bool:
     rows |= _vector_lengths(function, nest, host)
     slices = {param: least for param, least in _slice_lengths(function, nest).items() if param not in rows}
     size = sum(len(block.instructions) for block in function.blocks)
+    # Both versions are differentiated, so a large function would take twice as long to compile.
     if not 0 < len(rows) + len(slices) <= _MOST_LENGTHS or size > _MOST_INSTRUCTIONS:
         return False
     first = function.entry

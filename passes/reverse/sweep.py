@@ -290,10 +290,12 @@ class Sweep:
         """A value of the forward sweep at a given place."""
         if isinstance(value, Constant | GlobalVariable | GlobalAlias | Function):
             return value
+        # These are parameters of the reverse sweep as well, so they are neither saved nor recomputed.
         if value is self.augmented.frame_pointer:
             return self.frame_pointer
         if value is self.augmented.arena:
             return self.arena
+        # One placeholder for all uses at a place, so that the value is loaded or recomputed once there.
         found = place.made.get(value)
         if found is None:
             # Placeholders that have users when the sweep is complete are the needs: simplified code may not ask for all

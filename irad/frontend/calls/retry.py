@@ -122,6 +122,7 @@ def speculating(
 
         def checked() -> tuple[Any, Callable[..., Any]]:
             signature, lower = plain.define(given)
+            # A NaN in what cannot be looked through would go unnoticed.
             if not _is_checkable(signature.return_type):
                 return certain.define(given)
 
@@ -134,6 +135,7 @@ def speculating(
                 if is_made is not None:
                     found = builder.and_(found, cgutils.as_bool_bit(builder, is_made(held)[0]))
                 with cgutils.if_unlikely(builder, found):
+                    # The call is made again, so nobody takes this result.
                     context.nrt.decref(builder, called.return_type, result)
                     References(emit, None, list(zip(values, called.args, strict=True))).release()
                     context.call_conv.return_user_exc(builder, FoundNaN, ())

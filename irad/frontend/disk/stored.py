@@ -269,6 +269,7 @@ def _mapped() -> Iterator[tuple[int, int]]:
 
 
 def _check_outside(module: Any, support: Iterable[str]) -> None:
+    # Another process finds the symbols of the C library by name, but not those that this one gave to LLVM as addresses.
     process = ctypes.CDLL(None)
     for name in _outside(module):
         if not (name in support or name.startswith(_OF_NUMBA) or hasattr(process, name)):

@@ -42,6 +42,7 @@ _made: Final[weakref.WeakKeyDictionary[Any, list[Made]]] = weakref.WeakKeyDictio
 
 def note(function: Any, compiled: CompileResult, tokens: Mapping[Place, frozenset[object]]) -> None:
     """Notes a compilation of a Python function."""
+    # Code that is gone cannot be called any more, so what it froze does not matter.
     known = [each for each in _made.get(function, ()) if each.library() is not None]
     _made[function] = [*known, Made(weakref.ref(compiled.library), tokens, inherited(compiled), function.__code__)]
 

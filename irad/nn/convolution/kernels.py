@@ -429,6 +429,7 @@ def _register(add, room_of, add_to_left, add_to_right):
     def augmented_primal(config, slot, total, left, right, settings, room):
         lent = _lent(slot, room_of(total.value, left.value, right.value, settings.value))
         add(total.value, left.value, right.value, settings.value, lent)
+        # Each factor is read for the other's cotangent only, so that one which is overwritten and read is copied.
         kept_left = left.value.copy() if config.overwritten[1] and is_active(right) else left.value
         kept_right = right.value.copy() if config.overwritten[2] and is_active(left) else right.value
         return AugmentedReturn(None, None, (kept_left, kept_right))
