@@ -68,6 +68,7 @@ def _is_linear(unit: Unit, user: Instruction, value: Value) -> bool:
             return True
         case Select(operands=[condition, _, _]):
             return condition is not value
+        # The adjoint of the other factor reads this one, but only if that factor is active.
         case Binary(opcode="fmul", operands=[lhs, rhs]):
             return (rhs if lhs is value else lhs) not in active
         case Binary(opcode="fdiv", operands=[_, divisor]):
@@ -95,6 +96,7 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: ParallelL
     for number in constant_parameters(callee, unit.registry):
         kinds = (*kinds[:number], ParameterKind.CONST, *kinds[number + 1 :])
     variant = Variant(callee, kinds, memory, *_result_kinds(unit, call))
+    # The functions of a rule by a user are compiled for each need, so the variant has to say what a call needs.
     if is_from_outside(callee, unit.registry):
         effects = effects_of(callee)
         return replace(

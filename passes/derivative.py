@@ -48,16 +48,19 @@ def generate(
         last: stop pairs after this pass: reports look at sweeps before the plan is carried out.
     """
     program = Program(module, registry, request, verifies, observe, is_read=last is not None)
+    # In code that is differentiated itself a guard stays a call: a select would be taken for a branch of the function.
     module.opaque_guards, module.shows_zeros = request.is_primal, request.shows_zeros
     run_stage(PassStage.PROGRAM, program, program)
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     variant = _wanted(program)
     unit = analyse(program, variant)
+    # A call that is repeated where its result has a NaN does without guards at first.
     module.strong_zeros = not (request.no_zero_wins or may_speculate(unit))
     made = program.derive(variant, None if request.callee is not None else _entry_shadows(unit))
     for function in made.functions.values():
         function.prefix = ()
     generated = Generated(program)
+    # Variants are declared when they are first asked for and filled in turn, so that recursion ends.
     while program.pending:
         pair = program.pending.pop(0)
         if is_loop_function(pair.variant.function) and not pair.variant.is_lane:

@@ -415,7 +415,7 @@ def is_index(sheet: Sheet, index: Polynomial, length: Polynomial) -> bool:
 
 def compared(sheet: Sheet, left: Polynomial, word: str, right: Polynomial) -> tuple[Polynomial, str, Polynomial]:
     """A comparison as people write it: without differences, and with the smaller number: n >= 1 is n > 0."""
-    # A comparison of sums that may have wrapped says nothing about the sums without wrapping.
+    # Where a sum may wrap around, the comparison is another one when a term changes sides.
     if may_wrap(sheet, left) or may_wrap(sheet, right):
         return left, word, right
     difference = left - right

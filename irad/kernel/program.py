@@ -109,6 +109,7 @@ def load(kernel: KernelModule, axes: int = 3) -> KernelProgram:
     call_atomics(module)
     _settle_axes(function, axes)
     made = normalised(module, ENTRY)
+    # After LLVM's pipeline: it must not know that pointers are apart, only the engine may.
     promise_apart(param for param in made.functions[ENTRY].params if param.type is SPACE)
     leaves_apart = leave_apart(made.functions[ENTRY])
     return KernelProgram(print_module(made), parameters, tuple(shared), apart, leaves_apart, promises)

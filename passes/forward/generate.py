@@ -175,6 +175,7 @@ class TangentVisitor(ShadowVisitor):
         if isinstance(value.type, PointerType) or not self.is_active(pointer):
             ShadowVisitor.visit_store(self, inst)
             return
+        # Also if the value is constant: the tangent of what was there before has to go.
         stored = self.after.store(self.tangent(value), self.shadow(pointer), access_align(value.type))
         stored.metadata = {**stored.metadata, **self.shadow_scopes(pointer)}
 

@@ -53,6 +53,7 @@ def check_exchange(primal: Dispatcher, derivation: Derivation) -> None:
     task, arguments = derivation.task, derivation.arguments
     is_gradient = task.seed is Seed.ONE and not task.has_aux and all(role is Role.GRADIENT for _, role in task.roles)
     is_simple = len(arguments) == len(derivation.argument_types) and all(map(_is_simple, derivation.argument_types))
+    # Only of such gradients can the derivatives be taken in the other order, at the same arguments.
     if is_gradient and is_simple and derivation.repeats:
         return
     name = primal.py_func.__qualname__

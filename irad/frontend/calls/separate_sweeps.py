@@ -80,8 +80,10 @@ def emit_augmented(
     result_type = augmented_type(derivation, {position: kind for position, (_, kind) in given.targets.items()})
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena):
+        # Only a sweep that succeeded leaves an arena to the pullback.
         builder.store(arena, state.field("arena", VOID_POINTER))
         _note_returned(sweeps, state, arena)
+        # The pullback reads what these hold, so they are dropped with the arena.
         sweeps.references.defer_transient(arena)
         kinds = iter(result_type.types[3].types)
         every = [shadow for lane in sweeps.lanes for shadow in _shadows_of_lane(sweeps, lane, given.targets, kinds)]

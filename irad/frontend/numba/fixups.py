@@ -61,6 +61,7 @@ def repair(text: str) -> str:
     """
     text = _NAMED_FUNCTIONS.sub("", _ADDRESS_SUM.sub(_moved_pointer, text))
     text = _MARK_OF_DIMENSION.sub(_DECLARED_MARK, text)
+    # Each module of a program comes here, and most have nothing to repair.
     if not _BYTES_LOAD.search(text):
         return text
     repaired = _FUNCTION.sub(lambda found: _repair_function(found.group(0)), text)

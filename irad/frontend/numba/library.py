@@ -143,6 +143,7 @@ class LaneLibrary(DerivativeLibrary):
     """Code that does the same to several numbers side by side: LLVM makes vectors of it, which Numba prevents."""
 
     def _optimize_final_module(self) -> None:
+        # Numba leaves this pass out, but lanes side by side are what it makes vectors of.
         before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
         try:
             super()._optimize_final_module()
