@@ -81,7 +81,7 @@ class Unit:
 
     @property
     def module(self) -> Module:
-        """That the primal is in."""
+        """Module of the primal."""
         return self.program.module
 
     @property

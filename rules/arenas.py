@@ -37,7 +37,7 @@ def _arena(call: CallSite) -> Value:
 
 
 def _size(context: CopyContext, call: CallSite) -> Value:
-    """Of what it allocates."""
+    """Number of bytes that a call allocates."""
     sizes = [context.value(argument) for argument in call.arguments if argument.type is not PTR]
     return sizes[0] if len(sizes) == 1 else context.before.mul(sizes[0], sizes[1])
 

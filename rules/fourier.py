@@ -72,7 +72,7 @@ class _Lines:
         return build.mul(build.mul(self.outer, self.n), self.inner)
 
     def halved(self, build: Builder) -> _Lines:
-        """Half spectra of them."""
+        """Half spectra of the lines."""
         return replace(self, n=build.add(build.sdiv(self.n, TWO), ONE))
 
 

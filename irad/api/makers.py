@@ -250,7 +250,7 @@ class MakerCall:
 
     @property
     def row(self) -> Maker:
-        """The row."""
+        """Row of the maker in the table."""
         return MAKERS[self.key]
 
     def rebuild(self, *more: object) -> tuple[Any, ...]:

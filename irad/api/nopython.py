@@ -130,7 +130,7 @@ class CallSite:
 
     @property
     def has_aux(self) -> bool:
-        """The option of that name."""
+        """Value of the option ``has_aux``."""
         return bool(self.option("has_aux"))
 
     def selected(self, function: Any) -> Selection | None:

@@ -94,7 +94,7 @@ class DerivativeKernel(DerivedKernel):
         )
 
     def run(self, device: Device, launch: Launch, call: AnnotatedCall, *, apart: bool) -> tuple[Any, ...]:
-        """Launches it."""
+        """Launches the derivative."""
         if self.options.debug and not isinstance(device, EmulatedDevice):
             raise UnsupportedError(
                 f"the derivative of {self.kernel.py_func.__qualname__} is launched on a GPU in debug mode",

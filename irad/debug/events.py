@@ -180,7 +180,7 @@ class Event:
 
     @property
     def place(self) -> WatchedPlace:
-        """Where."""
+        """Place of the event."""
         return self.watched.places[self.number]
 
     @property

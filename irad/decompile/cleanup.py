@@ -474,7 +474,7 @@ class _PlaceholderHead(Head):
 
 
 def clean_up(captured: GeneratedPair) -> Reads:
-    """Does all of it."""
+    """Brings both sweeps into the form that is written."""
     reads = Reads()
     notes = name_origins(captured)
     fold_origins(captured.sweep.function, notes)

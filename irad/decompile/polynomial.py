@@ -23,12 +23,12 @@ class Polynomial:
 
     @staticmethod
     def constant(number: int) -> Polynomial:
-        """A number."""
+        """Polynomial of a number."""
         return Polynomial({(): number} if number else {})
 
     @staticmethod
     def of(value: Value) -> Polynomial:
-        """A value."""
+        """Polynomial of a value."""
         return Polynomial({(value,): 1})
 
     def __add__(self, other: Polynomial) -> Polynomial:
@@ -103,7 +103,7 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def product(factors: Iterable[Polynomial]) -> Polynomial:
-    """Of all."""
+    """Product of polynomials."""
     total = Polynomial.constant(1)
     for factor in factors:
         total = total * factor

@@ -106,7 +106,7 @@ class Linkable(internals.LinkedText):
 
     @cached_property
     def signatures(self) -> tuple[Signature, ...]:
-        """Those of its functions: a shadow lies in memory of the same form."""
+        """Signatures of its functions: a shadow lies in memory of the same form."""
         memory = {each.symbol: each.memory for each in self._given_signatures}
         found = []
         for function in parse(self._text).functions:

@@ -223,5 +223,5 @@ def mark_for_derivatives(context: Any) -> None:
 
 
 def for_derivatives(context: Any) -> bool:
-    """True if that was noted."""
+    """True if a context is marked as one for derivatives."""
     return bool(getattr(context, "irad_for_derivatives", False))

@@ -278,7 +278,7 @@ def holds_floats(value: Type) -> bool:
 
 
 def address_spaces(value: Type) -> frozenset[int]:
-    """Those of the pointers in a type; of a function type, of its parameters and its result."""
+    """Address spaces of the pointers in a type; of a function type, of its parameters and its result."""
     match value:
         case PointerType(addrspace=space):
             return frozenset((space,))

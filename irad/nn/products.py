@@ -60,7 +60,7 @@ def _gemm(context, trans_a, trans_b, m, n, k, alpha, a, a_start, a_step, b, b_st
 
 
 def _emit(context, builder, signature, arguments):
-    """Calls it."""
+    """Emits the call of Numba's gemm."""
     trans_a, trans_b, m, n, k, alpha, a, a_start, a_step, b, b_start, b_step, beta, c, c_start, c_step = arguments
     letter, size, pointer = ir.IntType(8), context.get_value_type(types.intp), ir.IntType(8).as_pointer()
 

@@ -264,7 +264,7 @@ class _Wrapper:
         return value, shadows
 
     def tangents(self, lanes: Sequence[Sequence[Value]]) -> Iterator[Value]:
-        """Those of the numbers among the arguments, in one direction after the other."""
+        """Tangents of the numbers among the arguments, in one direction after the other."""
         for given in lanes:
             for argument, tangent, param in zip(self.asked.arguments, given, self.asked.primal.params, strict=True):
                 if argument.has_tangent:

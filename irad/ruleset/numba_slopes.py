@@ -268,4 +268,4 @@ BODIES: Final[Mapping[str, Callable[..., Expr]]] = MappingProxyType(
 )
 
 WITH_RULES: Final = tuple(name for name in BODIES if str(SINC_ORDERS) not in name)
-"""Those that stay calls where a derivative is differentiated."""
+"""Functions that stay calls where a derivative is differentiated."""

@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How `gradcheck` checks; see there."""
+    """Settings of a check by `gradcheck`."""
 
     modes: tuple[str, ...]
     tolerances: Tolerances

@@ -170,7 +170,7 @@ class ShadowVisitor(RuleContext):
         return self.holds_pointers(pointer, *path)
 
     def visit(self) -> None:
-        """Adds it."""
+        """Adds the shadow of the instruction."""
         inst, unit = self.inst, self.augmented.unit
         if isinstance(inst, Load):
             self.note_scopes(inst.operands[0])

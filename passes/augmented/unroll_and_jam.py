@@ -262,7 +262,7 @@ class _Jam:
     lanes: list[dict[Value, Value]] = field(default_factory=lambda: [{} for _ in range(_LANES)])
 
     def carry_out(self) -> None:
-        """Makes it."""
+        """Makes the second version of the loop."""
         loop, function = self.found.loop, self.augmented.function
         assert loop.preheader is not None
         for block in loop.order:

@@ -135,7 +135,7 @@ class TangentVisitor(ShadowVisitor):
         return found
 
     def visit(self) -> None:
-        """Adds it."""
+        """Adds the tangent of the instruction."""
         ShadowVisitor.visit(self)
         inst = self.inst
         if isinstance(inst, CallSite | Phi) or inst not in self.unit.activity.active:

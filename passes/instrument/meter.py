@@ -111,7 +111,7 @@ def _parts_of_frame(augmented: AugmentedPrimal, materialiser: Materialiser) -> I
 
 
 def _allocations(function: Function) -> list[Call]:
-    """Those on the tape; the primal may contain a derivative, which allocates in an arena of its own."""
+    """Allocations on the tape; the primal may contain a derivative, which allocates in an arena of its own."""
     names = (ARENA_ALLOC, ARENA_ALLOC_PRODUCT, THREAD_ALLOC, THREAD_ALLOC_PRODUCT)
     _, arena, *_ = function.params
     calls = [i for i in function.instructions() if isinstance(i, Call) and arena in i.arguments]

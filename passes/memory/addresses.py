@@ -56,7 +56,7 @@ class Position:
         return self.offset % stride if self.period % stride == 0 else None
 
     def moved(self, by: Position) -> Position:
-        """The sum."""
+        """Position moved by another one."""
         if not self.period and not by.period:
             return Position(self.offset + by.offset, 0)
         return _among(a + b for a in self.few for b in by.few) or _any_multiple(
@@ -64,7 +64,7 @@ class Position:
         )
 
     def times(self, other: Position) -> Position:
-        """The product."""
+        """Position times another one."""
         steps = gcd(self.period * other.offset, other.period * self.offset, self.period * other.period)
         return _among(a * b for a in self.few for b in other.few) or _any_multiple(self.offset * other.offset, steps)
 

@@ -40,7 +40,7 @@ class Sharing:
         return [] if self.obstacle else [p for p, mode in self.modes.items() if mode in SHARED]
 
     def explain(self, param: Parameter) -> str:
-        """In words."""
+        """Use of a parameter's shadow, in words."""
         if self.obstacle:
             return f"lanes are reversed one by one: {self.obstacle}"
         mode = self.modes.get(param)

@@ -71,7 +71,7 @@ class Materialiser:
     last_records: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
 
     def carry_out(self, plan: Plan) -> None:
-        """Does all of it."""
+        """Carries the plan out in both sweeps."""
         for value in plan.saved:
             self.save(value)
         for loop in innermost_first(self.sweep.augmented.unit.loops.loops):

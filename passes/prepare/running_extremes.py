@@ -52,7 +52,7 @@ class _Extreme:
 
     @property
     def place(self) -> Value:
-        """Where the other one lies."""
+        """Address at which the other value lies."""
         found = accessed(self.access)
         assert found is not None
         return found

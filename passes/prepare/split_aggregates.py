@@ -26,7 +26,7 @@ Path = tuple[int, ...]
 
 
 def split_aggregates(function: Function) -> None:
-    """Rewrites all of them."""
+    """Splits all phis and selects of aggregates."""
     moved = [i for i in function.instructions() if _moves_aggregate(i)]
     for inst in moved:
         match inst:

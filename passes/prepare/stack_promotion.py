@@ -347,7 +347,7 @@ def new_variable(function: Function, size: int, name: str | None = None) -> Valu
 
 
 def clear(build: Builder, place: Value, size: int) -> None:
-    """Clears memory."""
+    """Emits the clearing of an array."""
     values = [place, const_int(types.I8, 0), const_int(types.I64, size), const_int(types.I1, 0)]
     kind = types.function_type(types.VOID, [each.type for each in values])
     build.call(build.module.declare("llvm.memset.p0.i64", kind), values)

@@ -168,7 +168,7 @@ class _Gathering:
     access_group: str = ""
 
     def carry_out(self) -> None:
-        """Makes it."""
+        """Makes the second version of the loop."""
         guard, loop, end = (self._block(name) for name in ("guard", "gathering", "gathered"))
         enter_by(self.sweep.function, self.found, guard)
         build = Builder(guard)

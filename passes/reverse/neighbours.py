@@ -58,7 +58,7 @@ class Neighbours:
 
     @property
     def example(self) -> Addition:
-        """Any of them."""
+        """Any addition of the group."""
         return next(iter(self.numbers))
 
 

@@ -77,7 +77,7 @@ def monomial(*atoms: Hashable) -> Monomial:
 
 
 def added(a: Polynomial, b: Polynomial) -> Polynomial:
-    """The sum."""
+    """Sum of two polynomials."""
     total = dict(a)
     for term, coefficient in b.items():
         total[term] = total.get(term, 0) + coefficient
@@ -85,12 +85,12 @@ def added(a: Polynomial, b: Polynomial) -> Polynomial:
 
 
 def scaled(a: Polynomial, factor: int) -> Polynomial:
-    """A multiple."""
+    """Multiple of a polynomial."""
     return {term: coefficient * factor for term, coefficient in a.items()} if factor else {}
 
 
 def multiplied(a: Polynomial, b: Polynomial) -> Polynomial:
-    """The product."""
+    """Product of two polynomials."""
     total: dict[Monomial, int] = {}
     for left, x in a.items():
         for right, y in b.items():

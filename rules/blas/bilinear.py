@@ -38,7 +38,7 @@ def stored(flag: str, rows: str, columns: str, leading: str) -> MatrixShape:
 
 
 def gemv_shapes(step_of_x: str, step_of_y: str) -> Shapes:
-    """Those of gemv, with the names of the steps."""
+    """Shapes of gemv, with the names of the steps."""
 
     def size(which: int) -> Size:
         return lambda sizes: sizes.swapped(sizes.is_plain("trans"), sizes["m"], sizes["n"])[which]

@@ -45,7 +45,7 @@ class ElementType:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return types.size_of(self.scalar) * (2 if self.is_complex else 1)
 
     @property

@@ -156,11 +156,11 @@ class Matrix:
         self.k.store(value, self.at(*place))
 
     def sized(self, rows: Value, columns: Value) -> Matrix:
-        """So much of it from the first element on."""
+        """Part of the matrix of a size, from the first element on."""
         return replace(self, rows=rows, columns=columns)
 
     def part(self, i: Value, j: Value, rows: Value, columns: Value) -> Matrix:
-        """So much of it from an element on."""
+        """Part of the matrix of a size, from an element on."""
         return replace(self, data=self.at(i, j), rows=rows, columns=columns)
 
     def column(self, j: Value, start: Value = NONE) -> Vector:
@@ -168,7 +168,7 @@ class Matrix:
         return Vector(self.k, self.at(start, j), self.k.build.sub(self.rows, start) if start is not NONE else self.rows)
 
     def or_else(self, condition: Value, other: Matrix) -> Matrix:
-        """Itself if the condition holds, else the other."""
+        """This matrix if the condition holds, else the other one."""
         chosen = (self.k.build.select(condition, x, y) for x, y in zip(values_of(self), values_of(other), strict=True))
         return Matrix(self.k, *chosen)
 
@@ -189,11 +189,11 @@ class Matrix:
             self[i, j] = element(i, j)
 
     def clear(self) -> None:
-        """Makes it 0."""
+        """Sets all elements to 0."""
         self.fill(lambda i, j: self.k.nothing)
 
     def conjugate(self) -> None:
-        """Replaces it by its conjugate."""
+        """Replaces all elements by their conjugates."""
         self.fill(lambda i, j: self[i, j].conj())
 
     def scale(self, factor: Scalar) -> None:
@@ -291,7 +291,7 @@ class Factor:
 
     @property
     def letter(self) -> str:
-        """As BLAS has it."""
+        """Transposition letter for BLAS."""
         return ("c" if self.matrix.k.element.is_complex else "t") if self.adjoint else "n"
 
 
@@ -325,7 +325,7 @@ class Part:
     name: Literal["all", "upper", "strictly_lower", "unit_lower"]
 
     def copy_to(self, target: Matrix) -> None:
-        """Copies it."""
+        """Copies the matrix."""
 
         def body(_: Kernel, source: Matrix, target: Matrix) -> None:
             target.fill(lambda i, j: self._element(source, i, j))

@@ -237,7 +237,7 @@ class Columns:
         return result(self.structure, self.returns, self.has_aux, is_complete if self.is_flagged else None)
 
     def _tangents(self, part: Part) -> Iterator[str]:
-        """Those of an array: an array for each direction of a run."""
+        """Tangents of an array: an array for each direction of a run."""
         if not part.is_array:
             return
         at = self.inputs[part.number]

@@ -104,7 +104,7 @@ class Block:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """Number of dimensions of the part."""
         return sum(part.type.ndim for part in (self.output, self.input) if part.is_array)
 
 

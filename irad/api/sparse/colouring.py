@@ -123,7 +123,7 @@ class Compression:
 
     @property
     def count(self) -> int:
-        """How many products there are."""
+        """Number of products."""
         return int(self.colours.max(initial=-1)) + 1
 
 

@@ -71,7 +71,7 @@ class Runs:
         """Begins what leaves no trace in the arrays."""
 
     def __exit__(self, *_: object) -> None:
-        """Ends it."""
+        """Gives the arrays the content that they had, also after an error."""
         self.restore()
 
     def restore(self) -> None:

@@ -70,7 +70,7 @@ class _Forward(Call):
     repetition = "its sparse Jacobian is computed in several runs"
 
     def products(self) -> Written:
-        """The code."""
+        """Code of the products."""
         self._check_types()
         return self._code(self._lines(), {"irad_push": self.push, "irad_shadow_like": shadow_like})
 
@@ -150,7 +150,7 @@ class _Reverse(_Forward):
         return 1
 
     def products(self) -> Written:
-        """The code."""
+        """Code of the products."""
         self._check_types()
         scope, derivation = self.reverse()
         self.check_repeats(derivation)

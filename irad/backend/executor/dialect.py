@@ -126,7 +126,7 @@ IN_LAUNCH: Final[Mapping[str, str]] = MappingProxyType(
     {f"{_SPECIAL}{word}.{axis}": f"{word}_{axis}" for word in ("ctaid", "ntid", "nctaid") for axis in "xyz"}
     | {"irad.cuda.dynamic_shared_size": "dynamic_bytes"}
 )
-"""Those that are fields of the launch."""
+"""Registers that are fields of the launch."""
 WARP_SIZE: Final = f"{_SPECIAL}warpsize"
 LANE: Final = f"{_SPECIAL}laneid"
 LANES_BELOW: Final = "irad.cuda.lanemask.lt"

@@ -124,4 +124,4 @@ def shuffled(seed: int) -> Schedule:
 
 
 SCHEDULES: Final = (IN_ORDER, REVERSED, STRIDED, shuffled(1), shuffled(2))
-"""Those that tests run a kernel under."""
+"""Schedules under which tests run a kernel."""

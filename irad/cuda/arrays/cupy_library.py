@@ -99,7 +99,7 @@ class _Methods:
         self._made: list[str] = []
 
     def start(self) -> None:
-        """Replaces them."""
+        """Replaces methods of CuPy's arrays."""
         with self._lock:
             self._users += 1
             if self._users == 1:

@@ -67,7 +67,7 @@ class ArrayOperation:
 
     @property
     def written(self) -> Sequence[ArrayView]:
-        """Those of them that it has written to."""
+        """Arrays that the operation has written to."""
         return [self.output] if self.output.dtype.kind in "fc" else []
 
     @property

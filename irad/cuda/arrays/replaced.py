@@ -68,7 +68,7 @@ class ReplacedFunctions:
         setattr(module, name, self._made[id(original)][1])
 
     def stop(self) -> None:
-        """Puts them back."""
+        """Puts the original functions back."""
         with _LOCK:
             self._users -= 1
             if not self._users:

@@ -52,7 +52,7 @@ class Primal:
 
     @property
     def name(self) -> str:
-        """As the user wrote it."""
+        """Name of the kernel, as the user wrote it."""
         return self.program.source.function
 
 

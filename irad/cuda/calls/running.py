@@ -110,7 +110,7 @@ class Run:
 
     @property
     def returned_numbers(self) -> list[NumberPart]:
-        """Those whose cotangent is returned."""
+        """Numbers whose cotangent is returned."""
         return [number for number in self.call.numbers if not number.tangents and not number.places]
 
     @property

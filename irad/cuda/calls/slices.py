@@ -198,7 +198,7 @@ class TapedLaunch:
 
     @property
     def padded_threads(self) -> int:
-        """Those that have a slice: of whole warps."""
+        """Number of threads that have a slice, in whole warps."""
         return padded(self.launch.threads)
 
     @property

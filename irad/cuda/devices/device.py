@@ -63,7 +63,7 @@ class ArrayView:
 
     @property
     def relevant_strides(self) -> tuple[int, ...]:
-        """Those along which one can step."""
+        """Strides along axes of more than one element."""
         if not self.size:
             return ()
         return tuple(stride for length, stride in zip(self.shape, self.strides, strict=True) if length > 1)

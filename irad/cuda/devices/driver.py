@@ -124,7 +124,7 @@ class Driver:
         return address.value
 
     def free(self, address: int) -> None:
-        """Frees memory."""
+        """Frees memory of the device."""
         self._do("cuMemFree_v2", ctypes.c_uint64(address))
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:

@@ -56,7 +56,7 @@ class EmulatedDevice:
         """Nothing is outstanding."""
 
     def type_of(self, value: Any) -> Any:
-        """As Numba types it."""
+        """Numba's type of an array."""
         return numba.typeof(value)
 
     def capture(self, stream: int) -> int:
@@ -67,19 +67,19 @@ class EmulatedDevice:
         """It is compiled when it is launched."""
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
-        """At once."""
+        """Works at once: there are no streams."""
         ctypes.memmove(to, source, size)
 
     def clear(self, to: int, size: int, stream: int) -> None:
-        """At once."""
+        """Works at once: there are no streams."""
         ctypes.memset(to, 0, size)
 
     def upload(self, to: int, data: bytes, stream: int) -> None:
-        """At once."""
+        """Works at once: there are no streams."""
         ctypes.memmove(to, data, len(data))
 
     def download(self, source: int, size: int, stream: int) -> bytes:
-        """At once."""
+        """Works at once: there are no streams."""
         return ctypes.string_at(source, size)
 
     def launch(

@@ -30,7 +30,7 @@ class DeviceArray(np.ndarray[Any, Any]):
 
     @property
     def alloc_size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return int(self.nbytes)
 
     def is_c_contiguous(self) -> bool:
@@ -64,7 +64,7 @@ class Stream:
         yield self
 
     def add_callback(self, callback: Any, arg: Any = None) -> None:
-        """Calls it at once."""
+        """Calls the callback at once."""
         callback(self, 0, arg)
 
 

@@ -36,7 +36,7 @@ class Saved:
     buffer: Buffer
 
     def restore(self, device: Device, stream: Any) -> None:
-        """Puts them back."""
+        """Puts back what was overwritten."""
         device.copy(self.low, self.buffer.address, self.high - self.low, stream)
 
 
@@ -56,7 +56,7 @@ class Operation(Protocol):
 
     @property
     def written(self) -> Sequence[ArrayView]:
-        """Those of them that it may have written to."""
+        """Arrays that the operation may have written to."""
         ...
 
     @property
@@ -93,7 +93,7 @@ class LaunchOperation:
 
     @property
     def written(self) -> Sequence[ArrayView]:
-        """Those of them that it may have written to."""
+        """Arrays that the operation may have written to."""
         return [part.view for part in self.call.arrays if part.is_active and part.index in self.writes]
 
     @property
@@ -139,7 +139,7 @@ class CopyOperation:
 
     @property
     def written(self) -> Sequence[ArrayView]:
-        """Those of them that it may have written to."""
+        """Arrays that the operation may have written to."""
         return [self.to] if self.to.dtype.kind in "fc" else []
 
     @property

@@ -395,7 +395,7 @@ class _RuledCall:
             raise self.refused(f"keeps {type_} on its tape")
 
     def flat(self, builder: IRBuilder, type_: types.Type, value: Value) -> Iterator[Any]:
-        """Their values."""
+        """Values in a value of a type, with tuples taken apart."""
         if isinstance(type_, types.BaseTuple):
             for index, each in enumerate(type_):
                 yield from self.flat(builder, each, builder.extract_value(value, index))

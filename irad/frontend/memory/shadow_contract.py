@@ -80,7 +80,7 @@ class ShadowContract:
     other_lanes: Sequence[Tracked] = ()
 
     def run(self) -> None:
-        """Emits all of them."""
+        """Emits all checks."""
         given = [tracked for tracked in self.tracked if tracked.target_extent is not None]
         memory = self._memory_of_arguments() if given else []
         for tracked in given:

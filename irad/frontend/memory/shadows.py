@@ -38,7 +38,7 @@ class Extent:
     high: Value
 
     def size(self, builder: IRBuilder) -> Value:
-        """Bytes spanned."""
+        """Number of bytes spanned."""
         return builder.sub(self.high, self.low)
 
 

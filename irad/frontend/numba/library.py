@@ -101,7 +101,7 @@ class LinkedLibrary(codegen.JITCodeLibrary):
         self.add_llvm_module(module)
 
     def symbols(self) -> list[str]:
-        """The functions that it defines."""
+        """Symbols of the functions that the library defines."""
         return [function.name for function in self.get_defined_functions()]
 
     def finalize(self) -> None:

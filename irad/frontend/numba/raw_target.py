@@ -119,12 +119,12 @@ class RawLibrary(codegen.JITCodeLibrary):
         return self._final_module
 
     def symbols(self) -> list[str]:
-        """The functions that it defines."""
+        """Symbols of the functions that the library defines."""
         return [function.name for function in self.get_defined_functions()]
 
     @property
     def callees(self) -> list[RawLibrary]:
-        """Libraries of what it calls."""
+        """Libraries of the functions that are called."""
         return list(self._linking_libraries)
 
 

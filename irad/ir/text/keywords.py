@@ -26,7 +26,7 @@ ATOMIC_OPCODES: Final = _words("""
 # Flags, predicates, orderings
 FAST_MATH: Final = _words("fast reassoc nnan ninf nsz arcp contract afn")
 POISONING: Final = _words("fast nnan ninf")
-"""Those of them that make NaN, or an infinity, poison."""
+"""Fast-math words that make NaN, or an infinity, poison."""
 ARITHMETIC_FLAGS: Final = FAST_MATH | _words("nuw nsw exact disjoint")
 CAST_FLAGS: Final = FAST_MATH | _words("nuw nsw nneg")
 POINTER_FLAGS: Final = _words("inbounds nuw nusw")

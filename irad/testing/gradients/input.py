@@ -69,7 +69,7 @@ class CheckedFunction:
 
     @property
     def name(self) -> str:
-        """The function's."""
+        """Name of the function."""
         return str(self.primal.py_func.__qualname__)
 
     def _name(self, position: int) -> str:

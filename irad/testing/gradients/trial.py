@@ -132,7 +132,7 @@ class Trial:
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Those of the arguments that take part."""
+        """Positions of the arguments that take part."""
         return tuple(position for position, active in enumerate(self.active) if active)
 
     @property
@@ -461,7 +461,7 @@ class ForwardRun:
 
     @property
     def tangents(self) -> tuple[Vector | None, ...]:
-        """Those of the value and of memory."""
+        """Tangents of the value and of memory."""
         return self.tangent, *self.in_memory
 
 

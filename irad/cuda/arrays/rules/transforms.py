@@ -60,7 +60,7 @@ def _transform(first: Step, others: Step, *, real_output: bool) -> Callable[...,
 
 
 def _rules(name: str, first: Step, others: Step, *, real_output: bool = False) -> list[Rule]:
-    """Those of a transform along one, two and any number of axes."""
+    """Rules of a transform along one, two and any number of axes."""
     transform = _transform(first, others, real_output=real_output)
 
     def length(a: Any, n: Any, axis: int) -> int:
