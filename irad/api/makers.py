@@ -109,7 +109,7 @@ class Maker:
 
     @property
     def key(self) -> str:
-        """What the row is found by."""
+        """The row's key in the table."""
         return f"{self.name} {self.variant}".rstrip()
 
     @property

@@ -108,7 +108,7 @@ def _shapes_in(stated: Any) -> Iterator[tuple[Any, ...]]:
             yield from _shapes_in(each)
 
 
-class CompiledOp(Op):  # type: ignore[misc]
+class CompiledOp(Op):
     """An operation that is a compiled function.
 
     Args:

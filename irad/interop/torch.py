@@ -263,6 +263,7 @@ class _Function:
         self, f: Callable[..., Any], differentiable: frozenset[int] | None, fake: Callable[..., Any] | None
     ) -> None:
         self._function, self._differentiable, self.fake = f, differentiable, fake
+        self.__name__: str = getattr(f, "__name__", type(f).__name__)
         self._derivatives: dict[tuple[Any, ...], _Derivative] = {}
         self.seen: set[Any] = set()  # types of arguments with which it is known to write to none
         self.number = len(self.all)
@@ -669,7 +670,7 @@ def _fake(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
     elif call.function.fake is not None:
         call.result = _split(call.function.fake(*call.arguments(tensors)), found)
     else:
-        ones = [np.ones(tuple(map(int, each.shape)), _NUMPY[each.dtype]) for each in tensors]
+        ones: list[Any] = [np.ones(tuple(map(int, each.shape)), _NUMPY[each.dtype]) for each in tensors]
         for value, dtype in call.values([each if each.ndim else each[()] for each in ones]):
             found.append(torch.empty(np.shape(value), dtype=dtype, device=tensors[0].device if tensors else None))
     return found
