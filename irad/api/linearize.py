@@ -23,6 +23,7 @@ from irad.data.structure import flattened
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.signature import without_derivative
+from irad.frontend.calls.untypable import as_numpy
 from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
 from irad.frontend.custom.stop_gradient import stop_gradient
 from irad.frontend.generated import function_from
@@ -161,6 +162,8 @@ def linearize(
     """
     primal, leading = callee_of(f)
     wanted = selected_if_any(f, argnums, argnames)
+    if wanted is not None:
+        args = tuple(each if i in wanted.own_positions else as_numpy(each) for i, each in enumerate(args))
     kinds = types_of(primal, (*leading, *args))
     for argument in abi.arguments_of(primal.py_func, kinds)[len(leading) : len(leading) + len(args)]:
         check_copyable(primal, argument)

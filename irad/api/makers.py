@@ -526,6 +526,7 @@ def derivative_by_code(
         certain: as `DerivativeDispatcher` takes it.
         shows_zeros: as `DerivativeDispatcher` takes it.
     """
+    positions = tuple(positions)
     leading, direction, given = row.parameters(parameter_names(primal.py_func), positions)
     passed = [*leading, *([given] if given else []), "{arguments}"]
     wrapper = make_wrapper(row.name, primal.py_func, leading, f"irad_call({', '.join(passed)})", call, direction)
@@ -533,6 +534,7 @@ def derivative_by_code(
     if options.debug and shows_zeros is not None:
         found.tell_of_zeros(shows_zeros)
     found.writes_into = row.writes is not None
+    found.active_positions = frozenset(positions)
     return found
 
 

@@ -252,6 +252,7 @@ def augmented_of(
             writes_seeded=True,
             otherwise=partial(task_for, options=chosen) if argnums is not None else None,
             width=width,
+            active=None if argnums is None else frozenset(argnums),
         )
         return AugmentedDispatcher(primal, sweeps, chosen, (augmented_of, (f, options, argnums, width)))
 

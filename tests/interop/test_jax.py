@@ -274,3 +274,8 @@ def test_offsets_are_those_of_the_header(tmp_path: Path):
     ).stdout.splitlines()
     assert dict(zip(wanted, map(int, found), strict=True)) == wanted
     assert tuple(map(int, constants.split())) == (bridge._ERROR_SIZE, bridge._EXECUTE, bridge._METADATA_QUERY)
+
+
+def test_arrays_are_taken_as_constants():
+    f = njit(lambda x, data: ((x * data) ** 2).sum())
+    np.testing.assert_allclose(irad.grad(f)(np.array([1.0, 2.0]), jnp.array([3.0, 4.0])), [18.0, 64.0])

@@ -379,3 +379,11 @@ def test_results_that_are_refused():
         wrap(njit(lambda x: "a"))(torch.ones(2))
     with pytest.raises(irad.SignatureError, match="pass a function"):
         wrap(3)
+
+
+def test_tensors_are_taken_as_constants():
+    f = njit(lambda x, data: ((x * data) ** 2).sum())
+    data = torch.tensor([3.0, 4.0], **DOUBLE)
+    np.testing.assert_allclose(irad.grad(f)(np.array([1.0, 2.0]), data), [18.0, 64.0])
+    with pytest.raises(irad.BackendError, match="PyTorch Tensor"):
+        irad.grad(f)(np.array([1.0, 2.0]), data.requires_grad_())

@@ -31,7 +31,7 @@ from irad.frontend.calls.retry import FoundNaN, zero_that_won
 from irad.frontend.calls.signature import check_destination, check_written_back, name_of
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.task import Role, Task
-from irad.frontend.calls.untypable import is_of_another_library, untypable, untypable_besides
+from irad.frontend.calls.untypable import as_numpy, is_of_another_library, untypable, untypable_besides
 from irad.frontend.calls.watch_hooks import last_repeats
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import Derivation, derivation_of, pools_in
@@ -73,6 +73,7 @@ class DerivativeDispatcher(StructureDispatcher):
     Attributes:
         shows_all_zeros: of a gradient, for derivatives of it: makes it so that their results are infinite or NaN where
             any zero won over an infinity that is the slope of something (`Task.shows_zeros`).
+        active_positions: positions of the arguments that are differentiated; None where that depends on their types.
         names_primal: whether it is called a derivative of `primal`; else of what that is a derivative of.
         primal: the dispatcher of the differentiated function.
         writes_into: whether its first argument is memory that it writes a derivative to.
@@ -117,6 +118,7 @@ class DerivativeDispatcher(StructureDispatcher):
         self._irad_make_certain, self._irad_shows_zeros, self.tells_zeros = certain, None, False
         if shows_zeros is not None:
             self._irad_shows_zeros = cache(shows_zeros)
+        self.active_positions = None if task is None else frozenset(position for position, _ in task.roles)
         self._irad_calls_since, self._irad_kinds_that_had_nan = 0, set[tuple[Any, ...]]()
         if shows_zeros is not None and task is not None and task.options.debug and not task.shows_zeros:
             self.tell_of_zeros(shows_zeros)
@@ -157,9 +159,15 @@ class DerivativeDispatcher(StructureDispatcher):
                 raise
             raise leaving(misfit) from None
         except REFUSALS as error:
+            shared = self._irad_with_shared_constants(args, kwargs)
+            if shared is not None:
+                return self(*shared[0], **shared[1])
             raise leaving(self._misfit(args, kwargs) or _refused_by_numba(self, error)) from None
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
+            shared = self._irad_with_shared_constants(args, kwargs)
+            if shared is not None:
+                return self(*shared[0], **shared[1])
             promoted = self._irad_with_directions_of_floats(args) if isinstance(error, SignatureError) else None
             if promoted is not None:
                 return self(*promoted, **kwargs)
@@ -167,6 +175,20 @@ class DerivativeDispatcher(StructureDispatcher):
             foreign = isinstance(error, BackendError) and any(map(is_of_another_library, (*args, *kwargs.values())))
             raise leaving((self._misfit(args, kwargs) if foreign else None) or error)  # noqa: B904
         return self._irad_without_speculation(args, kwargs)
+
+    def _irad_with_shared_constants(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """The arguments with arrays of other libraries among the constants as NumPy's; None without any."""
+        function = (self.primal if self.names_primal else self.primal.primal).py_func
+        own, active = list(inspect.signature(function).parameters), self.active_positions
+        constants = {name for i, name in enumerate(own) if active is not None and i not in active}
+        names = list(inspect.signature(self.py_func).parameters)
+        given = tuple(as_numpy(each) if name in constants else each for name, each in zip(names, args, strict=False))
+        named = {name: as_numpy(each) if name in constants else each for name, each in kwargs.items()}
+        made = *given, *args[len(given) :]
+        is_changed = any(a is not b for a, b in zip((*made, *named.values()), (*args, *kwargs.values()), strict=True))
+        return (made, named) if is_changed else None
 
     def _irad_with_directions_of_floats(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments with floats in place of integers in directions that are not written to; None without any.

@@ -63,6 +63,7 @@ class Separate:
         is_batched: whether the caller gives a tuple of shadows for each of these arguments, one for each direction.
         width: the number of directions, where no shadows are given; None: one.
         writes_seeded: where the function returns nothing, the cotangent is that of the arrays that it writes to.
+        active: positions of the arguments that are differentiated; None where that depends on their types.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Separate:
     width: int | None = None
     writes_seeded: bool = False
     otherwise: Callable[[Any, tuple[Any, ...]], Task] | None = None
+    active: frozenset[int] | None = None
 
     def derivation(self, primal: Dispatcher, argument_types: tuple[Any, ...], width: int | None) -> Derivation:
         """The derivation for some types of arguments, in several directions or, without a width, in one.
@@ -169,6 +171,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
         body = f"irad_call({', '.join(['{arguments}', *more])})"
         wrapper = make_wrapper(sweeps.kind, primal.py_func, leading, body, call)
         super().__init__(wrapper, call, primal, sweeps.kind, rebuild, lambda result: result)
+        self.active_positions = sweeps.active
 
     def number_of(self, given: Sequence[Any]) -> int:
         """The number of a specialisation, by the types that it was compiled for, the given shadows first."""

@@ -116,6 +116,20 @@ def is_of_another_library(value: object) -> bool:
     return _foreign_part("", value) is not None
 
 
+def as_numpy(value: object) -> object:
+    """An array of another library as NumPy's, over the same memory; any other value, or what cannot be, as it is.
+
+    That of a tensor which requires a gradient cannot: nothing would come of its gradient.
+    """
+    if _library_of(value) not in _LIBRARIES or not hasattr(value, "__dlpack__") or _is_tracer(value):
+        return value
+    try:
+        array = np.from_dlpack(value)  # type: ignore[arg-type]
+    except (BufferError, RuntimeError, TypeError, ValueError):  # as libraries say that NumPy cannot have the memory
+        return value
+    return array if array.ndim else array[()]
+
+
 def _foreign_part(name: str, value: object) -> tuple[str, object] | None:
     return next(((way, part) for way, part in _parts(name, value) if _library_of(part) in _LIBRARIES), None)
 
