@@ -91,7 +91,7 @@ def numba_cuda(session: nox.Session, package: str | None) -> None:
 @nox.session
 def bridges(session: nox.Session) -> None:
     """The bridges to PyTorch and others, each with its partner, whose extras the other sessions do not install."""
-    session.install("--editable", ".[test]", *BRIDGES)
+    session.install("--editable", ".", "pytest", "pytest-xdist", "scipy", *BRIDGES)
     session.run("python", "-c", _SAY, silent=False)
     session.run("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "8", *(session.posargs or WITH_PARTNERS))
 

@@ -42,7 +42,10 @@ NOT_IN_REFERENCE = ("__version__", *MODULES, *BRIDGES)
 
 def _public() -> dict[str, object]:
     absent = {name: partner for name, partner in BRIDGES.items() if find_spec(partner) is None}
-    modules = (irad, *(attrgetter(name)(irad) for name in (*MODULES, *BRIDGES.keys() - absent.keys())))
+    modules = (
+        irad,
+        *(attrgetter(name)(irad) for name in (*MODULES, *(each for each in BRIDGES if each not in absent))),
+    )
     names = [(module, name) for module in modules for name in module.__all__]
     return {
         f"{module.__name__}.{name}": getattr(module, name)
