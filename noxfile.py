@@ -50,7 +50,7 @@ WITH_PARTNERS = (
     "tests/docs/test_guides.py",
     "tests/docs/test_docstrings.py",
     "-k",
-    "interop or use_with",
+    "(interop or use_with) and not scipy",
 )
 
 nox.options.sessions = ["tests"]
