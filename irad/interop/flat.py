@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
 import irad
 from irad.errors import SignatureError
 from irad.frontend.generated import function_from
+from irad.message import with_article
 
 LEAF: Final = ...
 """Where a structure has an array."""
@@ -94,6 +96,15 @@ def filled(structure: Any, values: Iterator[Any]) -> Any:
     return structure
 
 
+def identity(structure: Any) -> Any:
+    """A key that differs for different constants: also for 1 and True, and for numbers of NumPy and of Python."""
+    if isinstance(structure, dict):
+        return tuple((key, identity(each)) for key, each in structure.items())
+    if isinstance(structure, tuple):
+        return type(structure), tuple(map(identity, structure))
+    return type(structure), repr(structure)
+
+
 class Flattened(NamedTuple):
     """A function of arrays alone, made of one of structures.
 
@@ -151,9 +162,21 @@ def _expression(structure: Any, names: Iterator[str], scope: dict[str, Any]) -> 
         structure, call = type(structure), f"({items})"
     else:
         call = ""
+        _check_constant(structure)
     name = f"c{len(scope)}"
     scope[name] = structure
     return name + call
+
+
+def _check_constant(value: Any) -> None:
+    try:
+        numba.typeof(value)
+    except (NumbaError, ValueError):
+        raise SignatureError(
+            f"an argument is {with_article(type(value).__name__)}, which is neither an array nor a constant",
+            "pass arrays, numbers, strings, functions of Numba, and tuples of these",
+            "what is passed to compiled code has a type of Numba",
+        ) from None
 
 
 def _returned(type_: Any, path: str, outputs: list[tuple[str, Kind]]) -> Any:

@@ -25,10 +25,11 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 import irad
+from irad.api.selection import check_positions
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
-from irad.interop.flat import Flat, Kind, filled, flattened, split
+from irad.interop.flat import Flat, Kind, filled, flattened, identity, split
 
 __all__ = ["wrap"]
 
@@ -86,8 +87,8 @@ def wrap(
         raise SignatureError(
             f"irad.interop.jax.wrap is given {type(f).__name__}", "pass a function", "it wraps functions of arrays"
         )
-    positions = None if argnums is None else frozenset((argnums,) if isinstance(argnums, int) else argnums)
     compiled = f if hasattr(f, "py_func") else irad.jit(f)
+    positions = None if argnums is None else frozenset(check_positions(compiled, argnums))
     wrapped = _Wrapped(compiled, positions, shapes)
 
     @functools.wraps(getattr(f, "py_func", f))
@@ -122,7 +123,7 @@ class _Wrapped:
                 leaves[before:] = map(jax.lax.stop_gradient, leaves[before:])
         leaves = [jax.numpy.asarray(each) for each in leaves]
         kinds = tuple(Kind.of(each.dtype, each.ndim) for each in leaves)
-        key = repr(structure), kinds, bool(jax.config.jax_enable_x64)
+        key = identity(tuple(structure)), kinds, bool(jax.config.jax_enable_x64)
         if key not in self._flat:
             self._flat[key] = self._flattened(tuple(structure), kinds)
         flat, returned = self._flat[key]

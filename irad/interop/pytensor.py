@@ -21,7 +21,7 @@ from pytensor.link.numba.dispatch import numba_funcify
 import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
-from irad.interop.flat import Flat, Kind, filled, flattened, split
+from irad.interop.flat import Flat, Kind, filled, flattened, identity, split
 
 __all__ = ["as_op"]
 
@@ -84,7 +84,7 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
         structure = tuple(split(each, leaves, (Variable, np.ndarray)) for each in args)
         variables = [pt.as_tensor_variable(each) for each in leaves]
         kinds = tuple(Kind.of(each.type.dtype, each.type.ndim) for each in variables)
-        key = repr(structure), kinds
+        key = identity(structure), kinds
         if key not in known:
             found = flattened(compiled, structure, kinds)
             flat = Flat(compiled.__name__, found.function, kinds, found.outputs)

@@ -21,9 +21,11 @@ import numpy as np
 import torch
 
 import irad
+from irad.api.selection import check_positions
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
+from irad.interop.flat import identity
 
 __all__ = ["wrap"]
 
@@ -99,8 +101,9 @@ def wrap(
         raise SignatureError(
             f"irad.interop.torch.wrap is given {type(f).__name__}", "pass a function", "it wraps functions of arrays"
         )
-    positions = None if argnums is None else frozenset((argnums,) if isinstance(argnums, int) else argnums)
-    return functools.update_wrapper(_Function(f, positions, fake), getattr(f, "py_func", f))
+    compiled = f if hasattr(f, "py_func") else irad.jit(f)
+    positions = None if argnums is None else frozenset(check_positions(compiled, argnums))
+    return functools.update_wrapper(_Function(compiled, positions, fake), compiled.py_func)
 
 
 # ------------------------------------------------------------------------------------------------ structures
@@ -262,7 +265,7 @@ class _Function:
     def __init__(
         self, f: Callable[..., Any], differentiable: frozenset[int] | None, fake: Callable[..., Any] | None
     ) -> None:
-        self._function, self._differentiable, self.fake = f, differentiable, fake
+        self.compiled, self._differentiable, self.fake = f, differentiable, fake
         self.__name__: str = getattr(f, "__name__", type(f).__name__)
         self._derivatives: dict[tuple[Any, ...], _Derivative] = {}
         self.seen: set[Any] = set()  # types of arguments with which it is known to write to none
@@ -280,7 +283,7 @@ class _Function:
         return _filled(call.result, iter(outputs))
 
     def _positional(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        bound = inspect.signature(getattr(self._function, "py_func", self._function)).bind(*args, **keywords)
+        bound = inspect.signature(self.compiled.py_func).bind(*args, **keywords)
         bound.apply_defaults()
         if bound.kwargs:
             raise SignatureError(
@@ -291,14 +294,9 @@ class _Function:
         return bound.args
 
     @functools.cached_property
-    def compiled(self) -> Any:
-        """The function, as Numba compiles it."""
-        return self._function if hasattr(self._function, "py_func") else irad.jit(self._function)
-
-    @functools.cached_property
     def taking_dictionaries(self) -> Any:
         """The function, where arguments have dictionaries."""
-        return irad.jit(getattr(self._function, "py_func", self._function))
+        return irad.jit(self.compiled.py_func)
 
     def may_have_derivative(self, position: int) -> bool:
         """False for an argument that is a constant."""
@@ -337,7 +335,7 @@ class _Function:
             known = {"f": self.compiled, "vjp": irad.vjp, "push": irad.pushforward, "autodiff": irad.autodiff}
             annotations = {"Forward": irad.Forward, "Batch": irad.BatchDuplicated, "Const": irad.Const}
             name = source[4 : source.index("(")]
-            compiled = function_from(name, source, "irad.interop.torch", {**known, **annotations})
+            compiled = irad.jit(function_from(name, source, "irad.interop.torch", {**known, **annotations}))
             of_rows = None if rows else functools.partial(maker[0], self, *maker[1:])
             returned = maker[1] if maker[0] is _Function.pullback and not rows else None
             self._derivatives[key] = _Derivative(compiled, of_rows, returned)
@@ -619,7 +617,7 @@ class _Traced:
     @classmethod
     def key(cls, function: _Function, structure: tuple[Any, ...], owners: Sequence[int]) -> int:
         """The index of a call, the same for the same function and structure."""
-        name = function.number, repr(structure), tuple(owners)
+        name = function.number, identity(structure), tuple(owners)
         if name not in cls._keys:
             cls._keys[name] = len(cls.calls)
             cls.calls.append(_Call(function, structure, list(owners), records=False))

@@ -229,6 +229,7 @@ def test_no_python_runs():
         (lambda x: x.sum(), lambda: (jnp.ones(2, jnp.bfloat16),), "dtype bfloat16"),
         (lambda x: "a", lambda: (jnp.ones(2),), "returns"),
         (lambda p: p["a"], lambda: ({"a": jnp.ones(2)},), "holds a dictionary"),
+        (lambda x, y: x.sum(), lambda: (jnp.ones(2), object()), "neither an array nor a constant"),
     ],
 )
 def test_what_is_refused(f, given, words):

@@ -141,7 +141,7 @@ def test_only_what_is_needed_is_differentiated(monkeypatch):
 
 
 def test_argnums_make_the_others_constants():
-    f = wrap(njit(lambda x, y: (x * y).sum()), argnums=0)
+    f = wrap(njit(lambda x, y: (x * y).sum()), argnums=-2)
     x, y = numbers(2), numbers(2, seed=1)
     f(x, y).backward()
     assert y.grad is None
@@ -379,6 +379,8 @@ def test_results_that_are_refused():
         wrap(njit(lambda x: "a"))(torch.ones(2))
     with pytest.raises(irad.SignatureError, match="pass a function"):
         wrap(3)
+    with pytest.raises(irad.SignatureError, match="argnums"):
+        wrap(njit(lambda x: x), argnums=1)
 
 
 def test_tensors_are_taken_as_constants():
