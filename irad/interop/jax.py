@@ -11,6 +11,7 @@ import ctypes
 import functools
 import inspect
 import re
+import secrets
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -80,8 +81,8 @@ def wrap(
         ...     return total
         >>> energy = irad.interop.jax.wrap(energy)
         >>> x = jnp.array([0.0, 1.0, 3.0])
-        >>> jax.jit(jax.grad(energy))(x, 2.0)
-        Array([-2., -2.,  4.], dtype=float32)
+        >>> jax.jit(jax.grad(energy))(x, 2.0).tolist()
+        [-2.0, -2.0, 4.0]
     """
     if not callable(f):
         raise SignatureError(
@@ -170,6 +171,10 @@ def _of_jax(kind: Kind, name: str) -> Kind:
     return Kind(dtype, kind.axes)
 
 
+_PROCESS: Final = secrets.token_hex(8)
+"""Part of the names of handlers: JAX may keep programs on the disk, and those of another process call its functions."""
+
+
 class _Flat(Flat):
     """A compiled function that XLA calls.
 
@@ -216,7 +221,7 @@ class _Flat(Flat):
     @functools.cached_property
     def target(self) -> str:
         """The name under which XLA knows the handler."""
-        name = f"irad_call_{self.number}"
+        name = f"irad_call_{_PROCESS}_{self.number}"
         self._handler = _handler(self)
         pointer = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(self._handler.address)
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(pointer), platform="cpu", api_version=1)

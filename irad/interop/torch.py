@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final
@@ -609,18 +610,22 @@ _Node.forward.__signature__ = _Positional()  # type: ignore[attr-defined]
 
 
 class _Traced:
-    """The calls that graphs hold: a function, and the structure of its arguments."""
+    """The calls that graphs hold, by numbers: a function, and the structure of its arguments.
 
-    calls: ClassVar[list[_Call]] = []
+    PyTorch keeps graphs on the disk for other processes, and finds them by what they contain. The numbers are drawn, so
+    that no graph of another process, with its functions, is found.
+    """
+
+    calls: ClassVar[dict[int, _Call]] = {}
     _keys: ClassVar[dict[Any, int]] = {}
 
     @classmethod
     def key(cls, function: _Function, structure: tuple[Any, ...], owners: Sequence[int]) -> int:
-        """The index of a call, the same for the same function and structure."""
+        """The number of a call, the same for the same function and structure."""
         name = function.number, identity(structure), tuple(owners)
         if name not in cls._keys:
-            cls._keys[name] = len(cls.calls)
-            cls.calls.append(_Call(function, structure, list(owners), records=False))
+            cls._keys[name] = key = secrets.randbits(62)
+            cls.calls[key] = _Call(function, structure, list(owners), records=False)
         return cls._keys[name]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -215,6 +216,26 @@ def test_a_result_of_another_shape_is_an_error():
     f = wrap(njit(lambda x: x[x > 0.0]))
     with pytest.raises(RuntimeError, match="another shape"):
         jax.block_until_ready(f(jnp.array([1.0, -1.0])))
+
+
+def test_programs_of_other_processes_are_not_taken(tmp_path):
+    """Both find the same program on the disk, but for the name of their function."""
+    program = """
+import sys
+import jax
+import jax.numpy as jnp
+from numba import njit
+import irad.interop.jax
+jax.config.update("jax_compilation_cache_dir", sys.argv[2])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+f = irad.interop.jax.wrap(njit((lambda x: (x**3).sum()) if sys.argv[1] == "cube" else (lambda x: (x**2).sum())))
+print(jax.jit(jax.grad(f))(jnp.array([1.0, 2.0])).tolist())
+"""
+    for power, gradient in (("cube", "[3.0, 12.0]"), ("square", "[2.0, 4.0]")):
+        command = [sys.executable, "-c", program, power, str(tmp_path)]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == gradient
+    assert any(tmp_path.iterdir())
 
 
 def test_no_python_runs():

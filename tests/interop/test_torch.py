@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import math
+import subprocess
+import sys
 import weakref
 from typing import NamedTuple
 
@@ -248,6 +250,24 @@ def test_jacobians_of_any_number_of_rows(rows):
     torch.testing.assert_close(
         torch.func.jacfwd(torch.func.jacrev(g))(x), torch.func.hessian(lambda x: torch.cat((x * x, x[:1] * x)))(x)
     )
+
+
+def test_graphs_of_other_processes_are_not_taken(tmp_path, monkeypatch):
+    """Both find the same graph on the disk, but for the numbers of their functions."""
+    program = """
+import sys
+import torch
+from numba import njit
+import irad.interop.torch
+f = irad.interop.torch.wrap(njit((lambda x: (x**3).sum()) if sys.argv[1] == "cube" else (lambda x: (x**2).sum())))
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+torch.compile(f, fullgraph=True)(x).backward()
+print(x.grad.tolist())
+"""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    for power, gradient in (("cube", "[3.0, 12.0]"), ("square", "[2.0, 4.0]")):
+        run = subprocess.run([sys.executable, "-c", program, power], capture_output=True, text=True, check=True)
+        assert run.stdout.strip() == gradient
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
