@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 
 import irad
 from irad.api.selection import check_positions
-from irad.errors import SignatureError
+from irad.errors import BackendError, SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.interop.flat import Flat, Kind, filled, flattened, identity, split
@@ -318,10 +318,20 @@ _ERROR_SIZE: Final = 28
 
 
 def _version() -> int:
-    """The version of the interface in the header that comes with JAX, as its two fields lie in memory."""
+    """The version of the interface in the header that comes with JAX, as its two fields lie in memory.
+
+    Raises:
+        BackendError: its fields may lie elsewhere than the handlers look for them.
+    """
     header = (Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
-    major, minor = (int(re.search(rf"#define XLA_FFI_API_{word} (\d+)", header)[1]) for word in ("MAJOR", "MINOR"))  # type: ignore[index]
-    return major | minor << 32
+    found = re.findall(r"#define XLA_FFI_API_(?:MAJOR|MINOR) (\d+)", header)
+    if len(found) != 2 or found[0] != "0":
+        raise BackendError(
+            f"the foreign function interface of JAX {jax.__version__} has the version {'.'.join(found) or 'unknown'}",
+            "install a JAX whose interface has a version 0.x, such as 0.10",
+            "the compiled code reads its structures, which another version may lay out otherwise",
+        )
+    return int(found[1]) << 32
 
 
 @intrinsic

@@ -266,7 +266,8 @@ class _Function:
     def __init__(
         self, f: Callable[..., Any], differentiable: frozenset[int] | None, fake: Callable[..., Any] | None
     ) -> None:
-        self.compiled, self._differentiable, self.fake = f, differentiable, fake
+        self.compiled: Any = f
+        self._differentiable, self.fake = differentiable, fake
         self.__name__: str = getattr(f, "__name__", type(f).__name__)
         self._derivatives: dict[tuple[Any, ...], _Derivative] = {}
         self.seen: set[Any] = set()  # types of arguments with which it is known to write to none
@@ -421,7 +422,8 @@ class _Call:
     def values(self, arrays: Sequence[Any]) -> list[tuple[Any, torch.dtype]]:
         """Arrays and numbers of the result, with their types as tensors."""
         args = self.arguments(arrays)
-        compiled = self.function.taking_dictionaries if _has_dictionary(self.structure) else self.function.compiled
+        has_dictionary = _has_dictionary(self.structure)
+        compiled = self.function.taking_dictionaries if has_dictionary else self.function.compiled
         first = self._first(arrays)
         if self._positions:
             value, self._back = irad.vjp(compiled, *args, argnums=self._positions)
@@ -437,7 +439,8 @@ class _Call:
             self.result = self.cotangents_of(returned, (each.dtype.kind in "fc" for each in arrays))
             values.extend(each for each in _aligned(self.result, value))
         numbers: Iterator[Any] = itertools.repeat(None)
-        if any(type(each) in (float, complex) for each in values) and any(map(_is_single, arrays)):
+        has_numbers = any(type(each) in (float, complex) for each in values)
+        if has_numbers and not has_dictionary and any(map(_is_single, arrays)):
             types = tuple(map(numba.typeof, args))
             compiled.compile(types)
             numbers = _dtypes(compiled.overloads[types].signature.return_type)

@@ -124,7 +124,7 @@ def as_numpy(value: object) -> object:
     if _library_of(value) not in _LIBRARIES or not hasattr(value, "__dlpack__") or _is_tracer(value):
         return value
     try:
-        array = np.from_dlpack(value)  # type: ignore[arg-type]
+        array = np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError):  # as libraries say that NumPy cannot have the memory
         return value
     return array if array.ndim else array[()]
