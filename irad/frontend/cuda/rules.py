@@ -442,7 +442,7 @@ class _RuledCall:
         tangents = [each for i, each in zip(floats, function.args[count:], strict=True) if active[i]]
         found = self.run(inside, compiled, [*function.args[:count], *tangents])
         parts = zip(cgutils.unpack_tuple(inside.builder, found), returned, strict=True)
-        self.end(inside, function, [self.number(inside, value, type_, result, True) for value, type_ in parts])
+        self.end(inside.builder, function, [self.number(inside, value, type_, result, True) for value, type_ in parts])
         return emit.builder.bitcast(function, _POINTER)
 
     def number(self, emit: Emit, value: Value, found: Any, wanted: Any, active: bool) -> Value:
@@ -471,7 +471,7 @@ class _RuledCall:
         _, found = context.call_internal_no_propagate(emit.builder, compiled.fndesc, compiled.signature, arguments)
         return found
 
-    def end(self, builder: Any, function: Any, made: Sequence[Any]) -> None:
+    def end(self, builder: IRBuilder, function: Any, made: Sequence[Any]) -> None:
         """Returns numbers."""
         packed: Any = ir.Constant(function.function_type.return_type, ir.Undefined)
         for index, each in enumerate(made):
