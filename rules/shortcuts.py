@@ -19,7 +19,7 @@ from typing import Final
 from irad.ruleset.define import elementwise
 from irad.ruleset.expr import Expr, apply, equal, sign, where
 from irad.ruleset.interface import Domain, Elementwise, Rule
-from irad.ruleset.numba_slopes import ONE, SINC_ORDERS, Pair, applied
+from irad.ruleset.shortcut_slopes import ONE, SINC_ORDERS, Pair, applied
 
 _LN2: Final = math.log(2.0)
 _LN10: Final = math.log(10.0)

@@ -50,7 +50,7 @@ from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import ConstantExpression, ConstantFloat, ConstantInt, ConstantNull, Poison, Undef, Value
 from irad.passes.callees import resolve
 from irad.ruleset.interface import Elementwise
-from irad.ruleset.numba_slopes import VALUES
+from irad.ruleset.shortcut_slopes import VALUES
 
 # Operations, on operands that are already written.
 

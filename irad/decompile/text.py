@@ -34,8 +34,8 @@ from irad.passes.callees import Pointer, resolve
 from irad.passes.generated import GeneratedPair
 from irad.ruleset.expr import evaluate, expression
 from irad.ruleset.interface import CallRule
-from irad.ruleset.numba_slopes import BODIES, VALUES
 from irad.ruleset.python_names import python_name
+from irad.ruleset.shortcut_slopes import BODIES, VALUES
 
 # What irad generates for a function, stopped before the plan is carried out.
 #
@@ -125,7 +125,7 @@ def address(array: Any) -> int:
 
 
 def slope(name: str) -> Callable[..., float]:
-    """A function in which derivatives of Numba's functions are written (`irad.ruleset.numba_slopes`)."""
+    """A function in which derivatives of Numba's functions are written (`irad.ruleset.shortcut_slopes`)."""
     return lambda *arguments: evaluate(BODIES[name](*map(expression, map(float, arguments))), {})
 
 

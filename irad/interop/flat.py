@@ -6,6 +6,7 @@ out. Tuples of the user's function are taken apart and put together in compiled 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,6 +95,25 @@ def filled(structure: Any, values: Iterator[Any]) -> Any:
         items = [filled(each, values) for each in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
     return structure
+
+
+def positions_of(f: Any, argnums: int | Sequence[int] | None) -> frozenset[int] | None:
+    """The positions that ``argnums`` names of the parameters of a function of Numba; None for all.
+
+    Raises:
+        SignatureError: the function has no such parameter.
+    """
+    if argnums is None:
+        return None
+    count = len(inspect.signature(f.py_func).parameters)
+    found = [argnums] if isinstance(argnums, int) else list(argnums)
+    if not found or not all(isinstance(each, int) and -count <= each < count for each in found):
+        raise SignatureError(
+            f"argnums={argnums!r} of {f.py_func.__qualname__}, which has {count} parameters",
+            "name positions, counted from 0; negative ones count from the end",
+            "argnums says which arguments have a derivative",
+        )
+    return frozenset(each % count for each in found)
 
 
 def identity(structure: Any) -> Any:

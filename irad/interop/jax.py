@@ -26,11 +26,10 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 import irad
-from irad.api.selection import check_positions
 from irad.errors import BackendError, SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
-from irad.interop.flat import Flat, Kind, filled, flattened, identity, split
+from irad.interop.flat import Flat, Kind, filled, flattened, identity, positions_of, split
 
 __all__ = ["wrap"]
 
@@ -89,7 +88,7 @@ def wrap(
             f"irad.interop.jax.wrap is given {type(f).__name__}", "pass a function", "it wraps functions of arrays"
         )
     compiled = f if hasattr(f, "py_func") else irad.jit(f)
-    positions = None if argnums is None else frozenset(check_positions(compiled, argnums))
+    positions = positions_of(compiled, argnums)
     wrapped = _Wrapped(compiled, positions, shapes)
 
     @functools.wraps(getattr(f, "py_func", f))

@@ -22,11 +22,10 @@ import numpy as np
 import torch
 
 import irad
-from irad.api.selection import check_positions
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
-from irad.interop.flat import identity
+from irad.interop.flat import identity, positions_of
 
 __all__ = ["wrap"]
 
@@ -103,7 +102,7 @@ def wrap(
             f"irad.interop.torch.wrap is given {type(f).__name__}", "pass a function", "it wraps functions of arrays"
         )
     compiled = f if hasattr(f, "py_func") else irad.jit(f)
-    positions = None if argnums is None else frozenset(check_positions(compiled, argnums))
+    positions = positions_of(compiled, argnums)
     return functools.update_wrapper(_Function(compiled, positions, fake), compiled.py_func)
 
 

@@ -24,7 +24,7 @@ from irad.ir.types import VOID, function_type
 from irad.rules.cuda import ATOMIC_ADD, ATOMIC_SUBTRACT, LINEAR, RULE_PART, RULED, STOP, is_subtraction
 from irad.ruleset.expr import define_helper
 from irad.ruleset.guards import GUARDS, guarded
-from irad.ruleset.numba_slopes import WITH_RULES
+from irad.ruleset.shortcut_slopes import WITH_RULES
 from irad.ruleset.symbols import helper_symbol, symbols_of_function
 
 _OPERATIONS: Final = {"fadd": ATOMIC_ADD, "fsub": ATOMIC_SUBTRACT}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from irad.ruleset import numba_slopes
+from irad.ruleset import shortcut_slopes
 from irad.ruleset.terms import Expr, apply, where
 
 _SHIFT_TO: Final = 10
@@ -131,5 +131,5 @@ def _sin_pi(x: Expr) -> Expr:
 
 
 BODIES: Final[Mapping[str, Callable[..., Expr]]] = MappingProxyType(
-    {"digamma": digamma, "trigamma": trigamma, **numba_slopes.BODIES}
+    {"digamma": digamma, "trigamma": trigamma, **shortcut_slopes.BODIES}
 )

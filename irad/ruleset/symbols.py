@@ -21,7 +21,7 @@ from typing import Final
 from irad.ir import types
 from irad.ir.types import FloatType, Type
 from irad.records import dataclass
-from irad.ruleset import numba_slopes
+from irad.ruleset import shortcut_slopes
 
 _LIBRARIES: Final = ("numba_", "__nv_")  # how the names of the C helpers and of libdevice's functions begin
 _HELPER_PREFIX: Final = "irad_"
@@ -157,7 +157,7 @@ TABLE: Final[Mapping[str, Names]] = MappingProxyType(
         # defined by `irad.ruleset.special`
         "digamma": Names(scipy="psi", defined=True),
         "trigamma": Names(defined=True),
-        **{name: Names(defined=True) for name in numba_slopes.BODIES},
+        **{name: Names(defined=True) for name in shortcut_slopes.BODIES},
         # SciPy's own
         **{name: Names(scipy=name) for name in _SCIPY.split()},
         **{name: Names(scipy=f"{name} {name}e") for name in ("jv", "yv")},

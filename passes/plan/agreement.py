@@ -31,7 +31,7 @@ from irad.ir.verifier import describe
 from irad.ir.worklist import Worklist
 from irad.passes.runtime import CHECKS
 from irad.records import dataclass
-from irad.ruleset.numba_slopes import VALUES
+from irad.ruleset.shortcut_slopes import VALUES
 from irad.ruleset.symbols import stem_of_symbol, symbols_of_function
 
 # Functions that IEEE 754 defines to the last bit, by the stem of their symbol. Not `fmuladd`, which may be fused or

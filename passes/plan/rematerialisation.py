@@ -26,7 +26,7 @@ from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.records import dataclass
 from irad.ruleset.interface import Elementwise
-from irad.ruleset.numba_slopes import VALUES
+from irad.ruleset.shortcut_slopes import VALUES
 
 # Loads that find the same in each iteration of an outer loop: one slot serves for all of them.
 #

@@ -29,7 +29,7 @@ from irad.frontend.emit import Emit
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import FloatType
-from irad.ruleset import numba_slopes, symbols
+from irad.ruleset import shortcut_slopes, symbols
 from irad.ruleset.expr import define_helper
 
 Lowering = Callable[..., Value]
@@ -190,7 +190,7 @@ _BODY: Final = re.compile(r"^define [^\n]*@(irad_\w+_f(?:32|64))\(([^)]*)\)[^\n]
 def _helpers() -> dict[str, tuple[str, FloatType]]:
     return {
         symbols.helper_symbol(name, type_): (name, type_)
-        for name in numba_slopes.WITH_RULES
+        for name in shortcut_slopes.WITH_RULES
         for _, type_ in symbols.symbols_of_function(name)
     }
 
