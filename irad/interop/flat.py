@@ -7,7 +7,7 @@ out. Tuples of the user's function are taken apart and put together in compiled 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
@@ -116,6 +116,39 @@ def positions_of(f: Any, argnums: int | Sequence[int] | None) -> frozenset[int] 
     return frozenset(each % count for each in found)
 
 
+def positional(f: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """All arguments of a call of a function of Numba by position, defaults included where there are keywords.
+
+    Raises:
+        SignatureError: a parameter is taken by keyword alone.
+    """
+    if not keywords:
+        return args
+    bound = inspect.signature(f.py_func).bind(*args, **keywords)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise SignatureError(
+            f"{f.py_func.__qualname__} takes {', '.join(bound.kwargs)} by keyword alone",
+            "make these parameters positional",
+            "the compiled derivatives pass arguments by position",
+        )
+    return bound.args
+
+
+def shapes_in(stated: Any) -> Iterator[tuple[Any, ...]]:
+    """The shapes in what a user states of a result: one shape, or tuples of shapes."""
+    if all(not isinstance(each, tuple | list) for each in stated):
+        yield tuple(stated)
+    else:
+        for each in stated:
+            yield from shapes_in(each)
+
+
+def example(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+    """An array to run a function on for the shape of its result: ones, but zeros for integers, which may be indices."""
+    return np.ones(shape, dtype) if np.dtype(dtype).kind in "fc" else np.zeros(shape, dtype)
+
+
 def identity(structure: Any) -> Any:
     """A key that differs for different constants: also for 1 and True, and for numbers of NumPy and of Python."""
     if isinstance(structure, dict):
@@ -215,7 +248,7 @@ def _returned(type_: Any, path: str, outputs: list[tuple[str, Kind]]) -> Any:
         outputs.append((path, Kind(np.dtype(str(number)), getattr(type_, "ndim", 0))))
         return LEAF
     raise SignatureError(
-        f"the function returns {type_}", "return arrays, numbers, and tuples of these", "JAX knows nothing else"
+        f"the function returns {type_}", "return arrays, numbers, and tuples of these", "a graph holds nothing else"
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import inspect
 import re
 import secrets
 import warnings
@@ -29,11 +28,20 @@ import irad
 from irad.errors import BackendError, SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
-from irad.interop.flat import Flat, Kind, filled, flattened, identity, positions_of, split
+from irad.interop.flat import (
+    Flat,
+    Kind,
+    example,
+    filled,
+    flattened,
+    identity,
+    positional,
+    positions_of,
+    shapes_in,
+    split,
+)
 
 __all__ = ["wrap"]
-
-_NUMBERS: Final = frozenset("?bBhHiIlLqQfdFD")  # what NumPy calls the dtypes that both JAX and Numba have
 
 
 @public
@@ -57,7 +65,7 @@ def wrap(
             floats.
         shapes: ``shapes(*args)``, of arguments with `jax.ShapeDtypeStruct` for each array, returns the shape of the
             result, or a tuple of shapes in the structure of the result. By default ``f`` is run for each new shape of
-            its arguments, on arrays of ones.
+            its arguments, on arrays of ones, or zeros where they are of integers.
 
     Returns:
         The function of JAX arrays, with the parameters of ``f``.
@@ -112,8 +120,7 @@ class _Wrapped:
         self._flat: dict[Any, tuple[_Flat, Any]] = {}
 
     def __call__(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        if keywords:
-            args = self._positional(args, keywords)
+        args = positional(self._function, args, keywords)
         leaves: list[Any] = []
         structure: list[Any] = []
         for position, each in enumerate(args):
@@ -129,33 +136,14 @@ class _Wrapped:
         flat, returned = self._flat[key]
         return filled(returned, iter(_call.bind(*leaves, number=flat.number, linear=0)))
 
-    def _positional(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        bound = inspect.signature(self._function.py_func).bind(*args, **keywords)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise SignatureError(
-                f"{self._function.__name__} takes {', '.join(bound.kwargs)} by keyword alone",
-                "make these parameters positional",
-                "the compiled derivatives pass arguments by position",
-            )
-        return bound.args
-
     def _flattened(self, structure: tuple[Any, ...], kinds: tuple[Kind, ...]) -> tuple[_Flat, Any]:
         """The function of the arrays alone, and the structure of its result."""
         name = self._function.__name__
         found = flattened(self._function, structure, kinds, lambda kind: _of_jax(kind, name))
         flat = _Flat(name, found.function, kinds, found.outputs)
         if self._shapes is not None:
-            flat.stated = lambda inputs: list(_shapes_in(self._shapes(*filled(structure, iter(inputs)))))  # type: ignore[misc]
+            flat.stated = lambda inputs: list(shapes_in(self._shapes(*filled(structure, iter(inputs)))))  # type: ignore[misc]
         return flat, found.returned
-
-
-def _shapes_in(stated: Any) -> Iterator[tuple[int, ...]]:
-    if all(isinstance(each, int | np.integer) for each in stated):
-        yield tuple(stated)
-    else:
-        for each in stated:
-            yield from _shapes_in(each)
 
 
 def _of_jax(kind: Kind, name: str) -> Kind:
@@ -204,12 +192,12 @@ class _Flat(Flat):
             return [results[i].shape for i in self.base.floats]
         if self.stated is not None:
             return self.stated([jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs])
-        return self._shapes_of_a_run([np.ones(each.shape, each.dtype) for each in inputs])
+        return self._shapes_of_a_run([example(each.shape, each.dtype) for each in inputs])
 
-    def _shapes_of_a_run(self, ones: list[Any]) -> list[tuple[int, ...]]:
-        found = self.function(*(each if each.ndim else each[()] for each in ones))
-        for index, each in enumerate(ones):
-            if not (each == 1).all():
+    def _shapes_of_a_run(self, examples: list[Any]) -> list[tuple[int, ...]]:
+        found = self.function(*(each if each.ndim else each[()] for each in examples))
+        for index, each in enumerate(examples):
+            if not (each == example(each.shape, each.dtype)).all():
                 raise SignatureError(
                     f"{self.name} writes to an argument (array {index} of the call)",
                     "let it write to a copy that it makes",

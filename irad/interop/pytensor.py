@@ -7,8 +7,7 @@ program; its other back ends call them from Python.
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from pytensor.link.numba.dispatch import numba_funcify
 import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
-from irad.interop.flat import Flat, Kind, filled, flattened, identity, split
+from irad.interop.flat import Flat, Kind, filled, flattened, identity, positional, shapes_in, split
 
 __all__ = ["as_op"]
 
@@ -76,10 +75,7 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
 
     @functools.wraps(getattr(f, "py_func", f))
     def call(*args: Any, **keywords: Any) -> Any:
-        if keywords:
-            bound = inspect.signature(compiled.py_func).bind(*args, **keywords)
-            bound.apply_defaults()
-            args = bound.args
+        args = positional(compiled, args, keywords)
         leaves: list[Any] = []
         structure = tuple(split(each, leaves, (Variable, np.ndarray)) for each in args)
         variables = [pt.as_tensor_variable(each) for each in leaves]
@@ -97,15 +93,7 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
 
 def _stated(shapes: Callable[..., Any], structure: tuple[Any, ...]) -> Callable[[Sequence[Any]], list[Any]]:
     """The shapes that a user's function says, as a function of the shapes of the variables."""
-    return lambda given: list(_shapes_in(shapes(*filled(structure, iter(map(tuple, given))))))
-
-
-def _shapes_in(stated: Any) -> Iterator[tuple[Any, ...]]:
-    if all(not isinstance(each, tuple | list) for each in stated):
-        yield tuple(stated)
-    else:
-        for each in stated:
-            yield from _shapes_in(each)
+    return lambda given: list(shapes_in(shapes(*filled(structure, iter(map(tuple, given))))))
 
 
 class CompiledOp(Op):

@@ -13,7 +13,7 @@ import functools
 import inspect
 import itertools
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final
 
@@ -25,7 +25,7 @@ import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
-from irad.interop.flat import identity, positions_of
+from irad.interop.flat import example, identity, positional, positions_of
 
 __all__ = ["wrap"]
 
@@ -68,7 +68,8 @@ def wrap(
         argnums: a position, or several, of the arguments that have a derivative; by default all do that hold tensors of
             floats. The tensors of others are constants, even if they require a gradient.
         fake: for `torch.compile`: ``fake(*args)`` returns tensors of the shapes and dtypes that ``f`` returns, as a
-            function for ``register_fake`` does. By default ``f`` itself is run for each new shape, on tensors of ones.
+            function for ``register_fake`` does. By default ``f`` itself is run for each new shape, on tensors of ones,
+            or zeros where they are of integers.
 
     Returns:
         The function of tensors, with the parameters of ``f``.
@@ -275,24 +276,13 @@ class _Function:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
-            args = self._positional(args, keywords)
+            args = positional(self.compiled, args, keywords)
         if torch.compiler.is_compiling():
             return _call_in_graph(self, args)
         tensors: list[torch.Tensor] = []
         call = _Call.of(self, args, tensors)
         outputs = _Node.apply(call, *tensors)
         return _filled(call.result, iter(outputs))
-
-    def _positional(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-        bound = inspect.signature(self.compiled.py_func).bind(*args, **keywords)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise SignatureError(
-                f"{self.__name__} takes {', '.join(bound.kwargs)} by keyword alone",
-                "make these parameters positional",
-                "the compiled derivatives pass arguments by position",
-            )
-        return bound.args
 
     @functools.cached_property
     def taking_dictionaries(self) -> Any:
@@ -675,8 +665,8 @@ def _fake(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
     elif call.function.fake is not None:
         call.result = _split(call.function.fake(*call.arguments(tensors)), found)
     else:
-        ones: list[Any] = [np.ones(tuple(map(int, each.shape)), _NUMPY[each.dtype]) for each in tensors]
-        for value, dtype in call.values([each if each.ndim else each[()] for each in ones]):
+        examples: list[Any] = [example(tuple(map(int, each.shape)), _NUMPY[each.dtype]) for each in tensors]
+        for value, dtype in call.values([each if each.ndim else each[()] for each in examples]):
             found.append(torch.empty(np.shape(value), dtype=dtype, device=tensors[0].device if tensors else None))
     return found
 

@@ -15,7 +15,7 @@ pytensor = pytest.importorskip("pytensor", reason="PyTensor is an extra: nox -s 
 import pytensor.tensor as pt  # noqa: E402 - there may be no PyTensor
 from pytensor.gradient import DisconnectedInputError, Rop, verify_grad  # noqa: E402
 
-from irad.interop.pytensor import as_op  # noqa: E402
+from irad.interop.pytensor import CompiledOp, as_op  # noqa: E402
 
 MODES = ("FAST_COMPILE", "NUMBA")
 
@@ -76,12 +76,25 @@ def test_second_derivatives(mode):
         np.testing.assert_allclose(found, truth @ [1.0, -2.0, 0.5], atol=1e-15)
 
 
-def test_no_python_under_numba():
-    """A function that Python could not call there: its fallback in object mode would be typed as such."""
+def test_no_python_under_numba(monkeypatch):
+    def fail(*_):
+        raise AssertionError("called from Python")
+
+    monkeypatch.setattr(CompiledOp, "perform", fail)
     x = pt.dvector("x")
     compiled = pytensor.function([x], pytensor.grad(as_op(njit(lambda x: (x**3).sum()))(x), x), mode="NUMBA")
     np.testing.assert_allclose(compiled(X), 3.0 * X**2)
-    assert not any("perform" in type(node.op).__name__.lower() for node in compiled.maker.fgraph.toposort())
+    with pytest.raises(AssertionError, match="called from Python"):
+        pytensor.function([x], as_op(njit(lambda x: (x**4).sum()))(x), mode="FAST_COMPILE")(X)
+
+
+def test_keywords_that_have_no_position_are_refused():
+    @njit
+    def f(x, *, shift=1.0):
+        return x.sum() + shift
+
+    with pytest.raises(irad.SignatureError, match="takes shift by keyword alone"):
+        as_op(f)(pt.dvector("x"), shift=2.0)
 
 
 class Model(NamedTuple):
