@@ -106,7 +106,7 @@ def positions_of(f: Any, argnums: int | Sequence[int] | None) -> frozenset[int] 
     if argnums is None:
         return None
     count = len(inspect.signature(f.py_func).parameters)
-    found = [argnums] if isinstance(argnums, int) else list(argnums)
+    found: list[Any] = [argnums] if isinstance(argnums, int) else list(argnums)
     if not found or not all(isinstance(each, int) and -count <= each < count for each in found):
         raise SignatureError(
             f"argnums={argnums!r} of {f.py_func.__qualname__}, which has {count} parameters",
