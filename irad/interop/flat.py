@@ -21,7 +21,7 @@ from irad.errors import SignatureError
 from irad.frontend.generated import function_from
 from irad.message import with_article
 
-LEAF: Final = ...
+LEAF: Final = ...  # a constant, since graphs hold structures
 """Where a structure has an array."""
 _NUMBERS: Final = frozenset("?bBhHiIlLqQfdFD")  # the characters of NumPy's dtypes that Numba has as well
 
@@ -66,35 +66,31 @@ class Kind:
         return cls(dtype, axes)
 
 
-def split(value: Any, leaves: list[Any], kinds: tuple[type, ...]) -> Any:
-    """Appends the arrays in tuples and lists, of some classes, and returns the structure with `LEAF` for each.
+def mapped(structure: Any, change: Callable[[Any], Any]) -> Any:
+    """A structure of tuples, lists and dictionaries with its parts changed; of lists, which Numba has not, tuples."""
+    if isinstance(structure, dict):
+        return {key: mapped(each, change) for key, each in structure.items()}
+    if isinstance(structure, tuple | list):
+        items = [mapped(each, change) for each in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+    return change(structure)
 
-    Raises:
-        SignatureError: there is a dictionary.
-    """
-    if isinstance(value, kinds):
-        leaves.append(value)
-        return LEAF
-    if isinstance(value, tuple | list):
-        items = [split(each, leaves, kinds) for each in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, dict):
-        raise SignatureError(
-            "an argument holds a dictionary",
-            "pass a named tuple: collections.namedtuple, typing.NamedTuple",
-            "compiled code has no dictionaries of values of different types",
-        )
-    return value
+
+def split(value: Any, leaves: list[Any], kinds: tuple[type, ...]) -> Any:
+    """Appends the parts of a value that are arrays, of some classes, and returns the structure with `LEAF` for each."""
+
+    def taken(part: Any) -> Any:
+        if isinstance(part, kinds):
+            leaves.append(part)
+            return LEAF
+        return part
+
+    return mapped(value, taken)
 
 
 def filled(structure: Any, values: Iterator[Any]) -> Any:
     """A structure with a value for each `LEAF`."""
-    if structure is LEAF:
-        return next(values)
-    if isinstance(structure, tuple):
-        items = [filled(each, values) for each in structure]
-        return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
-    return structure
+    return mapped(structure, lambda part: next(values) if part is LEAF else part)
 
 
 def positions_of(f: Any, argnums: int | Sequence[int] | None) -> frozenset[int] | None:
@@ -213,6 +209,12 @@ def _expression(structure: Any, names: Iterator[str], scope: dict[str, Any]) -> 
         if not hasattr(structure, "_fields"):
             return f"({items})"
         structure, call = type(structure), f"({items})"
+    elif isinstance(structure, dict):
+        raise SignatureError(
+            "an argument holds a dictionary",
+            "pass a named tuple: collections.namedtuple, typing.NamedTuple",
+            "compiled code has no dictionaries of values of different types",
+        )
     else:
         call = ""
         _check_constant(structure)

@@ -25,7 +25,7 @@ import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
-from irad.interop.flat import example, identity, positional, positions_of
+from irad.interop.flat import LEAF, example, filled, identity, mapped, positional, positions_of, split
 
 __all__ = ["wrap"]
 
@@ -43,7 +43,7 @@ _NUMPY: Final = {
 }
 _TORCH: Final = {np.dtype(each): dtype for dtype, each in _NUMPY.items()}
 _OF_PYTHON: Final = {float: torch.float64, complex: torch.complex128, int: torch.int64, bool: torch.bool}
-_TENSOR: Final = ...  # where a structure has a tensor: a constant, since a graph holds structures
+_TENSORS: Final = (torch.Tensor,)
 _WIDTH: Final = 8  # rows of `vmap` that one call of a derivative takes
 
 
@@ -110,55 +110,27 @@ def wrap(
 # ------------------------------------------------------------------------------------------------ structures
 
 
-def _split(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Appends the tensors of a structure, and returns the structure without them."""
-    if isinstance(value, torch.Tensor):
-        tensors.append(value)
-        return _TENSOR
-    if isinstance(value, dict):
-        return {key: _split(each, tensors) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return _like(value, [_split(each, tensors) for each in value])
-    return value
-
-
 def _split_result(value: Any, values: list[Any]) -> Any:
     """Appends the arrays and numbers of a result, and returns its structure."""
-    if isinstance(value, np.generic | float | complex | int) or (isinstance(value, np.ndarray) and value.ndim):
-        values.append(value)
-        return _TENSOR
-    if isinstance(value, dict):
-        return {key: _split_result(each, values) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return _like(value, [_split_result(each, values) for each in value])
-    if value is None:
-        return None
-    raise SignatureError(
-        f"the function returns {'an array of no axes' if isinstance(value, np.ndarray) else type(value).__name__}",
-        "return arrays with axes, numbers, and tuples of these",
-        "PyTorch follows derivatives through tensors, and tensors of no axes are numbers in the function",
-    )
 
+    def taken(part: Any) -> Any:
+        if isinstance(part, np.generic | float | complex | int) or (isinstance(part, np.ndarray) and part.ndim):
+            values.append(part)
+            return LEAF
+        if part is None:
+            return None
+        raise SignatureError(
+            f"the function returns {'an array of no axes' if isinstance(part, np.ndarray) else type(part).__name__}",
+            "return arrays with axes, numbers, and tuples of these",
+            "PyTorch follows derivatives through tensors, and tensors of no axes are numbers in the function",
+        )
 
-def _like(container: Any, items: list[Any]) -> Any:
-    """A tuple of items, named as the container is: Numba has no lists of arrays of different types."""
-    return type(container)(*items) if hasattr(container, "_fields") else tuple(items)
-
-
-def _filled(structure: Any, values: Iterator[Any]) -> Any:
-    """A structure with values where it has tensors."""
-    if structure is _TENSOR:
-        return next(values)
-    if isinstance(structure, dict):
-        return {key: _filled(each, values) for key, each in structure.items()}
-    if isinstance(structure, tuple):
-        return _like(structure, [_filled(each, values) for each in structure])
-    return structure
+    return mapped(value, taken)
 
 
 def _aligned(structure: Any, value: Any) -> Iterator[Any]:
     """Parts of a value at the places of a structure's tensors; None where it has nothing."""
-    if structure is _TENSOR:
+    if structure is LEAF:
         yield value
     elif isinstance(structure, dict | tuple):
         for key in structure if isinstance(structure, dict) else range(len(structure)):
@@ -258,10 +230,10 @@ class _Function:
         fake: as in `wrap`.
 
     Attributes:
-        number: its index in `all`: a graph holds numbers, not objects.
+        number: its key in `all`, a text: in a graph an integer that changes from call to call is a variable.
     """
 
-    all: ClassVar[list[_Function]] = []
+    all: ClassVar[dict[str, _Function]] = {}
 
     def __init__(
         self, f: Callable[..., Any], differentiable: frozenset[int] | None, fake: Callable[..., Any] | None
@@ -271,8 +243,8 @@ class _Function:
         self.__name__: str = getattr(f, "__name__", type(f).__name__)
         self._derivatives: dict[tuple[Any, ...], _Derivative] = {}
         self.seen: set[Any] = set()  # types of arguments with which it is known to write to none
-        self.number = len(self.all)
-        self.all.append(self)
+        self.number = str(len(self.all))
+        self.all[self.number] = self
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
@@ -282,7 +254,7 @@ class _Function:
         tensors: list[torch.Tensor] = []
         call = _Call.of(self, args, tensors)
         outputs = _Node.apply(call, *tensors)
-        return _filled(call.result, iter(outputs))
+        return filled(call.result, iter(outputs))
 
     @functools.cached_property
     def taking_dictionaries(self) -> Any:
@@ -363,7 +335,7 @@ class _Call:
 
     Attributes:
         function: that is called.
-        structure: of the arguments, with `_TENSOR` for each tensor.
+        structure: of the arguments, with `LEAF` for each tensor.
         owners: for each tensor, the position of its argument.
         result: the structure of the value, once the function has run.
     """
@@ -383,7 +355,7 @@ class _Call:
         owners: list[int] = []
         for position, each in enumerate(args):
             before = len(tensors)
-            structure.append(_split(each, tensors))
+            structure.append(split(each, tensors, _TENSORS))
             owners.extend([position] * (len(tensors) - before))
         return cls(function, tuple(structure), owners, records=torch.is_grad_enabled())
 
@@ -393,7 +365,7 @@ class _Call:
 
     def arguments(self, tensors: Iterable[Any]) -> Any:
         """The arguments of the function, with these tensors or arrays."""
-        return _filled(self.structure, iter(tensors))
+        return filled(self.structure, iter(tensors))
 
     # ---- the value
 
@@ -458,8 +430,8 @@ class _Call:
 
     def cotangents_of(self, positions: Iterable[int], are_floats: Iterable[bool]) -> tuple[Any, ...]:
         """The structure of the cotangents of some arguments, in which integers have no place."""
-        filled = self.arguments(_TENSOR if each else None for each in are_floats)
-        return tuple(_only_tensors(filled[position]) for position in positions)
+        places = self.arguments(LEAF if each else None for each in are_floats)
+        return tuple(mapped(places[position], lambda part: part if part is LEAF else None) for position in positions)
 
     # ---- derivatives
 
@@ -476,7 +448,7 @@ class _Call:
         needed = ctx.needs_input_grad[1:]
         if self._back is not None and not torch.is_grad_enabled():
             arrays = [None if each is None else _array(each.contiguous()) for each in given]
-            found = self._back(_filled(self.result, iter(arrays)))
+            found = self._back(filled(self.result, iter(arrays)))
             return self.gradients(self._positions, found, needed, ctx.kinds)
         positions = self.chosen(needed)
         if not positions:
@@ -491,7 +463,7 @@ class _Call:
             (torch.zeros(shape, dtype=dtype) if each is None else each) if _is_float(dtype) else None
             for each, (shape, dtype) in zip(given, outputs, strict=True)
         ]
-        return _filled(self.result, iter(full))
+        return filled(self.result, iter(full))
 
     def gradients(
         self, positions: Sequence[int], found: Sequence[Any], needed: Sequence[bool], kinds: Sequence[torch.dtype]
@@ -538,7 +510,7 @@ class _Call:
             results = of_rows(len(given))(*given[0][:last], tuple(each[last] for each in given))
             for each in results:
                 outputs: list[torch.Tensor] = []
-                self.result = _split(each, outputs)
+                self.result = split(each, outputs, _TENSORS)
                 found.append(tuple(outputs))
         return found
 
@@ -547,14 +519,6 @@ class _Call:
         outputs = _Node.apply(call, *tensors)
         self.result = call.result
         return outputs
-
-
-def _only_tensors(structure: Any) -> Any:
-    if isinstance(structure, dict):
-        return {key: _only_tensors(each) for key, each in structure.items()}
-    if isinstance(structure, tuple):
-        return _like(structure, [_only_tensors(each) for each in structure])
-    return structure if structure is _TENSOR else None
 
 
 class _Node(torch.autograd.Function):
@@ -624,13 +588,18 @@ class _Traced:
 def _call_in_graph(function: _Function, args: Sequence[Any]) -> Any:
     tensors: list[torch.Tensor] = []
     call = _Call.of(function, args, tensors)
-    key = _key(function.number, call.structure, tuple(call.owners))
+    key = _key(function.number, mapped(call.structure, _constant), tuple(call.owners))
     outputs = _operator(tensors, key)
-    return _filled(_result(key), iter(outputs))
+    return filled(_result(key), iter(outputs))
+
+
+def _constant(part: Any) -> Any:
+    """A number that changed from call to call as a constant of the graph again: a key has to be one."""
+    return next(iter({part: None})) if isinstance(part, int | float) else part
 
 
 @torch.compiler.assume_constant_result
-def _key(number: int, structure: tuple[Any, ...], owners: tuple[int, ...]) -> int:
+def _key(number: str, structure: tuple[Any, ...], owners: tuple[int, ...]) -> int:
     return _Traced.key(_Function.all[number], structure, owners)
 
 
@@ -663,7 +632,7 @@ def _fake(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
             for each in _aligned(structure, arguments[position])
         )
     elif call.function.fake is not None:
-        call.result = _split(call.function.fake(*call.arguments(tensors)), found)
+        call.result = split(call.function.fake(*call.arguments(tensors)), found, _TENSORS)
     else:
         examples: list[Any] = [example(tuple(map(int, each.shape)), _NUMPY[each.dtype]) for each in tensors]
         for value, dtype in call.values([each if each.ndim else each[()] for each in examples]):
@@ -689,7 +658,7 @@ def _reverse(ctx: Any, cotangents: list[torch.Tensor | None]) -> tuple[Sequence[
     back = _Call.of(pullback, args, tensors)
     key = _Traced.key(pullback, back.structure, back.owners)
     outputs = _operator(tensors, key)
-    found = _filled(_Traced.calls[key].result, iter(outputs))
+    found = filled(_Traced.calls[key].result, iter(outputs))
     return call.gradients(positions, found, needed, ctx.kinds), None
 
 

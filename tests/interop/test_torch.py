@@ -285,6 +285,19 @@ def test_compiled_without_a_graph_break(backend):
     torch.testing.assert_close(ours, torch.autograd.grad(model(*given), given))
 
 
+def test_compiled_again_for_other_constants_and_functions():
+    """What changes between calls of compiled code PyTorch makes a variable: numbers, and attributes of closures."""
+
+    def compiled(f):
+        return torch.compile(lambda x, n: f(x, n).sum(), fullgraph=True, backend="aot_eager")
+
+    x = torch.ones(3)
+    first = compiled(wrap(njit(lambda x, n: x * n)))
+    assert [first(x, n).item() for n in (2, 3, 4, 2.5, 3.5)] == [6.0, 9.0, 12.0, 7.5, 10.5]
+    second = compiled(wrap(njit(lambda x, n: x + n)))
+    assert [second(x, n).item() for n in (2, 3)] == [9.0, 12.0]
+
+
 def test_compiled_with_shapes_that_the_user_states():
     calls = []
 
