@@ -44,7 +44,7 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/programs/test_recursion.py",
 )
 
-BRIDGES = ("torch==2.13.*", "jax==0.10.*", "pymc==5.28.*")  # PyMC holds Numba at 0.65
+BRIDGES = ("torch==2.13.*", "jax==0.10.*", "pymc==5.28.*", "nutpie==0.16.*")  # PyMC holds Numba at 0.65
 WITH_PARTNERS = (
     "tests/interop",
     "tests/docs/test_guides.py",

@@ -16,17 +16,9 @@ import pytensor.tensor as pt  # noqa: E402 - there may be no PyTensor
 from pytensor.gradient import DisconnectedInputError, Rop, verify_grad  # noqa: E402
 
 from irad.interop.pytensor import CompiledOp, as_op  # noqa: E402
+from tests.interop.steps import steps  # noqa: E402
 
 MODES = ("FAST_COMPILE", "NUMBA")
-
-
-@njit
-def steps(x, count, weights):
-    """Several outputs, a structure, an integer."""
-    y = x * weights[0]
-    for _ in range(count):
-        y = np.sin(y) * weights[1]
-    return y, y.sum(), count
 
 
 X, A, B = np.array([0.3, 0.8, 1.1]), np.array([1.2, 0.7, 0.9]), np.asarray(1.4)
@@ -142,6 +134,33 @@ def test_shapes_are_known_without_a_run():
 def test_what_is_refused(f, given, words):
     with pytest.raises(irad.SignatureError, match=words):
         as_op(njit(f))(*given())
+
+
+def test_nutpie_samples_without_python(monkeypatch):
+    nutpie = pytest.importorskip("nutpie", reason="nutpie is an extra: nox -s bridges")
+    pm = pytest.importorskip("pymc", reason="PyMC is an extra: nox -s bridges")
+
+    @njit
+    def decay(rate, times):
+        out = np.empty(times.size)
+        for i in range(times.size):
+            out[i] = np.exp(-rate * times[i])
+        return out
+
+    def fail(*_):
+        raise AssertionError("called from Python")
+
+    monkeypatch.setattr(CompiledOp, "perform", fail)
+    times = np.linspace(0.1, 2.0, 20)
+    with pm.Model() as model:
+        rate = pm.LogNormal("rate", 0.0, 1.0)
+        expected = as_op(decay, shapes=lambda rate, times: times)(rate, pt.as_tensor_variable(times))
+        pm.Normal("data", expected, 0.02, observed=np.exp(-0.8 * times))
+    compiled = nutpie.compile_pymc_model(model)
+    trace = nutpie.sample(compiled, draws=300, tune=300, chains=2, cores=1, seed=1, progress_bar=False)
+    draws = trace.posterior["rate"].to_numpy()
+    assert abs(draws.mean() - 0.8) < 3.0 * draws.std()
+    assert 0.005 < draws.std() < 0.03  # 0.02 over the root of the sum of squared slopes is 0.0113
 
 
 @pytest.mark.slow

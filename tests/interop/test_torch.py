@@ -18,6 +18,7 @@ import irad
 torch = pytest.importorskip("torch", reason="PyTorch is an extra: nox -s bridges")
 
 from irad.interop.torch import _operator, _Traced, wrap  # noqa: E402 - it imports PyTorch
+from tests.interop.steps import steps  # noqa: E402
 
 DOUBLE = {"dtype": torch.float64}
 
@@ -26,15 +27,6 @@ def numbers(*shape, dtype=torch.float64, seed=0):
     """A tensor that requires a gradient."""
     generator = torch.Generator().manual_seed(seed)
     return (0.4 + torch.rand(shape, dtype=dtype, generator=generator)).requires_grad_()
-
-
-@njit
-def steps(x, count, weights):
-    """Several outputs, a structure, an integer."""
-    y = x * weights[0]
-    for _ in range(count):
-        y = np.sin(y) * weights[1]
-    return y, y.sum(), count
 
 
 def passes_checks(f, *inputs):
