@@ -6,7 +6,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 from numba.np.linalg import check_blas_return, ensure_blas, get_blas_kind
 
 import irad
@@ -19,7 +19,7 @@ from irad.rules import AugmentedReturn, is_active
 # NumPy's ``dot`` overwrites its result, and wants matrices that are contiguous.
 
 
-@njit
+@register_jitable
 def gemm(transpose_a, transpose_b, m, n, k, alpha, a, a_start, a_step, b, b_start, b_step, beta, c, c_start, c_step):
     """``c`` = alpha · a · b + beta · c, for matrices in rows of m × k, k × n and m × n elements.
 
@@ -108,7 +108,7 @@ def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool
     return _mul(a, b, transpose_a, transpose_b)
 
 
-@njit
+@register_jitable
 def _sizes(a, b, transpose_a, transpose_b):
     """(batch, m, k, n).
 
@@ -124,7 +124,7 @@ def _sizes(a, b, transpose_a, transpose_b):
     return (b.shape[0] if a.shape[0] == 1 else a.shape[0]), m, k, n
 
 
-@njit
+@register_jitable
 def _put_products(out, a, b, transpose_a, transpose_b, keep):
     """Adds the products to matrices times ``keep``; all to one where there is one."""
     batch, m, k, n = _sizes(a, b, transpose_a, transpose_b)
@@ -144,13 +144,13 @@ def _mul(a, b, transpose_a, transpose_b):
     return out
 
 
-@njit
+@register_jitable
 def _add_products(total, a, b, transpose_a, transpose_b):
     """Adds the products to matrices; to one where there is one."""
     _put_products(total, a, b, transpose_a, transpose_b, 1.0)
 
 
-@njit
+@register_jitable
 def _add_by_left(total, cotangent, b, transpose_a, transpose_b):
     """Adds the cotangent with respect to the left factors."""
     if transpose_a:
@@ -159,7 +159,7 @@ def _add_by_left(total, cotangent, b, transpose_a, transpose_b):
         _add_products(total, cotangent, b, False, not transpose_b)
 
 
-@njit
+@register_jitable
 def _add_by_right(total, cotangent, a, transpose_a, transpose_b):
     """Adds the cotangent with respect to the right factors."""
     if transpose_b:

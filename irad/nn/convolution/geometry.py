@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload, register_jitable
 
 _ZERO, _ONE = np.int64(0), np.int64(1)  # literals would make tuples of mixed types
@@ -16,13 +16,13 @@ def valid(shift, stride, size_in, size_out):
     return lo, max(lo, min(size_out, -((shift - size_in) // stride)))
 
 
-@njit
+@register_jitable
 def shift_of(tap, taps, dilation, pad, flipped):
     """Where the input of an element of the filter lies, for output 0. A convolution flips its filter."""
     return (tap if flipped else taps - 1 - tap) * dilation - pad
 
 
-@njit
+@register_jitable
 def sizes_of_output(sizes, taps, stride, pad, dilation):
     """The three sizes of the output.
 
@@ -36,7 +36,7 @@ def sizes_of_output(sizes, taps, stride, pad, dilation):
     )
 
 
-@njit
+@register_jitable
 def _size(size, taps, stride, before, after, dilation):
     if stride < 1 or dilation < 1 or taps < 1:
         _refuse_setting(stride, dilation, taps)
@@ -48,17 +48,17 @@ def _size(size, taps, stride, before, after, dilation):
     return room // stride + 1
 
 
-@njit
+@register_jitable
 def _refuse_setting(stride, dilation, taps):
     raise ValueError(f"stride {stride}, dilation {dilation} and size {taps} of a window must be positive")
 
 
-@njit
+@register_jitable
 def _refuse_padding(before, after):
     raise ValueError(f"padding of {before} before and {after} after an axis is negative")
 
 
-@njit
+@register_jitable
 def _refuse_span(span, size, pad):
     raise ValueError(f"a window that spans {span} does not fit into {size} + {pad} padding")
 

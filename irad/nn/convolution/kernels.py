@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 import irad
 from irad.nn.convolution.geometry import shift_of, valid
@@ -26,7 +27,7 @@ from irad.rules import AugmentedReturn, StatefulRule, is_active
 TO_OUTPUT, TO_INPUT, TO_FILTER = 0, 1, 2
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def add_direct(what, x, w, y, stride, pad, dilation, flipped):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; each of three axes."""
     for t0 in range(w.shape[0]):
@@ -43,23 +44,21 @@ def add_direct(what, x, w, y, stride, pad, dilation, flipped):
                     for o1 in range(lo1, hi1):
                         start, end = lo * stride[2] + s2, (hi - 1) * stride[2] + s2 + 1
                         inputs = x[o0 * stride[0] + s0, o1 * stride[1] + s1, start : max(start, end) : stride[2]]
-                        total += _add_row(what, inputs, w[t0, t1, t2], y[o0, o1, lo:hi])
+                        outputs = y[o0, o1, lo:hi]
+                        if what == TO_OUTPUT:
+                            _add_scaled(outputs, w[t0, t1, t2], inputs)
+                        elif what == TO_INPUT:
+                            _add_scaled(inputs, w[t0, t1, t2], outputs)
+                        else:
+                            total += inner_product(inputs, outputs)
                 if what == TO_FILTER:
                     w[t0, t1, t2] += total
 
 
-@njit(error_model="numpy")
-def _add_row(what, x, w, y):
-    """One row; returns what is to be added to w."""
-    if what == TO_FILTER:
-        return inner_product(x, y)
-    if what == TO_OUTPUT:
-        for i in range(y.size):
-            y[i] += w * x[i]
-    else:
-        for i in range(y.size):
-            x[i] += w * y[i]
-    return x.dtype.type(0.0)
+@register_jitable(error_model="numpy")
+def _add_scaled(total, scale, row):
+    for i in range(total.size):
+        total[i] += scale * row[i]
 
 
 # One sample and one group by products of matrices: im2col.
@@ -67,19 +66,19 @@ def _add_row(what, x, w, y):
 # The matrix of columns has a row for each channel and element of the filter, and a column for each output.
 
 
-@njit
+@register_jitable
 def room_of_columns(w, out, settings):
     """How many numbers `add_by_columns` works in: columns, and a product of either kind."""
     outputs, rows, places = w.shape[0] // settings[3], _rows(w), out[0] * out[1] * out[2]
     return rows * places + outputs * max(rows, places)
 
 
-@njit
+@register_jitable
 def _rows(w):
     return w.shape[1] * w.shape[2] * w.shape[3] * w.shape[4]
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def add_by_columns(what, x, w, y, settings, room):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
     stride, pad, dilation, groups, flipped = settings
@@ -106,7 +105,7 @@ def add_by_columns(what, x, w, y, settings, room):
                 add_to(filters[g], product)
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def gather_columns(columns, x, taps, out, stride, pad, dilation, flipped):
     """Fills the matrix of columns from an input (channels, ·, ·, ·); zero where there is padding."""
     row = 0
@@ -121,7 +120,7 @@ def gather_columns(columns, x, taps, out, stride, pad, dilation, flipped):
                     row += 1
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def _gather_row(row, x, s0, s1, s2, out, stride):
     lo, hi = valid(s2, stride[2], x.shape[2], out[2])
     place = 0
@@ -143,7 +142,7 @@ def _gather_row(row, x, s0, s1, s2, out, stride):
             place += out[2]
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def scatter_columns(x, columns, taps, out, stride, pad, dilation, flipped):
     """Adds a matrix of columns to the elements of the input that they were made of."""
     row = 0
@@ -158,7 +157,7 @@ def scatter_columns(x, columns, taps, out, stride, pad, dilation, flipped):
                     row += 1
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def _scatter_row(x, row, s0, s1, s2, out, stride):
     lo, hi = valid(s2, stride[2], x.shape[2], out[2])
     lo0, hi0 = valid(s0, stride[0], x.shape[0], out[0])
@@ -187,7 +186,7 @@ _FEWEST = 16  # channels and filters of a group; with fewer the products would b
 _PLACES = 1536  # of a product, whose matrices stay in the cache of a core
 
 
-@njit
+@register_jitable
 def by_shifts(w, out, settings):
     """Whether this way is taken: for few channels it is slow, and for small images with much padding."""
     stride, pad, dilation, groups, _ = settings
@@ -204,7 +203,7 @@ def by_shifts(w, out, settings):
     )
 
 
-@njit
+@register_jitable
 def _padded(taps, out, dilation):
     """The sizes of a padded image; what stride one leaves of them are those of the output."""
     return (
@@ -214,13 +213,13 @@ def _padded(taps, out, dilation):
     )
 
 
-@njit
+@register_jitable
 def _length(out, padded):
     """How many places there are from the first output to the last."""
     return ((out[0] - 1) * padded[1] + out[1] - 1) * padded[2] + out[2]
 
 
-@njit
+@register_jitable
 def _sizes(w, out, settings):
     """How many numbers there are in a padded image, in a result and in the filters."""
     padded = _padded(w.shape[2:], out, settings[2])
@@ -228,14 +227,14 @@ def _sizes(w, out, settings):
     return image, w.shape[0] // settings[3] * _length(out, padded), w.size
 
 
-@njit
+@register_jitable
 def room_of_shifts(w, out, settings):
     """How many numbers `add_by_shifts` works in."""
     image, result, filters = _sizes(w, out, settings)
     return image + result + filters
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def add_by_shifts(what, x, w, y, settings, room):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
     pad, groups = settings[1], settings[3]
@@ -267,7 +266,7 @@ def add_by_shifts(what, x, w, y, settings, room):
         _exchange_filters(filters, w, False)
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def _distance(tap, taps, padded, settings):
     """From an element of the filter, by its number, to the first input that it meets."""
     _, pad, dilation, _, flipped = settings
@@ -277,7 +276,7 @@ def _distance(tap, taps, padded, settings):
     return (s0 * padded[1] + s1) * padded[2] + s2
 
 
-@njit
+@register_jitable
 def _add_products(what, image, filters, result, taps, settings):
     """One sample and group, some places at a time; what is multiplied and what is added to depends on ``what``."""
     (outputs, length), inputs = result.shape, image.shape[0]
@@ -305,7 +304,7 @@ def _add_products(what, image, filters, result, taps, settings):
                 )
 
 
-@njit
+@register_jitable
 def _exchange_image(image, x, pad, in_):
     """Copies an input into the middle of the padded image, or adds the middle to the input."""
     for c in range(x.shape[0]):
@@ -319,7 +318,7 @@ def _exchange_image(image, x, pad, in_):
                         outside[k] += inside[pad[4] + k]
 
 
-@njit
+@register_jitable
 def _exchange_result(result, y, padded, in_):
     """Copies an output to the places that it has, or adds what is there to the output."""
     for c in range(y.shape[0]):
@@ -334,7 +333,7 @@ def _exchange_result(result, y, padded, in_):
                         outside[k] += inside[k]
 
 
-@njit
+@register_jitable
 def _exchange_filters(filters, w, in_):
     """Copies filters to matrices, one for each of their elements, or adds these to the filters."""
     groups, taps, outputs, inputs = filters.shape
@@ -352,12 +351,12 @@ def _exchange_filters(filters, w, in_):
 _FEWEST_ROWS = 16  # below, products of matrices gain nothing
 
 
-@njit
+@register_jitable
 def _is_direct(w):
     return w.shape[1] * w.shape[2] * w.shape[3] * w.shape[4] < _FEWEST_ROWS
 
 
-@njit(error_model="numpy")
+@register_jitable(error_model="numpy")
 def _add_directly(what, x, w, y, settings):
     stride, pad, dilation, groups, flipped = settings
     inputs, outputs = w.shape[1], w.shape[0] // groups
@@ -368,7 +367,7 @@ def _add_directly(what, x, w, y, settings):
                 add_direct(what, x[n, channel], w[k, c], y[n, k], stride, pad, dilation, flipped)
 
 
-@njit
+@register_jitable
 def _room_of(w, y, settings):
     """How many numbers the kernels work in."""
     if by_shifts(w, y.shape[2:], settings):
@@ -376,7 +375,7 @@ def _room_of(w, y, settings):
     return 0 if _is_direct(w) else room_of_columns(w, y.shape[2:], settings)
 
 
-@njit
+@register_jitable
 def _add(what, x, w, y, settings, room):
     size = _room_of(w, y, settings)
     enough = room if room.size >= size else np.empty(size, room.dtype)
@@ -388,7 +387,7 @@ def _add(what, x, w, y, settings, room):
         add_by_columns(what, x, w, y, settings, enough)
 
 
-@njit
+@register_jitable
 def _lent(slot, size):
     """``size`` numbers that are kept in a slot, with any content; none in a derivative that is differentiated."""
     if irad.within_autodiff():

@@ -41,7 +41,7 @@ def shape_like(like, samples, channels, sizes):
     return shape
 
 
-@njit
+@register_jitable
 def _check_channels(channels, w_shape, groups):
     if groups < 1 or channels % groups or w_shape[0] % groups:
         _refuse_groups(channels, w_shape[0], groups)
@@ -49,7 +49,7 @@ def _check_channels(channels, w_shape, groups):
         _refuse_channels(w_shape[1], groups, channels)
 
 
-@njit
+@register_jitable
 def _check_output(found, samples, filters, sizes):
     """Refuses a cotangent without the shape of the convolution's result."""
     if found[0] != samples or found[1] != filters:
@@ -59,22 +59,22 @@ def _check_output(found, samples, filters, sizes):
             _refuse_size(found[2 + d], sizes[d])
 
 
-@njit
+@register_jitable
 def _refuse_groups(channels, filters, groups):
     raise ValueError(f"{channels} channels and {filters} filters cannot be divided into {groups} groups")
 
 
-@njit
+@register_jitable
 def _refuse_channels(channels, groups, wanted):
     raise ValueError(f"filters with {channels} channels in {groups} groups do not fit {wanted} channels")
 
 
-@njit
+@register_jitable
 def _refuse_samples(samples, channels, wanted_samples, wanted_channels):
     raise ValueError(f"y has {samples} samples, {channels} channels; it must have {wanted_samples}, {wanted_channels}")
 
 
-@njit
+@register_jitable
 def _refuse_size(size, wanted):
     raise ValueError(f"y has size {size} in space where the convolution has {wanted}")
 
@@ -115,7 +115,7 @@ def conv(
     x, w = floats("conv", x, w)
     _check_channels(x.shape[1], w.shape, groups)
     axes = w.shape[2:]
-    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
+    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), np.int64(groups), bool(flipped))
     sizes = sizes_of_output(three(x.shape), three(w.shape), settings[0], settings[1], settings[2])
     y = np.zeros((x.shape[0], w.shape[0], sizes[0], sizes[1], sizes[2]), x.dtype)
     add_conv(y, with_three(x), with_three(w), settings, np.empty(0, y.dtype))
@@ -156,7 +156,7 @@ def conv_data(
     y, w = floats("conv_data", y, w)
     _check_channels(shape[1], w.shape, groups)
     axes = w.shape[2:]
-    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
+    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), np.int64(groups), bool(flipped))
     sizes, each = three(shape), with_three(y)
     found = sizes_of_output(sizes, three(w.shape), settings[0], settings[1], settings[2])
     _check_output(each.shape, shape[0], w.shape[0], found)
@@ -200,7 +200,7 @@ def conv_filter(
     x, y = floats("conv_filter", x, y)
     _check_channels(x.shape[1], shape, groups)
     axes = shape[2:]
-    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), groups, flipped)
+    settings = (triple(stride, axes), paddings(pad, axes), triple(dilation, axes), np.int64(groups), bool(flipped))
     sizes, each = three(shape), with_three(y)
     found = sizes_of_output(three(x.shape), sizes, settings[0], settings[1], settings[2])
     _check_output(each.shape, x.shape[0], shape[0], found)
