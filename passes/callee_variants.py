@@ -1,4 +1,4 @@
-"""Which variant of its callee a call needs: how the parameters take part, what their memory holds.
+"""The variant of its callee that a call needs: kinds of the parameters, and the contents of their memory.
 
 Input   a `Unit`, a call in it.
 Output  a `Variant`, or for a call through a pointer a `PointerVariant`; None when nothing about the call is active.
@@ -124,7 +124,7 @@ def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVaria
 def _kinds(
     unit: Unit, call: CallSite, loop: ParallelLoop | None = None
 ) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
-    """How the parameters of a callee take part, and what their memory holds."""
+    """Kinds of the parameters of a callee, and the contents of their memory."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
     signature = unit.program.signatures.get(call.callee) if isinstance(call.callee, Function) else None
     declared = signature or (None,) * len(call.arguments)
@@ -136,7 +136,7 @@ def _kinds(
 
 
 def _result_kinds(unit: Unit, call: CallSite) -> tuple[bool, bool]:
-    """Whether the result is active, and whether it is a pointer with a shadow."""
+    """Activity of the result: True if it is active, and True if it is a pointer with a shadow."""
     has_shadow = isinstance(call.type, PointerType) and unit.activity.has_shadow(call)
     return call in unit.activity.active, has_shadow
 

@@ -43,7 +43,7 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True)
 class ParallelLoops:
-    """How a host runs loops in its threads.
+    """Functions by which a host runs loops in its threads.
 
     Attributes:
         launch: `void (ptr kernel, ptr args, ptr dims, ptr steps, ptr data, i64 first, i64 arrays, i64 threads)`. The

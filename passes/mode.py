@@ -114,7 +114,7 @@ REVERSE_MODE: Final = Mode("reverse", (AUGMENTED, REVERSE))
 FORWARD_MODE: Final = Mode("forward", (TANGENT,))
 DEPENDENCE_MODE: Final = Mode("dependence", (TANGENT,), algebra=Algebra.SETS)
 SET_SIZE: Final = 32
-"""How many inputs a set tells apart: as many as a number in single precision has bits."""
+"""Number of inputs that a set tells apart: as many as a number in single precision has bits."""
 
 
 @cache

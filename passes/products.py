@@ -76,7 +76,7 @@ def divided(
 
 
 def _is_infinite(build: Builder, number: Value) -> Value:
-    """Whether a number is an infinity and not a NaN."""
+    """Test that a number is an infinity and not a NaN."""
     if isinstance(number.type, FloatType):
         suffix = "f64" if number.type is types.DOUBLE else "f32"
         size = build.intrinsic(f"llvm.fabs.{suffix}", number.type, [number])

@@ -91,7 +91,7 @@ class Unit:
 
     @property
     def points_to(self) -> PointsTo:
-        """Where the pointers of the primal point."""
+        """Targets of the pointers of the primal."""
         return self.mod_ref.points_to
 
     @property
@@ -104,7 +104,7 @@ class Unit:
         )
 
     def kind(self, param: Parameter) -> ParameterKind:
-        """How a parameter takes part."""
+        """Kind of a parameter."""
         return self.kinds[param]
 
 

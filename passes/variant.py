@@ -1,4 +1,4 @@
-"""Which derivative of a function is wanted: which parameters take part and how.
+"""Variants: derivatives of a function, told apart by the kinds of its parameters.
 
 The same function may be wanted in several variants; for each there are the functions of the mode (`irad.passes.mode`).
 """
@@ -14,7 +14,7 @@ from irad.ruleset.memory_type import MemoryType
 
 
 class ParameterKind(enum.Enum):
-    """How an LLVM parameter of the entry function takes part."""
+    """Part that an LLVM parameter of the entry function takes in the derivative."""
 
     CONST = "const"  # no derivative
     ACTIVE = "active"  # a float passed by value whose cotangent is wanted

@@ -88,7 +88,7 @@ def _is_followed(unit: Unit, pointer: Value) -> bool:
 
 @dataclass(eq=False, slots=True)
 class _Scratch:
-    """Where tainted integers are stored: all of an object without floats, else the places that are stored to."""
+    """Places that tainted integers are stored to: all of an object without floats, else the single places."""
 
     unit: Unit
     places: dict[int, dict[tuple[Position, int], None]] = field(default_factory=dict)

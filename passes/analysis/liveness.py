@@ -1,4 +1,4 @@
-"""Which blocks the reverse sweep visits: those from which the function returns without an error.
+"""The blocks that the reverse sweep visits: those from which the function returns without an error.
 
 A block that only returns an error carries no derivative in the entry function: its caller raises instead of
 running the reverse sweep. In callees every return is taken to be one after which the caller may go on.

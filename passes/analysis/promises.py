@@ -65,7 +65,7 @@ def _is_constant(entry: Unit, item: MemoryObject) -> bool:
 
 
 def _place(unit: Unit, item: MemoryObject) -> tuple[int, ObjectKind] | None:
-    """Where an object of the caller's is seen from in a function; None for other objects."""
+    """Parameter and kind by which a function sees an object of the caller's; None for other objects."""
     if item.kind not in _CALLERS or not isinstance(item.value, Parameter):
         return None
     return unit.function.params.index(item.value), item.kind

@@ -1,4 +1,4 @@
-"""Which allocations of the primal may be kept until the reverse sweep has ended, so that it can load from them again.
+"""Allocations of the primal that may be kept until the reverse sweep has ended, so that it can load from them again.
 
 Input   a `Unit`'s analyses.
 Output  `keepable`: a mask. `deferred_frees` rewrites the augmented primal for those that are read again.

@@ -71,7 +71,7 @@ def load_value(build: Builder, type_: Type, pointer: Value, name: str | None, sc
 
 
 def apart(offset: int) -> int:
-    """How far a byte lies after the first one, on a tape whose words alternate with those of other threads."""
+    """Distance of a byte from the first one, on a tape whose words alternate with those of other threads."""
     return offset // WORD * _DISTANCE + offset % WORD
 
 

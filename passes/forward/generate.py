@@ -123,7 +123,7 @@ class TangentVisitor(ShadowVisitor):
 
     @property
     def propagation(self) -> Propagation:
-        """How what the lanes hold follows from instruction to instruction."""
+        """The algebra by which the contents of lanes follow from instruction to instruction."""
         return _PROPAGATIONS[self.unit.program.request.mode.algebra]
 
     def once(self, what: str, make: Callable[[], Made]) -> Made:

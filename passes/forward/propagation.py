@@ -1,4 +1,4 @@
-"""How what the lanes of forward mode hold of a number follows from what they hold of the numbers it is computed from.
+"""Propagation of what the lanes of forward mode hold of a number, from the numbers that it is computed from.
 
 Phis, loads and stores, calls of other functions and what rules do to memory move numbers, and are the same whatever the
 lanes hold (`generate`). A `Propagation` is the rest: one for each `irad.passes.mode.Algebra`.

@@ -229,7 +229,7 @@ class Series:
         return self._conditions[id(condition)]
 
     def _still(self, terms: Sequence[Expr], order: int) -> Value | None:
-        """Whether all coefficients of terms up to an order are zero; None when that is known."""
+        """Test that all coefficients of terms up to an order are zero; None when that is known."""
         build, nothing = self._build, zero_of(self._type)
         known = (self._of(term, each) for each in range(1, order + 1) for term in terms)
         conditions = [build.fcmp("oeq", found, nothing) for found in known if found is not None]

@@ -1,4 +1,4 @@
-"""Which line of the source each loop is.
+"""Lines of the source at which loops are.
 
 Input   the loops of a function, where its instructions come from.
 Output  a place for each loop: the line of its ``for`` or ``while``; of a loop that the source does not spell out, such
@@ -38,7 +38,7 @@ class LoopSources:
     _statements: dict[Loop, tuple[str, LoopStatement]] = field(default_factory=dict)
 
     def of(self, loop: Loop) -> SourceLocation | None:
-        """Where a loop is; None where nothing in it has a place."""
+        """Place of a loop; None where nothing in it has a place."""
         if loop not in self._found:
             if loop.parent is not None and not self.is_over_chunks(loop.parent):
                 self.of(loop.parent)
@@ -81,7 +81,7 @@ class LoopSources:
         return _first_line(own or every) or self._launch(loop)
 
     def _find_parallel(self, loop: Loop, every: list[Sequence[SourceLocation]]) -> SourceLocation | None:
-        """Where a parallel loop is. Its head is not in its body: it is where the loop is launched, or below that.
+        """Place of a parallel loop. Its head is not in its body: it is where the loop is launched, or below that.
 
         Numba launches at one place what it has made from several statements.
         """

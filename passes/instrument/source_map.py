@@ -75,7 +75,7 @@ class SourceMap:
         return next((place for place in beside if place is not None and place.line), found)
 
     def launch(self, function: Function) -> SourceLocation | None:
-        """Where a parallel loop is launched; None for other functions."""
+        """Place at which a parallel loop is launched; None for other functions."""
         call = self.launches.get(function)
         if call is None:
             return None
@@ -83,7 +83,7 @@ class SourceMap:
         return self.nearest(call) or (self.definition(caller) if isinstance(caller, Function) else None)
 
     def definition(self, function: Function) -> SourceLocation | None:
-        """Where a function is defined, as far as its code tells; None for library code."""
+        """Place at which a function is defined, as far as its code tells; None for library code."""
         for inst in function.instructions():
             frames = self._info.frames(inst)
             if frames and frames[-1].symbol.strip('"') == function.name:
@@ -94,7 +94,7 @@ class SourceMap:
         return None
 
     def _launch(self, inst: Instruction) -> SourceLocation | None:
-        """Where the parallel loop is in whose body an instruction is."""
+        """Place of the parallel loop in whose body an instruction is."""
         step: Instruction | None = inst
         while step is not None:
             function = step.block.function if step.block is not None else None

@@ -350,7 +350,7 @@ class _Watch:
                     user.set_operand(index, checked)
 
     def kind_of(self, inst: Instruction) -> MarkKind:
-        """Whether a result belongs to the primal; in the reverse sweep it may be computed again."""
+        """Kind of a result: of the primal, which the reverse sweep may compute again, or a derivative."""
         if self.augmented.program.request.mode.is_forward:
             return MarkKind.VALUE if self.is_primal(inst) else MarkKind.TANGENT
         if self.function is self.augmented.function:

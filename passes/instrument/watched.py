@@ -98,7 +98,7 @@ class TapePlaces:
         return tuple(TapePlace(self.location(mark), tuple(slot for _, slot in self.slots(mark))) for mark in self.marks)
 
     def location(self, mark: TapeMark) -> SourceLocation | None:
-        """Where a place of the tape allocates; of the frame that the caller provides, where the function is defined."""
+        """Line at which a place of the tape allocates; for the caller's frame, that of the definition."""
         if _is_storage(mark) and mark.loop is not None:
             return self.loops.of(mark.loop)
         found = self.user.nearest(mark.inst) if mark.inst is not None else None

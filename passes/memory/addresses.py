@@ -1,4 +1,4 @@
-"""Where in its object a pointer points: its offset from the base, plain, modulo a stride, or as far as known."""
+"""Position of a pointer in its object: its offset from the base, plain, modulo a stride, or as far as known."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ START: Final = Position(0, 0)
 
 
 def position(pointer: Value, loaded: Position = ANYWHERE) -> Position:
-    """Where a pointer may point in its object; ``loaded`` as in `Positions`."""
+    """Positions in its object that a pointer may have; ``loaded`` as in `Positions`."""
     return Positions(loaded).of(pointer)
 
 
@@ -147,7 +147,7 @@ class Positions:
     _known: dict[Value, Position] = field(default_factory=dict, repr=False)
 
     def of(self, pointer: Value) -> Position:
-        """Where a pointer may point; anywhere for one that points to no memory."""
+        """Positions that a pointer may have; anywhere for one that points to no memory."""
         if pointer not in self._known:
             self._solve(pointer)
         return self._known[pointer]

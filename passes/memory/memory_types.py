@@ -359,7 +359,7 @@ class _Collector:
         return changed
 
     def float_places(self, index: int) -> set[tuple[Position, FloatType]]:
-        """Where an object holds floats, as far as it is known so far."""
+        """Places at which an object holds floats, as far as known."""
         layout = self.layouts[index]
         found = set(self.places.get(index, ()))
         found |= {(Position(o, layout.stride), _BY_TEXT[text]) for o, text in layout.floats()} if layout else set()

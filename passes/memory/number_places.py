@@ -1,4 +1,4 @@
-"""Where numbers lie among other bytes, for memory without a declared layout, as far as one function accesses it.
+"""Places of numbers among other bytes, for memory without a declared layout, as far as one function accesses it.
 
 Input   `MemoryTypes`, a pointer.
 Output  a `MemoryType` as seen from the pointer on, or None where the places are not certain.

@@ -27,7 +27,7 @@ from irad.ruleset.memory_type import MemoryType
 
 
 class ObjectKind(enum.Enum):
-    """Where an object comes from."""
+    """Origin of an object."""
 
     ARGUMENT = "argument"  # what a pointer parameter points to
     REACHABLE = "reachable"  # what can be reached by loading pointers out of an argument's memory
@@ -68,7 +68,7 @@ class MemoryObject:
 
 
 class Targets(NamedTuple):
-    """Where a pointer may point: into one of a set of objects, at a place in it, the same for all of them.
+    """Targets of a pointer: one of a set of objects, at a place in it, the same for all of them.
 
     Where the set is empty the place has no meaning.
     """
@@ -89,7 +89,7 @@ def joined(several: Iterable[Targets]) -> Targets:
 
 @dataclass(frozen=True, slots=True)
 class PointsTo:
-    """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
+    """Targets of all pointers. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
     ``contents`` says which objects the pointers in an object point to, ``parts`` the same by the place of the pointer.
     ``handed`` are, for calls of functions with a body, the objects that the callee is given or makes, by what they
@@ -130,14 +130,14 @@ class PointsTo:
         return False
 
     def position(self, pointer: Value) -> Position:
-        """Where a pointer may point in its object."""
+        """Positions in its object that a pointer may have."""
         found = self.pointees.get(pointer)
         if found is not None and found.mask:
             return found.place
         return START if isinstance(pointer, GlobalVariable) else ANYWHERE
 
     def record_position(self, pointer: Value) -> Position:
-        """Where a pointer may point in an array, whose elements may start anywhere in the object."""
+        """Positions of a pointer in an array, whose elements may start anywhere in the object."""
         return self._in_records.of(pointer)
 
     def place(self, call: CallSite, place: MemoryPath) -> int:
@@ -195,7 +195,7 @@ def follow(parts: Sequence[Mapping[Position, Targets]], mask: int, path: Iterabl
 
 
 def stored_at(parts: Sequence[Mapping[Position, Targets]], mask: int, place: Position) -> Iterator[Targets]:
-    """Where the pointers lead that may lie at a place in a set of objects."""
+    """Targets of the pointers that may lie at a place in a set of objects."""
     for index in indices(mask):
         for at, stored in parts[index].items():
             if at is place or place is ANYWHERE or at.may_be(place):
@@ -235,7 +235,7 @@ def fixed_size(item: MemoryObject) -> int | None:
 
 
 def moved_item(place: Position, source: MemoryObject, target: MemoryObject) -> Position:
-    """Where a part of an item comes to lie that is moved: in a container at any distance of whole items."""
+    """Position of a part of an item after a move: in a container at any distance of whole items."""
     outside, inside = fixed_size(source), fixed_size(target)
     if (outside is None) == (inside is None):
         return ANYWHERE

@@ -309,7 +309,7 @@ class _Solver:
 
 
 def _accessed(where: Targets, type_: Type) -> Targets:
-    """Where the pointers lie of a value that is loaded or stored: of a wide one, which may hold several, anywhere."""
+    """Places of the pointers in a value that is loaded or stored: in a wide one, which may hold several, anywhere."""
     is_one = isinstance(type_, PointerType) or (isinstance(type_, IntType) and type_.bits <= _WORD)
     return where if is_one else Targets(where.mask, ANYWHERE)
 

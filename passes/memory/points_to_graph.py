@@ -81,7 +81,7 @@ class PointsToGraph:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     def targets(self, value: Value) -> Targets:
-        """Where a pointer leads, as far as is known."""
+        """Targets of a pointer, as far as known."""
         match value:
             case GlobalVariable():
                 return Targets(self._global_mask(value), START)
@@ -114,7 +114,7 @@ class PointsToGraph:
         return mask
 
     def loaded(self, where: Targets) -> Targets:
-        """Where pointers lead that are stored there."""
+        """Targets of the pointers that are stored there."""
         found = joined(stored_at(self.parts, self._holding(where), where.place))
         return found if found.mask & ~self.whole else Targets(found.mask, START)
 
@@ -182,7 +182,7 @@ class PointsToGraph:
 
 
 def declared_place(holder: MemoryType, inner: MemoryType | None) -> Position:
-    """Where a pointer of a declared type leads: to the start of a header's data or of something single, or anywhere."""
+    """Target of a pointer of a declared type: the start of a header's data or of something single, or anywhere."""
     return START if is_header(holder) or (inner is not None and inner.single) else ANYWHERE
 
 

@@ -1,4 +1,4 @@
-"""Whether what a function returns or stores may be, or hold, the address of memory: an integer may be as wide as one.
+"""Functions that may return or store the address of memory: an integer may be as wide as one.
 
 Input   a function with a body.
 Output  yes or no.

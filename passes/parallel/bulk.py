@@ -142,7 +142,7 @@ def _function_for(module: Module, host: ParallelLoops, operation: _Operation) ->
 
 
 def _is_apart(build: Builder, into: Value, source: Value, size: Value) -> Value:
-    """Whether destination and source have no byte in common, so that pieces can be moved in any order."""
+    """Test that destination and source have no byte in common, so that pieces can be moved in any order."""
     a, b = build.ptrtoint(into, types.I64), build.ptrtoint(source, types.I64)
     # Without a sign, a negative distance is larger than any size, so one comparison does for each order.
     ahead = build.icmp("uge", build.sub(a, b), size)

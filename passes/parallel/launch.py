@@ -163,7 +163,7 @@ def lane_head(pair: DerivedFunctions) -> int:
 
 
 def lane_parameter(number: int) -> int:
-    """Where a parameter is in a lane's record."""
+    """Position of a parameter in a lane's record."""
     return _PARAMETERS + 8 * number
 
 
@@ -191,7 +191,7 @@ class _Record:
 
     @property
     def frame(self) -> int:
-        """Where the frame starts."""
+        """Offset of the frame."""
         return -(-(_PARAMETERS + 8 * len(self.parameters)) // 64) * 64
 
     def size(self, build: Builder) -> Value:

@@ -1,4 +1,4 @@
-"""How lanes of a parallel loop use shadows that more than one of them can see: the result of `sharing`."""
+"""Use that lanes of a parallel loop make of shadows that several of them can see: the result of `sharing`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irad.runtime_layouts import WINDOW
 
 
 class SharingMode(enum.Enum):
-    """How lanes use the shadow of a parameter's array."""
+    """Use that lanes make of the shadow of a parameter's array."""
 
     DIRECT = "direct"  # no lane adds to it
     WINDOW = "window"  # lanes add to it: in the own window directly, elsewhere to a partial shadow
@@ -25,7 +25,7 @@ SHARED = (SharingMode.WINDOW, SharingMode.WRITTEN_WINDOW, SharingMode.PRIVATE)
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How each parameter's shadow is used.
+    """Use of each parameter's shadow.
 
     Attributes:
         modes: by parameter, those with a shadow that lanes touch.

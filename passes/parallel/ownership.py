@@ -1,4 +1,4 @@
-"""Where the threads of a kernel meet: whose elements are accessed by one thread each, and which by all of a block.
+"""Meetings of the threads of a kernel: elements that one thread each accesses, and those that all of a block do.
 
 Input   a kernel's function, where its pointers point, its loops, along how many axes it is launched.
 Output  `ThreadAddresses`. Additions to the shadows of owned arrays need not be atomic; those to what all threads of a
@@ -54,7 +54,7 @@ _SHARED_MEMORY: Final = 3
 
 
 class Adding(enum.Enum):
-    """How a cotangent is added to the shadow of what was read."""
+    """Way of adding a cotangent to the shadow of what was read."""
 
     PLAIN = "plain"  # no other thread adds there at the same time
     ATOMIC = "atomic"
@@ -73,7 +73,7 @@ class _Access:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAddresses:
-    """Where threads meet.
+    """Places where threads meet.
 
     Attributes:
         owned: the arrays of which no two threads access the same element, as a mask.
@@ -89,7 +89,7 @@ class ThreadAddresses:
 
 
 def find_meetings(function: Function, mod_ref: ModRef, loops: LoopNest, axes: int) -> ThreadAddresses:
-    """Where the threads of a kernel meet.
+    """Finds the places where the threads of a kernel meet.
 
     Args:
         function: of a kernel.
@@ -159,7 +159,7 @@ class _Addresses:
                 self._steps[phi] = (variable.start, variable.step)
 
     def access(self, pointer: Value, type_: Type) -> _Access | None:
-        """How an access steps through its array, if that is a way in which threads do not meet."""
+        """Steps of an access through its array, if they are such that threads do not meet."""
         root, distance = self.distance(pointer)
         if root is None or distance is None:
             return None
@@ -283,7 +283,7 @@ class _Addresses:
 
 
 def _asks_for_sign(test: ICmp) -> bool | None:
-    """Whether a comparison asks whether an index is negative (True), or is not (False), as Numba does for `x[-1]`."""
+    """True if a comparison asks for a negative index, False if for any other, as Numba does for `x[-1]`; else None."""
     bound = test.operands[1]
     assert isinstance(bound, ConstantInt)
     match test.predicate, bound.value:

@@ -1,4 +1,4 @@
-"""How the reverse of the lanes of a parallel loop shares shadows.
+"""Sharing of shadows by the reverse of the lanes of a parallel loop.
 
 Input   a `Unit` of one lane, what the front end knows about the loop's arrays.
 Output  `Sharing`: for each parameter with a shadow how lanes add to it, or why lanes have to be reversed one by one.

@@ -145,7 +145,7 @@ class Materialiser:
         return slab
 
     def storage_of(self, value: Value) -> Slab | Records | None:
-        """Where a value is stored; None for the frame."""
+        """Slab or records in which a value is stored; None for the frame."""
         loop = self.loop_of(value)
         return None if loop is None else self.shared.get(value) or self.storages[loop]
 

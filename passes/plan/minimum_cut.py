@@ -125,11 +125,11 @@ class _Network:
             self._block(levels)
 
     def reached_from_begin(self) -> list[bool]:
-        """Which nodes still have room on a way from begin."""
+        """True for nodes that still have room on a way from begin."""
         return [level >= 0 for level in self._levels(stop_at_end=False)]
 
     def not_reaching_end(self) -> list[bool]:
-        """Which nodes have no way to end with room left."""
+        """True for nodes that have no way to end with room left."""
         reaching = [False] * len(self._arcs)
         reaching[self.end] = True
         pending = [self.end]

@@ -146,7 +146,7 @@ def _listed(values: Iterable[Value]) -> str:
 
 
 class LoopMode(enum.Enum):
-    """How the reverse sweep goes through a loop."""
+    """Way in which the reverse sweep goes through a loop."""
 
     COUNTED = "counted"  # the trip count is known before the loop: saved values in a slab
     RECORDED = "recorded"  # it is counted while it runs: a record per iteration

@@ -198,7 +198,7 @@ class Rematerialisation:
         return _EFFORT * self._operations(value) * _TIMES_IN_LOOP ** self.depth_of(value)
 
     def depth_of(self, value: Value) -> int:
-        """How many loops are around a value of the forward sweep."""
+        """Number of loops around a value of the forward sweep."""
         block = value.block if isinstance(value, ir.Instruction) else None
         loop = self.loops.innermost.get(block) if block is not None else None
         return loop.depth if loop is not None else 0
@@ -242,7 +242,7 @@ class Rematerialisation:
         return f"it is not loaded again: {self.augmented.unit.effects.explain(primal.operands[0], primal)}"
 
     def _operations(self, value: Value) -> int:
-        """How many operations a value takes; those on addresses and integers do not count."""
+        """Number of operations that a value takes; those on addresses and integers do not count."""
         match value:
             case _ if isinstance(value, ir.Load) or value in self.stored:
                 return 1

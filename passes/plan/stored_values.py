@@ -40,7 +40,7 @@ _LONGEST: Final = 8  # operations, one after the other
 
 @dataclass(frozen=True, slots=True)
 class StoredPlace:
-    """Where a value lies.
+    """Place of a value in memory.
 
     Attributes:
         store: of the primal, that has put it there.

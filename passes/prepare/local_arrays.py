@@ -42,7 +42,7 @@ from irad.records import dataclass
 
 _CLEARS: Final = "llvm.memset.p0."
 BULK: Final = (_CLEARS, "llvm.memcpy.p0.p0.", "llvm.memmove.p0.p0.")
-"""How the names of the functions begin that clear or copy bytes."""
+"""Beginnings of the names of the functions that clear or copy bytes."""
 
 
 @dataclass(eq=False, slots=True)

@@ -68,7 +68,7 @@ def _is_held(value: Call | Parameter, host: ReferenceCounts) -> bool:
 
 
 def _held_before(value: Value, calls: list[Call], cfg: ControlFlow, host: ReferenceCounts) -> dict[Call, int]:
-    """How many references the function holds before each call; empty where that is not known, or there are too few."""
+    """Number of references held before each call; empty where that is not known, or there are too few."""
     steps = _by_block([*calls, value] if isinstance(value, Call) else calls)
     first = value.block if isinstance(value, Call) else cfg.function.entry
     assert first is not None

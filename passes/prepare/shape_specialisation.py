@@ -56,7 +56,7 @@ _MOST_INSTRUCTIONS: Final = 2000
 
 
 class _Place(enum.Enum):
-    """Which element is accessed, where that is not a constant."""
+    """Kind of index, where that is not a constant."""
 
     IN_TURN = "one after the other, from the first"
     UNKNOWN = "any"
@@ -142,7 +142,7 @@ def _is_asked_in_loop(test: Instruction, nest: LoopNest) -> bool:
 
 
 def _row_length(size: Parameter, nest: LoopNest) -> int | None:
-    """How many elements rows have by what loops access of them; None where they may have any number of them."""
+    """Number of elements of a row by the accesses of loops; None where it may be any number."""
     marks = [user for user in size.users if isinstance(user, Call) and user.callee.name == DIMENSION]
     rows = [row for mark in marks for row in mark.users]
     if size.type is not I64 or not any(_is_asked_in_loop(row, nest) for row in rows):
@@ -152,7 +152,7 @@ def _row_length(size: Parameter, nest: LoopNest) -> int | None:
 
 
 def _length(places: set[int | _Place], *, may_skip: bool = False) -> int | None:
-    """How many elements there are by those that are accessed; not all of them have to be if ``may_skip``."""
+    """Number of elements by those that are accessed; not all of them have to be if ``may_skip``."""
     known = {place for place in places if isinstance(place, int)}
     if _Place.UNKNOWN in places or not known or min(known) < 0 or not 1 < max(known) + 1 <= _LONGEST_ROW:
         return None
@@ -189,7 +189,7 @@ def _places_behind(user: Instruction, row: Binary, size: int) -> Iterator[int | 
 
 
 def _place(user: Instruction, address: Instruction, size: int) -> int | _Place:
-    """Which element after an address is accessed; a part of known length may be cleared or copied."""
+    """The element after an address that is accessed; a part of known length may be cleared or copied."""
     if _accesses(user, address):
         return 0
     if isinstance(user, Call) and _is_bulk(user):

@@ -73,7 +73,7 @@ _FULL: Final = '!{!"llvm.loop.unroll.full"}'
 
 @dataclass(eq=False, slots=True)
 class Unrolling:
-    """Which loops of a function are to be unrolled.
+    """Loops of a function that are to be unrolled.
 
     Attributes:
         loops, cfg, dominators: of the function.
@@ -124,7 +124,7 @@ class Unrolling:
         return self._loops_behind(indices, set(addresses))
 
     def most_runs(self, places: Iterable[Instruction], start: Instruction) -> float:
-        """How often some instructions run at most, all together, from one time that another runs to the next."""
+        """The most times that some instructions run, all together, from one time that another runs to the next."""
         return sum(self._most_runs(place, start) for place in places)
 
     def _most_runs(self, place: Instruction, start: Instruction) -> float:
@@ -168,7 +168,7 @@ class Unrolling:
         return found
 
     def _iterations(self, loop: Loop) -> int | None:
-        """How often a loop runs at most, if that is known."""
+        """The most times that a loop runs, if known."""
         if loop not in self._counts:
             self._counts[loop] = self._counted(loop)
         return self._counts[loop]
@@ -182,7 +182,7 @@ class Unrolling:
         return count.value + 1 if isinstance(count, ConstantInt) else None
 
     def _growth(self, chosen: dict[Loop, None], loop: Loop) -> int:
-        """How many instructions unrolling adds to a loop."""
+        """Number of instructions that unrolling adds to a loop."""
         return self._size(loop, chosen) - self._size(loop, {})
 
     def _size(self, loop: Loop, unrolled: dict[Loop, None]) -> int:

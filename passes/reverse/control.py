@@ -73,7 +73,7 @@ class AugmentedLoops:
         return [(a, b) for a, b in loop.exits if b in self.augmented.unit.live]
 
     def trip(self, loop: Loop) -> Value | None:
-        """How often the back edge is taken, when that is known before the loop starts; as a value of the preheader."""
+        """Number of times that the back edge is taken, if known before the loop starts; as a value of the preheader."""
         if loop not in self.trips:
             self.trips[loop] = self._find_trip(loop)
         return self.trips[loop]

@@ -79,7 +79,7 @@ class LinearPlaces:
             self.steps[root] = const_int(types.I64, stride)
 
     def apart(self, pairs: Iterable[tuple[Place, Place]]) -> list[Value]:
-        """Whether the places of each pair are apart."""
+        """Tests that the places of each pair are apart."""
         conditions, build = list[Value](), self.build
         for one, other in pairs:
             (low, high), (other_low, other_high) = self._span(one), self._span(other)
@@ -88,7 +88,7 @@ class LinearPlaces:
         return conditions
 
     def goes_on_by(self, root: Value, least: int) -> Value:
-        """Whether a stride has that many bytes, in whichever direction."""
+        """Test that a stride has that many bytes or more, in whichever direction."""
         self.add(root)
         size = self.build.select(
             self.build.icmp("slt", self.steps[root], _ZERO), self.build.sub(_ZERO, self.steps[root]), self.steps[root]
@@ -96,7 +96,7 @@ class LinearPlaces:
         return self.build.icmp("sge", size, const_int(types.I64, least))
 
     def _span(self, place: Place) -> tuple[Value, Value]:
-        """Where the accesses of all iterations begin, and where they end."""
+        """Beginning and end of the accesses of all iterations."""
         if place not in self._spans:
             self.add(place.root)
             build = self.build
@@ -209,7 +209,7 @@ class _Gathering:
         return self.sweep.function.add_block(f"{self.found.body.name}.{name}")
 
     def _check(self, build: Builder, every: Value, lowest: Value, span: Value) -> Iterator[Value]:
-        """Whether there are enough iterations, and what has to be apart is; finds where the groups start."""
+        """Tests that there are enough iterations, and that what has to be apart is; finds where the groups start."""
         places = LinearPlaces(self.found, build, lowest, span)
         for each in self.groups:
             places.add(each.root)
@@ -234,7 +234,7 @@ class _Gathering:
         return build.zext(reduce(build.or_, are_lowest), types.I64) if are_lowest else _ZERO
 
     def _avoid(self, build: Builder, exceptions: Sequence[Value], every: Value) -> Iterator[Value]:
-        """Whether none but the lowest iteration is an exception; if the first to run is one, there is a second look."""
+        """Tests that only the lowest iteration is an exception; if the first to run is one, there is a second look."""
         if not exceptions:
             return
         for each in exceptions:
@@ -268,7 +268,7 @@ class _Gathering:
         return turn
 
     def _lag(self, group: Neighbours, addition: Addition) -> int:
-        """How many turns lie between an addition and the one in which its element is stored."""
+        """Number of turns between an addition and the one in which its element is stored."""
         behind = group.numbers[addition] - group.first
         return behind if self.is_upwards else group.spread - behind
 
@@ -306,7 +306,7 @@ class _Gathering:
         return self._update(build, group, self._pointer(build, group, turn), turn)
 
     def _pointer(self, build: Builder, group: Neighbours, turn: Value) -> Value:
-        """Where a group adds in a turn."""
+        """Address that a group adds to in a turn."""
         addition, start = group.example, self.starts[group]
         index = turn if self.is_upwards else build.sub(_ZERO, turn)
         if self.found.strides.of(group.root) == addition.place.size:

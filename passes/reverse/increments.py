@@ -324,7 +324,7 @@ class _Search:
                     yield Addition(place, load, store, *_without_sign(amount))
 
     def place(self, access: Load | Store) -> Place | None:
-        """Where an access goes, if that is linear in the iteration."""
+        """Place of an access, if that is linear in the iteration."""
         pointer = access.operands[-1]
         value_type = access.type if isinstance(access, Load) else access.operands[0].type
         offset, root = 0, pointer

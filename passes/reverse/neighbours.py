@@ -23,7 +23,7 @@ from irad.passes.reverse.sweep import Sweep
 from irad.records import dataclass
 
 _MOST_APART: Final = 8
-"""How many strides lie between neighbours at most."""
+"""The most strides between neighbours."""
 _MOST_CHECKS: Final = 48
 
 
@@ -48,7 +48,7 @@ class Neighbours:
 
     @property
     def spread(self) -> int:
-        """How many strides lie between the lowest and the highest."""
+        """Number of strides between the lowest and the highest."""
         return max(self.numbers.values()) - self.first
 
     @property

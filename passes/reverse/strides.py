@@ -1,4 +1,4 @@
-"""How much integers and addresses of a reversed loop grow from one iteration to the next.
+"""Growth of integers and addresses of a reversed loop from one iteration to the next.
 
 Input   the blocks of a loop of a reverse sweep, the slot of its iteration number.
 Output  `Strides`: by how much a value grows with the iteration, and its value in a given iteration, as code elsewhere.

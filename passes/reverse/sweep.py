@@ -133,7 +133,7 @@ _OWN: Final = frozenset({ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEA
 
 @dataclass(eq=False, slots=True)
 class ReversePlace:
-    """Where values of the forward sweep are wanted: an adjoint block (at its head), or an edge of it (at its end).
+    """Place at which values of the forward sweep are wanted: an adjoint block (its head), or an edge of it (its end).
 
     Attributes:
         block: the block of the reverse sweep.
@@ -422,7 +422,7 @@ class Sweep:
         added.metadata = {**added.metadata, **self.scopes_of(pointer)}
 
     def adding(self, pointer: Value, type_: Type) -> Adding:
-        """How a number is added to the shadow of what a primal pointer points to."""
+        """The way of adding a number to the shadow of what a primal pointer points to."""
         if not self.is_shared(pointer):
             return Adding.PLAIN
         # Where all threads of a warp add to one place, a sum within the warp saves all but one of the atomic additions.

@@ -47,7 +47,7 @@ class Window:
         return call
 
     def partial(self, pointer: Value) -> Value:
-        """Where the lane's partial shadow is, for code that adds to all of it.
+        """Address of the lane's partial shadow, for code that adds to all of it.
 
         A pointer that may point to memory of the lane's own, too, is looked at: there the shadow itself is meant.
         """

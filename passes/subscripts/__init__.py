@@ -1,1 +1,1 @@
-"""Where in an array accesses lie, iteration by iteration."""
+"""Places of accesses in arrays, iteration by iteration."""

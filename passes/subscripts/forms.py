@@ -121,7 +121,7 @@ _LARGEST_FACTOR: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often a loop has taken its back edge since it was entered."""
+    """Number of times that a loop has taken its back edge since it was entered."""
 
     loop: Loop
 

@@ -50,7 +50,7 @@ _MOST_REPLACED: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """How many iterations lie between two of one loop."""
+    """Number of iterations between two of one loop."""
 
     loop: Loop
 
@@ -65,13 +65,13 @@ class _At:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """How many iterations a loop has left to run."""
+    """Number of iterations that a loop has left to run."""
 
     count: _At
 
 
 class _Case(NamedTuple):
-    """When two accesses run.
+    """Iterations in which two accesses run.
 
     Attributes:
         shared: the loops around both, outermost first, whose iteration is the same.

@@ -25,7 +25,7 @@ _NESTED: Final = "derive it several times: irad.pushforward of a function that c
 
 
 def lacks_series(unit: Unit, call: CallSite) -> NoRuleError | None:
-    """Why the series of a call is not known; None if it is."""
+    """Error that the series of a call is not known; None if it is."""
     callee = call.callee
     rule = unit.registry.lookup(str(callee.name)) if isinstance(callee, Function) else None
     match rule:
@@ -81,7 +81,7 @@ def _without_derivative(registry: Registry, rule: Elementwise, varying: frozense
 
 
 def lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
-    """Why forward mode cannot pass through a call whose callee has a rule; None if it can."""
+    """Error for a callee with a rule that forward mode cannot pass through; None if it can."""
     if unit.program.request.mode.algebra is Algebra.TAYLOR:
         return lacks_series(unit, call)
     if unit.program.request.mode.algebra is Algebra.SETS:
@@ -126,7 +126,7 @@ def _lacks_dependence(unit: Unit, call: CallSite) -> NoRuleError | None:
 
 
 def lacks_cotangent(unit: Unit, call: CallSite) -> NoRuleError | None:
-    """Why reverse mode cannot pass through a call whose callee has a rule; None if it can."""
+    """Error for a callee with a rule that reverse mode cannot pass through; None if it can."""
     match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
         case PairRule(name=name, has_cotangent=False):
             return NoRuleError(
