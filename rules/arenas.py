@@ -32,7 +32,7 @@ from irad.ruleset.interface import (
 
 
 def _arena(call: CallSite) -> Value:
-    """Where a call allocates: the last of its pointers."""
+    """Arena in which a call allocates: the last of its pointers."""
     return [argument for argument in call.arguments if argument.type is PTR][-1]
 
 

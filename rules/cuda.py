@@ -217,7 +217,7 @@ _LINEAR_RULES: Final[tuple[Rule, ...]] = (
 
 RULED: Final = "irad.cuda.ruled"
 RULE_PART: Final = "irad.cuda.rule_part."
-"""How the symbols of a rule's functions begin."""
+"""Beginning of the symbols of a rule's functions."""
 FROM_BODY: Final = "from_body"
 """A word in the symbol: forward mode may differentiate the body of the function."""
 _FLOATS: Final[Mapping[Type, str]] = {FLOAT: "f32", DOUBLE: "f64"}

@@ -96,7 +96,7 @@ def _insert_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Val
 
 
 def _replaced(build: Builder, shadow: Value, cell: Value, new: Value) -> Value:
-    """Where the value was that an insertion replaced; null if it replaced none."""
+    """Former place of the value that an insertion replaced; null if it replaced none."""
     return build.select(build.icmp("eq", cell, new), _NULL, _value_in(build, shadow, cell))
 
 

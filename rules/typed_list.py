@@ -86,7 +86,7 @@ def _set(context: CopyContext, call: CallSite) -> Sequence[Value]:
 
 
 def _written(context: CopyContext, call: CallSite, shadow: Value, index: Value) -> Value | None:
-    """Where the shadow of the item is that a call writes, null if it fails; None if there are no numbers in items.
+    """Shadow of the item that a call writes, null if it fails; None if there are no numbers in items.
 
     What moves with the item, pointers and tangents, goes there.
     """

@@ -381,7 +381,7 @@ def _gemm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 
 
 def _is_plain(build: Builder, flag: Value) -> Value:
-    """Whether a transposition letter says "as it is" (`n` or `N`)."""
+    """Test that a transposition letter says "as it is" (`n` or `N`)."""
     return build.icmp("eq", build.or_(flag, const_int(I8, 0x20)), _PLAIN)
 
 

@@ -29,23 +29,23 @@ class Sizes:
         return self.values[name]
 
     def is_plain(self, name: str) -> Value:
-        """Whether a transposition letter says "as it is"."""
+        """Test that a transposition letter says "as it is"."""
         return self._is(name, _PLAIN)
 
     def is_transposed(self, name: str) -> Value:
-        """Whether it says "transposed", without conjugation."""
+        """Test that a letter says "transposed", without conjugation."""
         return self._is(name, _TRANSPOSED)
 
     def is_upper(self) -> Value:
-        """Whether the upper triangle counts."""
+        """Test that the upper triangle counts."""
         return self._is("uplo", _UPPER)
 
     def is_left(self) -> Value:
-        """Whether the matrix stands on the left."""
+        """Test that the matrix stands on the left."""
         return self._is("side", _LEFT)
 
     def is_unit(self) -> Value:
-        """Whether the diagonal counts as 1."""
+        """Test that the diagonal counts as 1."""
         return self._is("diag", _UNIT)
 
     def flipped(self, name: str) -> Value:

@@ -205,17 +205,17 @@ class Scalar:
         return self._like(((-self.imag).parts[0], self.parts[0]))
 
     def is_zero(self) -> Value:
-        """Whether it is 0; NaN is not."""
+        """Test that the number is 0; NaN is not."""
         nothing = self.lifted(0.0).parts[0]
         return functools.reduce(self.build.and_, [self.build.fcmp("oeq", part, nothing) for part in self.parts])
 
     def is_nonzero(self) -> Value:
-        """Whether it is not 0; NaN counts."""
+        """Test that the number is not 0; NaN counts."""
         nothing = self.lifted(0.0).parts[0]
         return functools.reduce(self.build.or_, [self.build.fcmp("une", part, nothing) for part in self.parts])
 
     def counts(self) -> Value:
-        """Whether a derivative is to be followed: not where it is 0, unless it is differentiated itself."""
+        """Test that a derivative is to be followed: not where it is 0, unless it is differentiated itself."""
         return const_int(types.I1, 1) if self.build.module.opaque_guards else self.is_nonzero()
 
     def __gt__(self, other: Scalar) -> Value:

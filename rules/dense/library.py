@@ -1,4 +1,4 @@
-"""How routines of BLAS and LAPACK are called: as Fortran compiles them, and by Numba's entry points.
+"""Calls of routines of BLAS and LAPACK: as Fortran compiles them, and by Numba's entry points.
 
     scipy.linalg.cython_blas.dgemm    the export of SciPy, known by its address; every argument is a pointer
     dgemm_                            the symbol of a library that is loaded; every argument is a pointer

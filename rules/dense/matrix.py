@@ -32,7 +32,7 @@ def extent(build: Builder, rows: Value, columns: Value, leading: Value) -> Value
 
 
 def is_given(k: Kernel, pointer: Value) -> Value:
-    """Whether a pointer is not null."""
+    """Test that a pointer is not null."""
     return k.build.icmp("ne", k.build.ptrtoint(pointer, I64), NONE)
 
 
@@ -79,7 +79,7 @@ class Vector:
 
     @property
     def given(self) -> Value:
-        """Whether there is one: a null pointer stands for none."""
+        """Test that there is a vector: a null pointer stands for none."""
         return is_given(self.k, self.data)
 
     def fill(self, element: Callable[[Value], Scalar]) -> None:
@@ -174,7 +174,7 @@ class Matrix:
 
     @property
     def given(self) -> Value:
-        """Whether there is one: a null pointer stands for none."""
+        """Test that there is a matrix: a null pointer stands for none."""
         return is_given(self.k, self.data)
 
     @contextmanager
@@ -219,7 +219,7 @@ class Matrix:
         return TRUE if self.k.build.module.opaque_guards else self.any_nonzero()
 
     def any_nonzero(self) -> Value:
-        """Whether it has an element that is not 0; NaN counts. The search ends with the first column that has one."""
+        """Test that some element is not 0; NaN counts. The search ends with the first column that has one."""
 
         def body(k: Kernel, a: Matrix) -> Value:
             found = k.slot(I1)

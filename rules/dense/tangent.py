@@ -69,7 +69,7 @@ class Tangent(Operands):
         return self._array(name, self.shadows[name])
 
     def is_active(self, name: str) -> Value:
-        """Whether an operand has a shadow."""
+        """Test that an operand has a shadow."""
         return is_given(self.k, self.shadows[name])
 
     def clear(self, *names: str) -> None:

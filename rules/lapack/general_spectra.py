@@ -70,7 +70,7 @@ def _adjoint_body(
 
 
 def _is_defective(factors: Matrix, w: Vector) -> Value:
-    """Whether eigenvalues are equal and vectors dependent, by their LU factors: rounding keeps these from singular."""
+    """Test for equal eigenvalues with dependent vectors, by their LU factors: rounding keeps these from singular."""
     k = factors.k
     least, gap = k.real.variable(k.number(1.0)), k.real.variable(k.number(math.inf))
     with k.loop(w.size) as i:

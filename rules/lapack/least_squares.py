@@ -105,7 +105,7 @@ def _gelsd(r: Adjoint) -> None:
 
 
 def _leaves_out(r: Operands, values: Vector, rank: Value) -> Value:
-    """Whether singular values are left out that are not 0: towards their vectors those of the others turn."""
+    """Test that singular values are left out that are not 0: towards their vectors those of the others turn."""
     k, build, least = r.k, r.k.build, _shorter(r.sizes)
     s, is_short = Vector(k.real, values.data, least), build.icmp("slt", rank, least)
     first = s[build.select(is_short, rank, NONE)]
@@ -135,7 +135,7 @@ def _set_residual_share(
 
 
 def _fits(k: Kernel, m: Value, n: Value, rank: Value, square: Scalar) -> Value:
-    """Whether the residual that the rows below the solution tell is exactly 0."""
+    """Test that the residual in the rows below the solution is exactly 0."""
     tells = k.build.and_(k.same(rank, n), k.build.icmp("slt", n, m))
     return k.build.and_(tells, square.is_zero())
 

@@ -46,7 +46,7 @@ def over_gap(
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """How a function changes with the phase of a vector v: `Im(vᴴ v̄)`, and the size of the terms of that sum."""
+    """Slope of a function in the phase of a vector v: `Im(vᴴ v̄)`, and the size of the terms of that sum."""
 
     k: Kernel
     phase_bar: Cell
@@ -92,7 +92,7 @@ def settled_phase(turn: Turn, anchor: Scalar, known: Value = TRUE) -> Scalar:
 
 
 def phase_rate(k: Kernel, anchor: Scalar, tangent: Scalar) -> Scalar:
-    """How fast a vector has to turn for its real component, the anchor, to stay real; NaN if that is not to be told.
+    """Rate at which a vector has to turn for its real component, the anchor, to stay real; NaN if that is not known.
 
     Args:
         anchor: the component.

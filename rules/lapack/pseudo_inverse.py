@@ -211,7 +211,7 @@ def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, lengths: Vect
 
 
 def _singular_values(product: CallSite) -> Value:
-    """Where they are, of which the product has inverted those that count."""
+    """Address of the singular values, of which the product has inverted those that count."""
     (decomposition,) = (c for c in _calls(product.arguments[7], _DECOMPOSITION) if product_behind(c) is product)
     return decomposition.arguments[6]
 

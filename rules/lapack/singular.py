@@ -380,7 +380,7 @@ def _product(call: CallSite) -> CallSite:
 
 
 def _decomposition(call: CallSite) -> Routine:
-    """Which one a call is; refuses where whether vectors are wanted is chosen at run time. Thin or full may be."""
+    """Routine of a call; refuses where whether vectors are wanted is chosen at run time. Thin or full may be."""
     jobz = call.arguments[1]
     if isinstance(jobz, ConstantInt):
         if letter(jobz, "NSA", _NUMPY) == "N":
