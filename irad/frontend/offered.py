@@ -24,7 +24,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """How a function is typed: the arguments of `offer`, and whether device code must not call it."""
+    """Typing of a function: the arguments of `offer`, and whether device code must not call it."""
 
     typed: Callable[..., Any]
     literals: bool
@@ -153,7 +153,7 @@ OFFERED_TYPES.append(OfferedType(PlainFunctionType, models.OpaqueModel, (Functio
 
 
 def typing_of(function: object) -> Offered | None:
-    """How a function is typed; None for one that is not offered."""
+    """Typing of a function; None for one that is not offered."""
     try:
         return _TYPED.get(function)  # type: ignore[call-overload]
     except TypeError:  # not hashable

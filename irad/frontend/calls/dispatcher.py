@@ -216,7 +216,7 @@ class DerivativeDispatcher(StructureDispatcher):
         self._irad_shows_zeros, self.tells_zeros = cache(shows_zeros), True
 
     def hidden_zero(self, *args: Any, **kwargs: Any) -> NonFiniteError | None:
-        """Where a zero won over an infinity that may hide another number; None if it is not known of any.
+        """Error that names a zero that won over an infinity and may hide another number; None if none is known.
 
         For arguments with which it is called in debug mode.
         """
@@ -291,7 +291,7 @@ class DerivativeDispatcher(StructureDispatcher):
         return found
 
     def call_packed(self, *args: Any) -> Any:
-        """Where the gradient goes to structures of Python, numbers in them are stored by Python."""
+        """Call with structures of Python: numbers of gradients that are structures are stored by Python."""
         if self.task is None or not any(role is Role.INTO for _, role in self.task.roles):
             return super().call_packed(*args)
         out, values = args[0], [each.value if isinstance(each, OmittedArg) else each for each in args[1:]]

@@ -1,4 +1,4 @@
-"""How a call ends with an exception: one raised in Python and rethrown by compiled code, or a sweep that failed.
+"""Exceptions that end a call: raised in Python and rethrown by compiled code, or of a sweep that failed.
 
 Numba's status "Python has the exception" crashes where compiled code catches it: no exception of Numba's goes with it,
 and Python's would stay set. So the exception is kept aside, and compiled code raises `Rethrown` as any other class.
@@ -236,7 +236,7 @@ def arena_field(builder: IRBuilder, arena: Value, field: str, llvm_type: object)
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a sweep was not completed, read from its arena.
+    """Reason for which a sweep was not completed, read from its arena.
 
     Attributes:
         reason: the arena's flag; 0 if the sweep came to its end.

@@ -1,4 +1,4 @@
-"""How an error leaves irad: with the user's frames in its traceback, not with a hundred of irad's and Numba's."""
+"""Errors as they leave irad: with the user's frames in the traceback, not with a hundred of irad's and Numba's."""
 
 from __future__ import annotations
 

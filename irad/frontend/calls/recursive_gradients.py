@@ -216,7 +216,7 @@ _CHECK: Final = {"check": _check}
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the parts of a result are in its cotangent."""
+    """Places of the parts of a result in its cotangent."""
 
     gradient: str
     value: str | None

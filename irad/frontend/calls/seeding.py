@@ -327,7 +327,7 @@ def _add_floats(builder: IRBuilder, element: Any, place: Value, item: Any) -> No
 
 
 def place_of(builder: IRBuilder, pointer: Value, path: tuple[int, ...]) -> Any:
-    """Where a part of a tuple in memory lies."""
+    """Address of a part of a tuple in memory."""
     return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer
 
 

@@ -51,7 +51,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True)
 class Separate:
-    """How two sweeps are called separately.
+    """Settings for two sweeps that are called separately.
 
     Attributes:
         kind: the name of the public function.

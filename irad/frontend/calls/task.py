@@ -24,7 +24,7 @@ class AutodiffAnnotation:
 
 
 class Role(enum.Enum):
-    """How the derivative with respect to one argument leaves the call."""
+    """Way in which the derivative with respect to one argument leaves the call."""
 
     CONST = "const"  # no derivative
     GRADIENT = "gradient"  # new arrays and floats, returned
@@ -52,7 +52,7 @@ class Role(enum.Enum):
 
 
 class Seed(enum.Enum):
-    """Where the cotangent of the return value comes from."""
+    """Source of the cotangent of the return value."""
 
     ONE = "one"  # the value is a float; its cotangent is 1
     GIVEN = "given"  # an argument of the call, in the structure of the value

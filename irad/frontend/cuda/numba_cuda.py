@@ -64,7 +64,7 @@ _ATTRIBUTES: Final = ("convergent", "nounwind")
 
 
 def _numba_signature(context: Any, function: object, arguments: tuple[Any, ...]) -> Any:
-    """How Numba types a call of its own function."""
+    """Signature that Numba gives a call of its own function."""
     return context.resolve_function_type(context.numba_type(function), arguments, {})
 
 

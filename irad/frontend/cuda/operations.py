@@ -370,7 +370,7 @@ DIALECT: Final = (
     "llvm.nvvm.membar.",
     "llvm.nvvm.nanosleep",
 )
-"""How those operations of NVVM begin that belong to the dialect."""
+"""Beginnings of the names of those operations of NVVM that belong to the dialect."""
 
 
 def rewrite(module: Module, function: Function) -> None:

@@ -291,7 +291,7 @@ def name_of(target: object) -> str:
 
 
 def location_of(function: Any) -> SourceLocation | None:
-    """Where a function of a rule is defined."""
+    """Place at which a function of a rule is defined."""
     return SourceLocation.of(function)
 
 

@@ -200,7 +200,7 @@ def _takes_part(leaf: Content, variant: Variant) -> bool:
 
 
 def parts_of(leaf: Content, variant: Variant) -> tuple[ParameterKind, ...]:
-    """How the floats of a number take part."""
+    """The kinds of parameters of the floats of a number."""
     return variant.kinds[leaf.index : leaf.index + leaf.float_count]
 
 

@@ -253,7 +253,7 @@ class StatefulRule:
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the calls of a pair get their slots.
+    """Slots for the calls of a pair.
 
     Attributes:
         pool: it.

@@ -192,7 +192,7 @@ def _stopped_array(emit: Emit, numba_type: Any, value: Value) -> Value:
 
 
 def _extent(builder: IRBuilder, shape: Sequence[Value], strides: Sequence[Value], item: int) -> tuple[Value, Value]:
-    """Where the memory of an array begins, in bytes from its first element, and how many these are."""
+    """Start of an array's memory, in bytes from its first element, and its size in bytes."""
     zero = cgutils.intp_t(0)
     low: Value = zero
     high: Value = cgutils.intp_t(item)

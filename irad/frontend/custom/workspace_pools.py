@@ -27,7 +27,7 @@ _HEADS: Final[list[_Head]] = []
 
 
 class Workspace(NamedTuple):
-    """How much workspace a rule holds.
+    """Size of the workspace that a rule holds.
 
     Attributes:
         in_use: slots of calls whose derivative has not ended.
@@ -67,7 +67,7 @@ class Pool:
 
     @property
     def workspace(self) -> Workspace:
-        """How many slots there are."""
+        """Number of slots, in use and spare."""
         return Workspace(self._head.all - self._head.spare, self._head.spare)
 
 

@@ -210,7 +210,7 @@ _KINDS: Final[tuple[tuple[type[Exception], Callable[[Any], _Parts | None]], ...]
 
 
 def no_signature(declared: list[tuple[Type, ...]], given: tuple[Type, ...]) -> Explanation:
-    """Why a function that was declared with signatures cannot be compiled for other types.
+    """Explains why a function that was declared with signatures cannot be compiled for other types.
 
     Args:
         declared: the arguments of each signature, as Numba types.

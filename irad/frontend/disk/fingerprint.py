@@ -426,7 +426,7 @@ class _Walk:
 
 
 def _place_in_library(value: Any) -> str | None:
-    """Where a library has a value that has a name, as ``numpy.dot``; None where it is not there."""
+    """Name under which a library has a value, as ``numpy.dot``; None where it is not there."""
     name = getattr(value, "__name__", None)
     for module in (getattr(value, "__module__", None), "numpy", "numpy.random"):
         if module and is_of_library(module) and name and getattr(sys.modules.get(module), name, None) is value:

@@ -57,7 +57,7 @@ _IN_USE: Final = 24 * 3600 * 10**9
 
 
 def folder_of(function: Callable[..., Any]) -> Path | None:
-    """Where Numba would cache a function, the folder made if need be; None where it has no file."""
+    """The folder in which Numba would cache a function, made if need be; None where it has no file."""
     try:
         return Path(CompileResultCacheImpl(function).locator.get_cache_path())
     except RuntimeError:  # says Numba: it has no file, or no folder can be written to
@@ -119,7 +119,7 @@ def _drop_oldest(path: Path) -> None:
 
 
 def _by_age(folder: Path, pattern: str) -> list[tuple[int, Path]]:
-    """When each of some files was last used, in nanoseconds; the oldest first."""
+    """Files with the time in nanoseconds at which each was last used; the oldest first."""
     found = []
     for each in folder.glob(pattern):
         with contextlib.suppress(OSError):
@@ -294,7 +294,7 @@ def _check_overloads(library: Any, found: Fingerprint) -> None:
 
 
 def _symbol_of(function: Any) -> str:
-    """How the symbols of its specialisations begin."""
+    """Beginning of the symbols of its specialisations."""
     return f"_Z{mangle_identifier(module_and_name(function))}".removesuffix("E")
 
 

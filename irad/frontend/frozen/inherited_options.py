@@ -109,7 +109,7 @@ def comparable(options: Mapping[str, object]) -> Options:
 
 
 class Inheritance:
-    """Which function passes its options to which.
+    """Functions that pass their options to others.
 
     Args:
         ambient: what functions take that none of the others calls.

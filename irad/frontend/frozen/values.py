@@ -42,7 +42,7 @@ _PLAIN: Final = bool | int | float | complex | str | bytes | None
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a function reads a name: ``kind`` is one of the constants above."""
+    """A place at which a function reads a name: ``kind`` is one of the constants above."""
 
     kind: str
     name: str
@@ -168,7 +168,7 @@ def is_data(value: object) -> bool:
 
 
 class _Identity:
-    """Which object a value is; does not keep it alive where that can be avoided."""
+    """Identity of an object, which it does not keep alive where that can be avoided."""
 
     __slots__ = ("_hash", "it")
 

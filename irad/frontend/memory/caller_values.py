@@ -286,7 +286,7 @@ def _given(at: Cursor) -> Given:
 
 
 def length_of(emit: Emit, container_type: Any, container: Any) -> Any:
-    """How many items there are in a list."""
+    """Number of items of a list."""
     context, builder = emit.context, emit.builder
     if isinstance(container_type, types.List):
         return ListInstance(context, builder, container_type, container).size

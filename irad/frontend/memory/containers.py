@@ -48,7 +48,7 @@ class Reader:
         build.position_at_end(end)
 
     def _entry_of(self, content: tree.DictionaryContent, dictionary: Any, key: Any) -> Value:
-        """Which entry of a dictionary has a key; negative if none has."""
+        """Number of the entry of a dictionary that has a key; negative if none has."""
         signature = types.intp(content.type, content.key.type)
         return self._context.compile_internal(self._builder, _position, signature, [dictionary, key])
 
@@ -70,7 +70,7 @@ class Reader:
         return iterator, cgutils.alloca_once(build, VOID_POINTER), cgutils.alloca_once(build, VOID_POINTER)
 
     def _items_of(self, found: tree.ListContent, pointer: Value) -> tuple[Any, Any]:
-        """How many items a list has, and where they begin."""
+        """Number of items of a list, and the address of the first."""
         if found.is_typed:
             count = self._emit.call("numba_list_length", INTP, [pointer])
             return count, self._emit.call("numba_list_base_ptr", VOID_POINTER, [pointer])

@@ -176,7 +176,7 @@ def _before_items(list_type: Any) -> int:
 
 
 def _count(emit: Emit, leaf: Content, flat: Any) -> Any:
-    """How many items a list has."""
+    """Number of items of a list."""
     if isinstance(leaf.type, types.List):
         return _reflected(emit, leaf, flat).size
     return emit.context.compile_internal(emit.builder, _length, types.intp(leaf.type), [_value(emit, leaf, flat)])

@@ -62,7 +62,7 @@ class NotesVisitor(Visitor):
         return data, low, size, shape, [word() for _ in range(content.type.ndim)]
 
     def _noted_list(self) -> tuple[Any, Any]:
-        """How many items a list has, and the shadow of the first."""
+        """Number of items of a list, and the shadow of the first."""
         return self._noted.word(), self._noted.shadow()
 
     def _around_each(self, content: tree.ListContent) -> Callable[[Any], AbstractContextManager[None]]:

@@ -43,7 +43,7 @@ def words_of(size: int) -> int:
 
 
 class Owner(enum.IntEnum):
-    """Where the shadow of a region is."""
+    """Owner of the shadow of a region."""
 
     CALL = 0  # this call makes it
     CALLER = 1  # the caller has given it
@@ -103,7 +103,7 @@ class Regions:
         self._builder.store(self._builder.load(self._counts[_REFERENCES]), self._held)
 
     def _word(self, table: int, number: Any, word: int = 0) -> Value:
-        """Where a word of an entry is."""
+        """Address of a word of an entry."""
         index = self._builder.mul(number, INTP(_WIDTHS[table]))
         index = self._builder.add(index, INTP(word)) if word else index
         return self._builder.gep(self._tables[table], [index])

@@ -55,7 +55,7 @@ class Tracked:
 
     @property
     def way(self) -> str:
-        """How Python writes the way to the leaf in the argument."""
+        """The leaf in the words of Python: attributes and indices after the name of the argument."""
         return way_through(self.argument.type, self.leaf.path)
 
 

@@ -33,7 +33,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a part of a value lies: an address, or None where a visitor has no use for it.
+    """Place of a part of a value: an address, or None where a visitor has no use for it.
 
     Attributes:
         value: in the value itself.

@@ -1,4 +1,4 @@
-"""How results of compiled code become Python objects, where Numba's own way would lose something.
+"""Boxing of results of compiled code as Python objects, where Numba's own way would lose something.
 
 Numba turns a float32 into a Python float and a complex64 into a Python complex. A derivative has the dtype of its
 argument, so single precision comes back as a NumPy scalar. Only the wrapper that Python calls differs: for compiled

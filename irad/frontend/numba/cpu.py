@@ -180,7 +180,7 @@ def load_callee(
 
 
 def location_of(function: Callable[..., Any]) -> SourceLocation:
-    """Where a Python function is defined."""
+    """Place at which a Python function is defined."""
     found = SourceLocation.of(function)
     assert found is not None
     return found

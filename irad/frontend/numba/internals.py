@@ -217,7 +217,7 @@ def return_status(context: BaseContext, builder: IRBuilder, code: Any) -> None:
 
 
 def handler_of(builder: IRBuilder) -> Any:
-    """Where the statement that is lowered is in a ``try`` block: what is raised in it branches there; else None.
+    """Handler of the ``try`` block of the statement that is lowered: what is raised in it branches there; else None.
 
     Replace by: `return_user_exc` of the call convention, if it took values.
     """

@@ -30,7 +30,7 @@ REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_e
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why Numba does not compile a function.
+    """The reason why Numba does not compile a function.
 
     Attributes:
         problem: a clause without subject's name: "it calls helper, which is a plain Python function".

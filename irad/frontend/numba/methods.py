@@ -170,7 +170,7 @@ def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags)
 
 
 def definition_location(_: Shadow, __: object, self: Lower) -> ir.Loc:
-    """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
+    """First line of a function. Numba would parse the source file of every function: most of the compile time."""
     return self.func_ir.loc
 
 

@@ -45,7 +45,7 @@ SIGNED_RANGES = (types.range_iter32_type, types.range_iter64_type)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How programs are compiled, where that is not as Numba does.
+    """Options by which programs are compiled, where Numba does otherwise.
 
     Attributes:
         checks: whether indices are checked. Parallel loops are serial then: what their threads raise is lost.

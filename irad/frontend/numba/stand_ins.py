@@ -250,7 +250,7 @@ def _spread() -> Callable[[Any], Any]:
 
 @njit
 def _pin(result: Any, low: Any, high: Any) -> None:
-    """Where no number lies between the bounds, the result depends on the upper one alone, also on it."""
+    """Makes the result depend on the upper bound alone, also on it, if no number lies between the bounds."""
     lows, highs = np.broadcast_to(low, result.shape), np.broadcast_to(high, result.shape)
     for index in np.ndindex(result.shape):
         if lows[index] >= highs[index] and result[index] == highs[index]:

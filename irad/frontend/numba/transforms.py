@@ -230,7 +230,7 @@ def _factor(n: int, forward: bool, norm: int) -> float:
 
 @njit
 def _around(a: Numbers, axis: int) -> tuple[int, int]:
-    """How many lines lie outside an axis and inside it."""
+    """Numbers of lines outside an axis and inside it."""
     outer, inner = 1, 1
     for i in range(a.ndim):
         if i < axis:

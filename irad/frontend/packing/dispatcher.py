@@ -31,7 +31,7 @@ def _keys(numba_type: types.Type) -> tuple[str, ...] | None:
 
 
 def _number_of(keys: tuple[str, ...], key: Any) -> int | None:
-    """Which part a key is that is written in the function; None if it is not a key.
+    """Number of the part that a key in the function's code names; None if it is not a key.
 
     Raises:
         TypingError: the key is known only when the function runs.
@@ -52,7 +52,7 @@ def _number_of(keys: tuple[str, ...], key: Any) -> int | None:
 
 
 def _part(structure: Any, key: Any) -> int | None:
-    """Which part of a packed dictionary is looked up; None for what is none."""
+    """Number of the part of a packed dictionary that is looked up; None for other structures."""
     keys = _keys(structure)
     if keys is None:
         return None

@@ -84,7 +84,7 @@ def have_parts_alike(one: Any, other: Any) -> bool:
 
 
 def ways_of(tuple_type: types.BaseTuple) -> list[str]:
-    """How Python writes the way to each part of a tuple, or of the structure that it stands for."""
+    """Each part of a tuple, or of the structure that it stands for, in the words of Python."""
     if (packed := structure_of(tuple_type)) is not None:
         return list(packed.irad_ways)
     if isinstance(tuple_type, types.BaseNamedTuple):
@@ -93,7 +93,7 @@ def ways_of(tuple_type: types.BaseTuple) -> list[str]:
 
 
 def way_through(numba_type: Any, path: Iterable[int]) -> str:
-    """How Python writes the way to a part of a value, for the places of tuples on that way."""
+    """A part of a value in the words of Python, for the places of tuples on the way to it."""
     written = ""
     for step in path:
         if isinstance(numba_type, types.Optional):  # a step to what may be None
@@ -273,7 +273,7 @@ def _items(values: Any) -> list[Any]:
 
 @cache
 def _packer_of(cls: Any) -> Callable[[Any], Any]:
-    """How values of a type are packed that are, or are in, a structure."""
+    """Packing function for values of a type that are, or are in, a structure."""
     if issubclass(cls, dict):
         owner = remade_class(cls)
         return lambda value: tuple.__new__(class_for(owner, tuple(value)), _items(value.values()))

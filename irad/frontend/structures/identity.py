@@ -1,4 +1,4 @@
-"""Which objects are one object, in compiled code.
+"""Identity of objects in compiled code: which are one object.
 
 An array is one with another if it has the same elements in the same memory: address, shape and strides. Other objects
 are one if they are at one address. A few objects are compared one by one; those in lists and dictionaries go into a
@@ -32,7 +32,7 @@ _WORD = types.intp
 
 @intrinsic
 def address(_typing_context: Any, value: Any) -> Any:
-    """Where an array, a record, a list, a dictionary or an instance begins, as an integer."""
+    """Address of an array, a record, a list, a dictionary or an instance, as an integer."""
 
     def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Any) -> Value:
         (argument,) = arguments
@@ -120,7 +120,7 @@ def _key_typed(value: Any) -> Any:
 
 
 def key_length(numba_type: types.Type) -> int:
-    """How many integers a key is."""
+    """Number of integers of a key."""
     return 1 + 2 * numba_type.ndim if isinstance(numba_type, types.Array) else 1
 
 

@@ -35,7 +35,7 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """How values are taken apart and made again in compiled code, as `irad.data.recursive.kinds` says it for Python.
+    """Code that takes a value apart and makes it again in compiled code, as `irad.data.recursive.kinds` does in Python.
 
     In code, ``{0}`` is a value, ``{1}`` its counterpart in another structure.
 
@@ -120,7 +120,7 @@ DICTIONARY: Final = Kind(
 
 
 def kind_of(content: tree.Content) -> Kind:
-    """How values of a type are taken apart."""
+    """The kind by which values of a type are taken apart."""
     known = cast("tree.AnyContent", content)
     match known:
         case tree.ArrayContent():

@@ -205,7 +205,7 @@ def _check_shape_typed(array: Any, like: Any) -> Any:
 
 
 def length(vector: Any) -> int:
-    """How many doubles a vector is."""
+    """Number of doubles of a vector."""
     raise NotImplementedError
 
 

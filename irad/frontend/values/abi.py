@@ -1,4 +1,4 @@
-"""How the arguments of a call travel as LLVM parameters, and the layouts of the memory that they point to.
+"""The arguments of a call as LLVM parameters, and the layouts of the memory that they point to.
 
 Two pointers come before the arguments: for the return value (index 0) and for the exception (index 1).
 """
@@ -155,7 +155,7 @@ def _fields(numba_type: types.Type) -> tuple[tuple[int, str], ...]:
 
 
 def _pointees(content: tree.Content, start: int) -> tuple[tuple[int, MemoryType], ...]:
-    """Where in memory that holds a content there are addresses of other memory."""
+    """Offsets of addresses of other memory in memory that holds a content, and what lies at each."""
     known = cast("tree.AnyContent", content)
     match known:
         case tree.ArrayContent():

@@ -32,7 +32,7 @@ def _address_of_instance(value: Any) -> Any:
 
 
 def _address(value: Any) -> Any:
-    """Where a typed list or dictionary is; it has no memory before it has a type."""
+    """Address of a typed list or dictionary, which has no memory before it has a type."""
     address = internals.address_of_container(value)
     return id(value) if address is None else (address,)
 

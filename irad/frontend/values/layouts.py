@@ -141,14 +141,14 @@ def is_representable(numba_type: Type) -> bool:
 
 
 def part_offsets(numba_type: Type) -> list[int]:
-    """Where the parts of a tuple, or the fields of an instance, lie in it."""
+    """Offsets of the parts of a tuple, or of the fields of an instance."""
     llvm_type = target_context().get_data_type(numba_type)
     assert isinstance(llvm_type, ir.Aggregate)
     return [offset_of_element(llvm_type, i) for i in range(len(llvm_type))]
 
 
 def offset_of_element(llvm_type: Any, index: int) -> int:
-    """Where a part of a struct or array lies in it."""
+    """Offset of a part of a struct or array."""
     target = target_context().target_data
     if isinstance(llvm_type, ir.ArrayType):
         return index * int(llvm_type.element.get_abi_size(target))

@@ -121,7 +121,7 @@ class Content:
 
     @property
     def float_count(self) -> int:
-        """How many floats a number is; they are its first LLVM parameters."""
+        """Number of floats of a number; they are its first LLVM parameters."""
         return 2 if self.number in COMPLEX else 1
 
     def parts_at(self, builder: IRBuilder, place: Value) -> list[Any]:
