@@ -76,7 +76,7 @@ def _fence(type_: str) -> str:
 
 
 def _to_copy(relation: str, a: str, b: str) -> list[int]:
-    """Which of two numbers that are compared are compared by a copy."""
+    """Positions of the numbers that are compared by a copy, of the two that a comparison has."""
     literal = [_LITERAL.match(each) is not None for each in (a, b)]
     if any(literal) or relation in ("eq", "ne"):
         return [which for which in (0, 1) if not literal[which]]

@@ -24,7 +24,7 @@ _THROUGH_POINTER: Final = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\
 
 
 def call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
-    """Which function calls which, once for each call, and how many lines each function has."""
+    """Callees of each function, once for each call, and its number of lines."""
     calls: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
     for match in _DEFINITION.finditer(text):

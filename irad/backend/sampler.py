@@ -263,7 +263,7 @@ class Sampler:
         return {slot + OUTSIDE: time for slot, time in enumerate(self._times) if time}
 
     def looks(self) -> int:
-        """How often a mark other than `OUTSIDE` was found."""
+        """Number of times that a mark other than `OUTSIDE` was found."""
         return sum(self._looks[1:])
 
 

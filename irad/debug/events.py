@@ -323,7 +323,7 @@ def _loops(place: WatchedPlace, activation: int) -> Loops:
 
 
 def _launch(activation: int) -> SourceLocation | None:
-    """Where the parallel loop of a lane is."""
+    """Place of the parallel loop of a lane."""
     parent = _word(activation + _PARENT)
     return _place_in(parent).location if parent else None
 

@@ -1,4 +1,4 @@
-"""Whether arguments were changed between a forward sweep and its pullback, and whether that matters.
+"""Changes of arguments between a forward sweep and its pullback, and whether they matter.
 
 irad's own pullbacks do not mind: what they need they have saved. A rule that a user wrote may keep an argument's memory
 on its tape. So arrays are copied after the forward sweep. If one has changed, and a rule takes part, the pullback
@@ -117,7 +117,7 @@ class Seal:
             )
 
     def _other_holdings(self) -> list[str]:
-        """Where lists, dictionaries and objects hold other numbers and arrays now."""
+        """Places at which lists, dictionaries and objects hold other numbers and arrays now."""
         now = dict(self._holdings())
         return [name for name in {**self._held, **now} if (name in now, now.get(name)) != (True, self._held.get(name))]
 

@@ -1,4 +1,4 @@
-"""How much memory the tape of one call took, by value, and the error if that is more than allowed."""
+"""Memory that the tape of one call took, by value, and the error if that is more than allowed."""
 
 from __future__ import annotations
 

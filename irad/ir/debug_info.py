@@ -1,4 +1,4 @@
-"""Where in the user's source an instruction comes from: the `!dbg` chain of LLVM's metadata.
+"""Places of instructions in the user's source: the `!dbg` chain of LLVM's metadata.
 
     DILocation(line, scope, inlinedAt) → DILexicalBlock… → DISubprogram(name, file) → DIFile(filename, directory)
 

@@ -18,7 +18,7 @@ from irad.records import dataclass
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DominatorTree:
-    """Who dominates whom.
+    """The tree of blocks in which each is dominated by those above it.
 
     Attributes:
         cfg: the graph it was made for.

@@ -21,7 +21,7 @@ from irad.ir.text.names import Names
 from irad.ir.types import I1, TOKEN, VOID, FloatType, FunctionType, IntType, PointerType, Type, VectorType
 
 TypeRule: TypeAlias = Callable[[Any, Type], "Type | str"]
-"""Which type must stand at a place: from the instruction and the type that stands there to the right type, which is the
+"""Check of the type at a place: from the instruction and the type that stands there to the right type, which is the
 same one if it fits, or to words that say what is wrong."""
 
 

@@ -72,7 +72,7 @@ class LoopNest:
         return self._innermost.get(block)
 
     def depth_of(self, block: Block) -> int:
-        """How many loops are around a block."""
+        """Number of loops around a block."""
         loop = self._innermost.get(block)
         return loop.depth if loop else 0
 

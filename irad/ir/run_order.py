@@ -1,4 +1,4 @@
-"""Which instruction of a function may run after which."""
+"""Instructions of a function that may run after another one."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class AffineVariable:
 
 @dataclass(frozen=True, slots=True)
 class TripCount:
-    """How often a loop takes its back edge if it leaves through one exit.
+    """Number of times that a loop takes its back edge if it leaves through one exit.
 
     Attributes:
         exiting: the block of the exit; it runs in every iteration.

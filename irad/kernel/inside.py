@@ -429,7 +429,7 @@ def _settle_tape(module: Module, function: Function, wanted: WantedInside) -> No
 
 
 class _Runs:
-    """How often instructions run at most, in one call of a function."""
+    """The most times that instructions run in one call of a function."""
 
     def __init__(self, function: Function) -> None:
         self._cfg = control_flow(function)

@@ -49,7 +49,7 @@ _NO_IDIOMS: Final = '"no-builtins"'  # loops stay loops: the cotangents of a cop
 
 
 def _folders(*packages: str) -> Iterator[str]:
-    """Where packages lie that need not be loaded."""
+    """Folders of packages that need not be loaded."""
     for package in packages:
         found = find_spec(package)
         if found is not None and found.origin is not None:
@@ -57,7 +57,7 @@ def _folders(*packages: str) -> Iterator[str]:
 
 
 _OWN_FOLDERS: Final = tuple(str(Path(__file__).parents[1] / each) + os.sep for each in ("api", "frontend"))
-"""Where the functions lie that irad has Numba compile."""
+"""Folders of the functions that irad has Numba compile."""
 KERNEL: Final = HostConvention(
     result=0,
     returned=(0,),

@@ -100,7 +100,7 @@ def pass_shared(function: Function, arrays: list[SharedArray]) -> list[Parameter
 
 
 def _place(inst: Instruction, index: int) -> Builder:
-    """Where an operand can be computed."""
+    """Builder at a place where an operand can be computed."""
     if isinstance(inst, Phi):
         return Builder.before(inst.blocks[index].terminator)
     return Builder.before(inst)

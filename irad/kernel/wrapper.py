@@ -86,7 +86,7 @@ def add_wrapper(
 
 
 def report_words(derivative: Derivative) -> int:
-    """How many words the report of a launch has."""
+    """Number of words of the report of a launch."""
     return REPORT_WORDS + len(derivative.tape) + (derivative.table is not None)
 
 
@@ -177,7 +177,7 @@ class _Wrapper:
 
     @property
     def shadow_count(self) -> int:
-        """How many parameters have a shadow."""
+        """Number of parameters with a shadow."""
         return sum(kind is ParameterKind.SHADOW for kind in self.kinds)
 
     def active_parameters(self) -> list[Parameter]:
@@ -258,7 +258,7 @@ class _Wrapper:
         return self.build.zext(self.trailing["dynamic"], I64)
 
     def start_beside(self, array: SharedArray, lane: int) -> Value:
-        """Where a shadow that is not a variable begins."""
+        """Start of a shadow that is not a variable."""
         each = [_aligned(types.size_of(other.type)) for other in self.shadowed if not other.is_dynamic]
         position = [other for other in self.shadowed if not other.is_dynamic].index(array)
         copies = 1 + self.mode.width if any(other.is_dynamic for other in self.program.shared) else 1

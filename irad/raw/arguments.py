@@ -129,7 +129,7 @@ def _of_several(mode: Mode) -> str:
 
 
 def _distance(given: Value | None, param: Parameter, where: str) -> Value:
-    """How many bytes lie between the shadows of an argument.
+    """Number of bytes between the shadows of an argument.
 
     Raises:
         SignatureError: no integer follows the marker, or the argument is not a pointer.
@@ -191,7 +191,7 @@ def _role(text: str, before: ArgumentRole | None) -> ArgumentRole:
 
 
 def _default(value: Value, param: Parameter, where: str, mode: Mode) -> ArgumentRole:
-    """How an argument without a marker takes part.
+    """Role of an argument without a marker.
 
     Raises:
         SignatureError: it may hold numbers, and nothing says whether they have a derivative.

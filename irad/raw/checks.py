@@ -72,7 +72,7 @@ def escapes(pairs: Sequence[GeneratedPair]) -> Iterator[IradError]:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Who may read and write a global variable.
+    """Functions that may read and write a global variable.
 
     Attributes:
         functions: the primal functions.

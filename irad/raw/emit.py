@@ -44,13 +44,13 @@ _EXHAUSTED: Final = const_int(types.I32, C.exhausted)
 
 @dataclass(frozen=True, slots=True)
 class ReturnLayout:
-    """Where what the call returns lies in memory: type and offset of each number."""
+    """Layout of the returned numbers in memory: type and offset of each."""
 
     parts: tuple[tuple[Type, int], ...]
 
 
 def result_of(asked: AutodiffCall) -> ReturnLayout:
-    """How the cotangents of the `out` arguments are returned, or in forward mode the tangent of the result.
+    """Layout in which the cotangents of the `out` arguments are returned, or in forward mode the tangent of the result.
 
     Raises:
         SignatureError: what the call returns has no room for them.
@@ -187,7 +187,7 @@ class _Wrapper:
     pad: Block | None = None
 
     def add_pad(self) -> None:
-        """Where exceptions end: their clean-ups in the derivative have not run, so the process cannot go on."""
+        """Adds the block where exceptions end: clean-ups of the derivative have not run, so the process ends."""
         personality = self.module.declare(PERSONALITY, function_type(types.I32, [], variadic=True))
         self.function.operands = (("personality", personality),)
         self.pad = self.function.add_block("exception")
@@ -251,7 +251,7 @@ class _Wrapper:
         return values, lanes
 
     def returned_memory(self) -> tuple[Value, list[Value]]:
-        """Where a structure is written that is returned through a pointer, and its tangents, which start as zero."""
+        """Memory of a structure that is returned through a pointer, and of its tangents, which start as zero."""
         structure = _structure_of_result(self.asked)
         assert structure is not None
         size, returned = types.size_of(structure), self.function.params[0]

@@ -39,7 +39,7 @@ _PREFIXES: Final = ("irad_", "enzyme_")
 
 
 class ArgumentRole(enum.Enum):
-    """How an argument takes part."""
+    """Part that an argument takes in the derivative."""
 
     CONST = "const"  # no derivative
     DUP = "dup"  # a pointer, followed by its shadow; in forward mode also a number, followed by its tangent

@@ -290,7 +290,7 @@ def _allow_optimising(module: Module) -> None:
 
 
 def _keep_choices(module: Module) -> None:
-    """Where both sides are equal, the derivative is that of the side that is taken.
+    """Keeps choices between equal sides, so that the derivative is that of the side that is taken.
 
     Where the sign of zero does not matter, LLVM makes a choice between what was compared a maximum, which has no sides.
     """

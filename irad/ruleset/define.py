@@ -1,4 +1,4 @@
-"""How rules are written down: `elementwise` and `inactive`. Call rules are built with `CallRule` itself."""
+"""Functions that write rules: `elementwise` and `inactive`. Call rules are built with `CallRule` itself."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class Emitter:
         return self._done[id(expr)]
 
     def holds(self, condition: Comparison) -> Value:
-        """Whether a condition holds."""
+        """Value of a condition."""
         return self._builder.fcmp(condition.predicate, self.value(condition.a), self.value(condition.b))
 
     def _new(self, expr: AnyExpr) -> Value:

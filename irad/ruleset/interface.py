@@ -34,7 +34,7 @@ MemoryPath: TypeAlias = tuple[int, ...]
 
 
 class Origin(enum.Enum):
-    """Where a pointer that a callee returns points to."""
+    """Memory that a pointer returned by a callee points to."""
 
     FRESH = "fresh"  # an allocation of this call; nothing else points to it
     ARGUMENT = "argument"  # into what argument `Effects.result_argument` points to
@@ -96,7 +96,7 @@ PURE = Effects(result=Origin.UNKNOWN, other=False)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Where a rule is tested: an interval to sample, and points to add (kinks, branch edges, singular points)."""
+    """Points to test a rule at: an interval to sample, and points to add (kinks, branch edges, singular points)."""
 
     low: float
     high: float
@@ -244,7 +244,7 @@ class ReverseContext(Context, Protocol):
 
     @property
     def builder(self) -> Builder:
-        """Where the adjoint goes. A rule that makes new blocks leaves it positioned in the last one."""
+        """Builder of the adjoint. A rule that makes new blocks leaves it positioned in the last one."""
         ...
 
     @property

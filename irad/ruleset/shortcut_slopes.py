@@ -98,7 +98,7 @@ VALUES: Final[Mapping[str, int]] = MappingProxyType(
 """The functions `as_f`, and which of their arguments they return."""
 
 SINC_ORDERS: Final = 5
-"""How many derivatives of np.sinc have names."""
+"""Number of derivatives of np.sinc that have names."""
 
 _CLOSE: Final = 0.1  # of x², for the first derivative, which loses least beyond
 _NEAR: Final = 0.4

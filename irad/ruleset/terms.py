@@ -114,7 +114,7 @@ def equal(a: Operand, b: Operand) -> Comparison:
 
 
 def is_nan(a: Expr) -> Comparison:
-    """Whether it is not a number."""
+    """Condition that a number is NaN."""
     return Comparison("une", a, a)
 
 

@@ -1,4 +1,4 @@
-"""Where NVIDIA's tools are on this machine: libdevice and ptxas.
+"""NVIDIA's tools on this machine: the places of libdevice and ptxas.
 
 Looked for in this order: the directory that the environment names (``CUDA_HOME``, ``CUDA_PATH``), NVIDIA's packages
 from PyPI, a conda environment, the path, the usual place. Nothing of them is imported.

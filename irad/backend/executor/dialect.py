@@ -44,7 +44,7 @@ class Kind(IntEnum):
 
 
 class Stop(IntEnum):
-    """Why the scheduler stopped."""
+    """Reason for which the scheduler stopped."""
 
     DONE = 0
     STUCK = 1  # threads wait for each other

@@ -1,4 +1,4 @@
-"""Why a launch did not end well, as errors that name threads and lines."""
+"""Reasons for which a launch did not end well, as errors that name threads and lines."""
 
 from __future__ import annotations
 

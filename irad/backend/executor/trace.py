@@ -68,7 +68,7 @@ def _pieces(entries: Any) -> tuple[Any, Any]:
 
 
 def _starts(pieces: Any, epochs: Any) -> Any:
-    """Where a new piece or epoch begins."""
+    """True where a new piece or epoch begins."""
     new = (pieces[1:] != pieces[:-1]) | (epochs[1:] != epochs[:-1])
     return np.append(0, np.flatnonzero(new) + 1)
 
@@ -128,7 +128,7 @@ _MOST_THREADS: Final = 1024  # of a block
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many accesses to global and to shared memory there were."""
+    """Numbers of accesses to global and to shared memory."""
 
     global_reads: int
     global_writes: int
@@ -262,7 +262,7 @@ class Trace:
         return f"outside of an array: {array.element(address - launch.fault_low)}, which has {count}"
 
     def _nearest(self, address: int) -> str:
-        """How far an address is from its array, if the launch knows that, or else from the nearest one."""
+        """Distance of an address from its array, if the launch knows that, or else from the nearest one."""
         if not self._extents:
             return ""
         low = self._state.launch.fault_low

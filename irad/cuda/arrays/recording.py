@@ -224,7 +224,7 @@ class _Call:
         return Leaf(view, not isinstance(value, Const) and view.dtype.kind in "fc" and bool(view.size))
 
     def view(self, array: Any) -> ArrayView:
-        """Where an array of the library is."""
+        """Address, shape and strides of an array of the library."""
         found = self.record.device.view(array)
         if found is None:
             raise UnsupportedError(

@@ -49,7 +49,7 @@ _SPECIAL: Final = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a function is reversed.
+    """Reverse of a function.
 
     Attributes:
         name: of the function, as NumPy calls it, with its submodule: ``add``, ``linalg.inv``. Methods that differ from
@@ -100,7 +100,7 @@ class Rule:
         return None
 
     def _unknown(self, count: int, kwargs: dict[str, Any]) -> str:
-        """Why a call does not fit the parameters of `reverse`."""
+        """The reason why a call does not fit the parameters of `reverse`."""
         known = list(inspect.signature(self.reverse).parameters)[2:]
         unknown = [name for name in kwargs if name not in known]
         which = " and ".join(repr(name) for name in unknown) or f"a call with {count} arguments"
@@ -143,7 +143,7 @@ class ArrayCall:
         return importlib.import_module(_SPECIAL[self.xp.__name__])
 
     def index(self, value: Any) -> int | None:
-        """Which of the leaves a value is."""
+        """Position of a value among the leaves; None if it is none of them."""
         return self._index.get(id(value))
 
     def is_active(self, value: Any) -> bool:

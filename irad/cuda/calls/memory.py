@@ -113,7 +113,7 @@ def _check_pair(left: ArrayPart, right: ArrayPart, *, together: bool) -> None:
 
 
 def _check_places(arrays: Sequence[ArrayPart], numbers: Sequence[NumberPart]) -> None:
-    """Where cotangents of numbers are added lies apart from everything else."""
+    """Refuses memory for cotangents of numbers that overlaps with anything else."""
     places = [(number.name, place) for number in numbers for place in number.places]
     others = [(part.name, each) for part in arrays for each in (part.view, *part.shadows)]
     pairs = [*((place, other) for place in places for other in others), *combinations(places, 2)]

@@ -115,7 +115,7 @@ class Run:
 
     @property
     def words(self) -> int:
-        """How many floats are returned."""
+        """Number of floats that are returned."""
         return sum(number.leaf.float_count for number in self.returned_numbers) * self.call.width
 
     def shadows_of(self, part: ArrayPart) -> tuple[ArrayView, ...]:
@@ -273,7 +273,7 @@ class Run:
 
     @property
     def written_shadows(self) -> list[ArrayView]:
-        """Where derivatives are added."""
+        """The arrays that derivatives are added to."""
         views = [each for part in self.call.arrays for each in self.shadows_of(part)]
         return views + [each for number in self.call.numbers for each in number.places]
 

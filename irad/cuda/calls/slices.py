@@ -256,5 +256,5 @@ class TapedLaunch:
 
 
 def padded(threads: int) -> int:
-    """How many slices a tape has for some threads: those of whole warps."""
+    """Number of slices of a tape for some threads: those of whole warps."""
     return -(-threads // WARP) * WARP

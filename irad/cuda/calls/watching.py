@@ -55,7 +55,7 @@ class WatchedLaunch:
             close_call(self._number)
 
     def thread_in_words(self, head: int) -> str:
-        """Which thread something happened in.
+        """The thread in which something happened, in words.
 
         Args:
             head: address of the head of its tape.

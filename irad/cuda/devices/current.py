@@ -1,4 +1,4 @@
-"""Which device launches go to: that of the innermost `executor()`, the executor of the process, or the GPU."""
+"""The device of launches: that of the innermost `executor()`, the executor of the process, or the GPU."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def emulated() -> EmulatedDevice | None:
 
 
 def current_device() -> Device:
-    """Where launches go.
+    """The device that launches go to.
 
     Raises:
         BackendError: there is neither a GPU nor an executor.

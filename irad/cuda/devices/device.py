@@ -88,7 +88,7 @@ def handle_of(stream: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a kernel is launched.
+    """Blocks, threads and memory with which a kernel is launched.
 
     Attributes:
         grid: blocks along x, y, z.

@@ -207,7 +207,7 @@ class Tape:
         self._watch = ExitStack()
 
     def __len__(self) -> int:
-        """How many operations it has recorded."""
+        """Number of operations that it has recorded."""
         return len(self._record.operations)
 
     def __enter__(self) -> Tape:

@@ -23,7 +23,7 @@ class Unseen(Protocol):
         ...
 
     def origin(self, array: Any, view: ArrayView) -> str | None:
-        """Where an array comes from if it was made unseen: text that follows "by something that it does not see"."""
+        """Origin of an array that was made unseen: text that follows "by something that it does not see"."""
         ...
 
 

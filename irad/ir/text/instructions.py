@@ -35,7 +35,7 @@ InstructionReader: TypeAlias = Callable[[BodyReader, str, "str | None"], ir.Inst
 
 
 class Text(NamedTuple, Generic[_I]):
-    """How a shape is read, and how it is printed without the name of its result and without metadata."""
+    """Reader and printer of a shape, without the name of its result and without metadata."""
 
     read: InstructionReader
     write: Callable[[_I, Names], str]

@@ -111,7 +111,7 @@ class _Expansion:
         return Builder.at_start(rest).phi(kind, [(loaded, access), (value, before)])
 
     def address(self, build: Builder, index: int, kind: Type) -> tuple[Value, int]:
-        """Where an element is, and the alignment there."""
+        """Address of an element, and the alignment there."""
         if isinstance(self.pointer.type, VectorType):
             return element_of(build, self.pointer, index), self.align
         offset = index * types.size_of(kind)

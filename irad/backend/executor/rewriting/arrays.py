@@ -1,4 +1,4 @@
-"""Which array an access is to, as far as the text of a kernel says: an index beyond it is an error.
+"""The array that each access is to, as far as the text of a kernel says: an index beyond it is an error.
 
 A shared, local or constant array is known with its size. Of an array that the kernel was given, the address is known;
 the launch has the size.
@@ -213,7 +213,7 @@ _ALIGNMENT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Where the shared arrays of a kernel are.
+    """Places of the shared arrays of a kernel.
 
     Attributes:
         offsets: bytes from the start of the block's range, by symbol.

@@ -76,7 +76,7 @@ def _is_undefined(variable: GlobalVariable) -> bool:
 
 
 def _problem(call: ir.CallSite) -> str | None:
-    """Why the executor cannot carry out a call, or None."""
+    """The reason why the executor cannot carry out a call, or None."""
     callee = call.callee
     if isinstance(callee, InlineAsm):
         return f"the executor does not know inline assembly ({callee.text})"
@@ -148,7 +148,7 @@ def _is_inside(address: Value, unit: int, array: Range) -> bool:
 
 
 def _accesses(inst: ir.Instruction) -> list[tuple[int, Kind, Value]]:
-    """Which operands of an instruction are addresses, what happens there, and to how many bytes."""
+    """Addresses among the operands of an instruction: position, kind of access and number of bytes of each."""
     match cast("ir.AnyInstruction", inst):
         case ir.Load(ordering=ordering):
             return [(0, Kind.READ if ordering is None else Kind.ATOMIC, _bytes(inst.type))]

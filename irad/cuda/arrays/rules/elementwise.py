@@ -64,7 +64,7 @@ def _elementwise_rules() -> Iterator[tuple[str, Elementwise]]:
 
 
 def operands_of(rule: Elementwise) -> tuple[int, ...]:
-    """Which arguments of a rule are operands of the function; the first may be its value, as of `as_sinc(value, x)`."""
+    """Positions of a rule's operands among its arguments; the first may be the value, as of `as_sinc(value, x)`."""
     return tuple(range(int(rule.name.startswith("as_")), rule.arity))
 
 

@@ -17,7 +17,7 @@ _PADDING: Final = {"constant", "edge", "reflect", "symmetric", "wrap", "empty"}
 
 
 def sources(call: ArrayCall) -> tuple[Any, list[int]]:
-    """Where the elements of a result come from.
+    """The origins of the elements of a result.
 
     Elements of leaves are numbered from far below zero, since integers among the arguments may be values that are moved
     as well: ``y[0] = 1``, ``where(mask, x, 1)``.
