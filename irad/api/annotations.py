@@ -341,7 +341,7 @@ def in_order(function: Callable[..., Any], given: Sequence[Any], named: Mapping[
 
 
 def width_of(arguments: tuple[Any, ...]) -> int | None:
-    """How many directions the annotations of a call have, 0 where that cannot be told; None where none is a batch."""
+    """Number of directions of a call's annotations, 0 where it is not known; None where none is a batch."""
     for argument in arguments:
         if isinstance(argument, BATCHES):
             shadows = getattr(argument.shadow, "types", argument.shadow)  # in compiled code their types are known

@@ -270,7 +270,7 @@ def _check_forward(primal: CPUDispatcher, arguments: tuple[Any, ...], seed: Seed
 
 
 def check_width(primal: CPUDispatcher, arguments: tuple[Any, ...], *, is_forward: bool) -> int | None:
-    """How many directions the annotations of a call have; None where none is a batch.
+    """Number of directions of a call's annotations; None where none is a batch.
 
     Raises:
         SignatureError: that cannot be told, or some have one direction only.

@@ -215,7 +215,7 @@ def directions(f: Callable[..., Any], count: int, tangents: Sequence[Any]) -> tu
 def _jvp_typed(
     f: Any, args: Any, tangents: Any, has_aux: Any = False, argnums: Any = None, argnames: Any = None
 ) -> Callable[..., Any]:
-    """How Numba types a call of `jvp`: which tangents are None is known then."""
+    """Gives the implementation of a call of `jvp` by its types: which tangents are None is known then."""
     function, aux = function_behind(f), literal(has_aux, "has_aux")
     wanted = selected_if_any(function, literal(argnums, "argnums"), literal(argnames, "argnames"))
     if wanted is not None:

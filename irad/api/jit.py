@@ -62,7 +62,7 @@ class Inspectable:
         return self._stage("plan", signature)
 
     def inspect_tape(self, signature: tuple[Any, ...] | None = None) -> Any:
-        """Where saved values live, and how many bytes they take."""
+        """The places of saved values, and the bytes they take."""
         return self._stage("tape", signature)
 
     def inspect_adjoint(self, signature: tuple[Any, ...] | None = None) -> Any:

@@ -51,7 +51,7 @@ class Takes(Enum):
 
 
 class Stands(Enum):
-    """Where the direction stands among the parameters."""
+    """Position of the direction among the parameters."""
 
     FIRST = "before all arguments"
     AFTER = "after the last argument that is differentiated"
@@ -114,7 +114,7 @@ class Maker:
 
     @property
     def leading(self) -> int:
-        """How many parameters precede those of the function."""
+        """Number of parameters before those of the function."""
         return int(self.writes is not None) + int(self.direction is not None and self.stands is Stands.FIRST)
 
     def parameters(
@@ -254,7 +254,7 @@ class MakerCall:
         return MAKERS[self.key]
 
     def rebuild(self, *more: object) -> tuple[Any, ...]:
-        """How pickle makes the callable again, with the further arguments of the transform."""
+        """Function and arguments from which pickle makes the callable again, those of the transform among them."""
         wanted = self.wanted
         asked = self.key, wanted.primal, wanted.argnums, None, self.has_aux, self.options, self.transform, *more
         return made, asked

@@ -85,7 +85,7 @@ def offer_maker(maker: Callable[..., Any]) -> None:
 # Numba takes the parameters of a call from the function that takes its place, which is therefore written for the call.
 
 MOST_ARGUMENTS: Final = 24
-"""How many arguments a call may pass to the function where each is a parameter: device code has no star arguments."""
+"""The most arguments that a call may pass to the function, each a parameter: device code has no star arguments."""
 
 
 class CallSite:

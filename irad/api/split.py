@@ -352,7 +352,7 @@ def default_seed(sweeps: Specialisation) -> Any:
 
 
 def _typed(call: CallSite) -> Callable[..., Any]:
-    """How Numba types a call of `split`, which leaves nothing to do at run time: both sweeps are known then."""
+    """Gives the implementation of a call of `split`, which does nothing at run time: both sweeps are known then."""
     mode = call.first
     if not call.positional:
         raise TypeError("irad.split misses the function")

@@ -378,7 +378,7 @@ def _check(primal: CPUDispatcher, derivation: Derivation) -> None:
 
 
 def _place(call: CallSite, primal: CPUDispatcher, position: int) -> int | None:
-    """Where an argument is among those that the call passes; None where it is a default."""
+    """Position of an argument among those that the call passes; None where it is a default."""
     if position < len(call.positional):
         return position
     named = list(call.named)

@@ -148,7 +148,7 @@ class _Session:
             )
 
     def weak_points(self) -> tuple[WeakPoint, ...]:
-        """Where it would break."""
+        """Points at which the derivative would break."""
         from irad.testing.gradients.input import CheckedFunction
         from irad.testing.gradients.trial import Trial
         from irad.testing.gradients.weak_points import weak_points

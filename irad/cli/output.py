@@ -1,4 +1,4 @@
-"""How text gets to the user: colours and a pager on a terminal, plain into files and pipes; progress bars."""
+"""Output for the user: colours and a pager on a terminal, plain into files and pipes; progress bars."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def is_terminal() -> bool:
 
 
 def columns() -> int:
-    """How wide the overview may be: as the terminal, else 100 columns."""
+    """Width of the overview: that of the terminal, else 100 columns."""
     return shutil.get_terminal_size().columns if is_terminal() else 100
 
 

@@ -100,7 +100,7 @@ def float_comparison(predicate: str, a: ast.expr, b: ast.expr) -> ast.expr:
 
 
 def pointer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
-    """Whether new memory was given; other addresses are not compared."""
+    """Comparison that tells if new memory was given; other addresses are not compared."""
     a, b = inst.operands
     is_new = isinstance(a, Call) and is_allocation(a)
     if is_new and isinstance(b, ConstantNull) and inst.predicate in ("eq", "ne"):

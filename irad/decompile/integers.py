@@ -78,7 +78,7 @@ def iteration_number(sheet: Sheet, loop: Loop) -> Polynomial:
 
 
 def first_index(sheet: Sheet, form: LoopForm) -> Polynomial:
-    """Where the index of a loop begins, in the words of the forward sweep."""
+    """First index of a loop, in the words of the forward sweep."""
     assert form.index is not None
     return polynomial_of(sheet.augmented or sheet, form.index.start)
 
@@ -268,7 +268,7 @@ def plain_bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, 
 
 
 def is_checked_arithmetic(call: Call) -> bool:
-    """Whether a call is integer arithmetic that returns whether it overflows as well."""
+    """True if a call is integer arithmetic that also returns whether it overflows."""
     name = callee_name(call)
     return name.startswith(("llvm.smul.with", "llvm.sadd.with", "llvm.ssub.with"))
 

@@ -1,4 +1,4 @@
-"""How each loop of the primal is written: as a `for` over a range, or as a `while`.
+"""The form of each loop of the primal: a `for` over a range, or a `while`.
 
 Input   a captured pair.
 Output  `LoopForm`s, by primal loop. In both sweeps the loop variable is the same, and saved values are named by it.
@@ -133,7 +133,7 @@ def _is_simple(start: Value, outer: set[Phi]) -> bool:
 
 
 def exit_of(form: LoopForm) -> Block:
-    """Where the loop goes when its range is exhausted."""
+    """Block in which the loop ends when its range is exhausted."""
     latch = form.twin.latch
     assert latch is not None
     return next(target for target in latch.terminator.targets if target not in form.twin.blocks)

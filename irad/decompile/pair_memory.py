@@ -73,7 +73,7 @@ class ArrayPlace:
 
 @dataclass(eq=False, slots=True)
 class Address(Value):
-    """Where an array is, as a number: Numba compares these, to see whether two overlap."""
+    """Address of an array as a number: Numba compares these, to see whether two overlap."""
 
     array: Array | None = None
 
@@ -150,7 +150,7 @@ class PairMemory:
         self.allocations[copy] = array, shadow
 
     def address_of(self, array: Array) -> Address:
-        """Where an array is: one value for each."""
+        """Address of an array: one value for each."""
         return self.addresses.setdefault(array, Address(types.I64, None, array))
 
     def array_behind(self, pointer: Value) -> Array | None:

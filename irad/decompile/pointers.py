@@ -1,4 +1,4 @@
-"""Where the pointers of a sweep lead: the array, and the element of it."""
+"""Targets of the pointers of a sweep: the array, and the element of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irad.ir.values import Constant, Value
 
 
 def place_of(sheet: Sheet, pointer: Value) -> ArrayPlace:
-    """Where a pointer leads.
+    """Array and element that a pointer points to.
 
     Raises:
         UnsupportedError: it does not lead into an array in a way that Python can say.
@@ -48,7 +48,7 @@ def place_of(sheet: Sheet, pointer: Value) -> ArrayPlace:
 
 
 def _saved_place(sheet: Sheet, pointer: Value, saved: Value) -> ArrayPlace:
-    """Where a pointer led that was saved: by loop variables and parameters, or by the index that was saved."""
+    """Target of a pointer that was saved: by loop variables and parameters, or by the index that was saved."""
     assert sheet.augmented is not None
     place = place_of(sheet.augmented, saved)
     if saved not in sheet.augmented.tape or saved is place.array.origin:
@@ -70,7 +70,7 @@ def _moved(sheet: Sheet, pointer: Value) -> tuple[Value, Polynomial] | None:
 
 
 def _affine_start(sheet: Sheet, pointer: Phi) -> Value:
-    """Where a pointer begins that a loop moves."""
+    """The pointer that a loop moves, as it is at the start."""
     form = next(f for f in sheet.forms.values() if pointer in affine_variables(f.twin))
     return affine_variables(form.twin)[pointer].start
 
@@ -116,7 +116,7 @@ def is_truth(sheet: Sheet, value: Value) -> bool:
 
 
 def flat_index(sheet: Sheet, pointer: Value) -> Polynomial:
-    """Where a pointer leads in the elements of its array, counted in the order of memory."""
+    """Target of a pointer in elements of its array, counted in the order of memory."""
     place = place_of(sheet, pointer)
     return items_in(place.offset, place.array.itemsize)
 

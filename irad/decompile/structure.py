@@ -214,7 +214,7 @@ class Structurer:
         return [*body, guard], {**{b: None for b in exits if b is not block}, **ends}
 
     def is_at(self, block: Block) -> ast.expr:
-        """Whether control goes on at a block."""
+        """Test that is true if control goes on at a block."""
         return trees.compare(trees.name(LABEL), ast.Eq(), ast.Constant(self.label(block)))
 
     def label(self, block: Block) -> int:

@@ -120,7 +120,7 @@ def whole_items(count: int, size: int) -> int:
 
 
 def address(array: Any) -> int:
-    """Where the items of an array begin: two arrays are compared by it, to see whether they overlap."""
+    """Address of the items of an array: two arrays are compared by it, to see whether they overlap."""
     return int(array.ctypes.data)
 
 

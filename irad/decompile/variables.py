@@ -1,4 +1,4 @@
-"""Which values become Python variables, and which of them share one.
+"""The values that become Python variables, and those of them that share one.
 
 A value is written where it is used if it is used once, nearby, by the same line of the source, and if no memory that it
 is loaded from is written in between. All other values are variables. Values that a phi joins share a variable if none
@@ -179,7 +179,7 @@ class VariableChoice:
         return True
 
     def _ends(self, user: Instruction, value: Value) -> Iterable[tuple[Block, int]]:
-        """Where a use is written: at the end of a chain of inline users."""
+        """Places where a use is written: at the end of a chain of inline users."""
         if isinstance(user, Phi):
             return [(b, 1 << 30) for v, b in user.incoming() if v is value]
         if user in self.variables or not self._has_text(user):
@@ -223,7 +223,7 @@ class Site:
 
 @dataclass(eq=False, slots=True)
 class Interference:
-    """Which variables are needed while another is assigned.
+    """The variables that are needed while another is assigned.
 
     Attributes:
         sites: the statements of each block.

@@ -201,7 +201,7 @@ def _name_lanes(readers: Iterable[PairReader], launches: Mapping[Function, CallS
 
 
 def _definition(function: Any, source: UserSource) -> SourceLocation | None:
-    """Where a function of the program is defined; of library functions nothing is said."""
+    """Place at which a function of the program is defined; None for library functions."""
     if getattr(inspect.unwrap(function), "__code__", None) is None:
         return None
     place = location_of(function)
@@ -245,12 +245,12 @@ class Collector:
 
     @cached_property
     def profile(self) -> Profile:
-        """Where the time goes: runs the derivative for a second."""
+        """Shares of the running time: runs the derivative for a second."""
         return profile(self.subject, self.source, self.args)
 
     @cached_property
     def measurement(self) -> tuple[tuple[int, ...] | None, str]:
-        """How many units each place of the tape had in one call; None, and why, where there was none."""
+        """Number of units of each place of the tape in one call; None, and the reason, where there was none."""
         if not is_call(self.args):
             return None, ""
         try:

@@ -117,7 +117,7 @@ def cuda_facts() -> Iterator[Fact]:
 
 
 def _numba_cuda() -> Fact:
-    """Which package `numba.cuda` is, and whether it can be imported."""
+    """The package that `numba.cuda` comes from, if it can be imported."""
     version = version_of("numba-cuda")
     name = f"numba-cuda {version}" if version else "Numba's own"
     module, failure = imported("numba.cuda")
@@ -131,7 +131,7 @@ def _numba_cuda() -> Fact:
 
 
 def _found(find: Callable[[], Path]) -> str:
-    """Where a part of the toolkit is; empty where it is missing."""
+    """Place of a part of the toolkit; empty where it is missing."""
     try:
         return str(find())
     except BackendError:
@@ -356,7 +356,7 @@ def _options() -> Fact:
 
 
 def _self_test() -> Fact:
-    """Whether a derivative comes out right: all that a broken installation may break takes part."""
+    """Result of one derivative: all that a broken installation may break takes part."""
     try:
         slope = irad.grad(_cube)(2.0)
     except Exception as error:  # whatever it is, it is the finding

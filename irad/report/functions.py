@@ -224,11 +224,11 @@ class PairReader:
         return f"parallel loop of line {found.line}" if found is not None else "parallel loop"
 
     def _place_of_loop(self) -> SourceLocation | None:
-        """Where the loop is of which this is the body."""
+        """Place of the loop of which this is the body."""
         return next((place for loop in self.made.unit.loops.roots() if (place := self.loops.of(loop))), None)
 
     def variant(self) -> str:
-        """How the function is differentiated, in words."""
+        """The way in which the function is differentiated, in words."""
         variant, function = self.made.unit.variant, self.made.unit.function
         active = dict.fromkeys(
             self.words.parameters.get(param) or python_name(param.name or "?")
@@ -243,7 +243,7 @@ class PairReader:
         return f"{lane}with respect to {', '.join(active) or 'nothing'}; result {'active' if seeded else 'constant'}"
 
     def place(self) -> SourceLocation | None:
-        """Where the function is defined; its first known place where that is not known, as of the body of a loop."""
+        """Place of the function's definition; where that is not known, as of a loop's body, its first known place."""
         known = self.definitions.get(str(self.made.unit.function.name))
         if known is None and self.made.unit.function in self.made.augmented.program.loops:
             known = self._place_of_loop()
@@ -342,7 +342,7 @@ class PairReader:
         return self.place() if isinstance(value, Parameter) else None
 
     def why(self, value: Value) -> str:
-        """Why a value is saved."""
+        """The reason why a value is saved."""
         plan = self.made.plan
         if value in plan.reasons:
             return self.plain(plan.explain(value))

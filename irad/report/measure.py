@@ -117,7 +117,7 @@ _ENOUGH, _TIMES_LONGER = 1000, 3.0  # samples below which running longer is wort
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Where the time went.
+    """Distribution of the running time.
 
     Attributes:
         shares: by line, 0…1; lines that were never found running are not there.

@@ -34,7 +34,7 @@ class Stage(enum.StrEnum):
 
 
 class Storage(enum.StrEnum):
-    """Where a saved value lives."""
+    """Place of a saved value."""
 
     FRAME = "frame"  # outside loops, once per call
     SLAB = "slab"  # in a counted loop: an array per value
@@ -190,7 +190,7 @@ class LineFacts:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a profiled call takes.
+    """Durations of a profiled call.
 
     Attributes:
         seconds: of the derivative, both sweeps.
@@ -204,7 +204,7 @@ class Times:
 
     @property
     def ratio(self) -> float:
-        """How many times the plain function the derivative takes."""
+        """Time of the derivative as a multiple of the plain function's."""
         return self.seconds / self.primal_seconds
 
 
@@ -235,7 +235,7 @@ class KernelCode:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """How a kernel's derivative adds to one shadow, or to the derivative of one number.
+    """Way in which a kernel's derivative adds to one shadow, or to the derivative of one number.
 
     Attributes:
         memory: the array or number.

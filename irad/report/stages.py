@@ -172,7 +172,7 @@ def line_finder(text: str, source: UserSource) -> Callable[[str], int | None]:
 
 
 def is_of_reverse_sweep(text: str) -> Callable[[str], bool]:
-    """Whether a debug location (`!7`) of a module is of the reverse sweep."""
+    """Predicate that is true of those debug locations (`!7`) of a module that are of the reverse sweep."""
     nodes = metadata_of(text).metadata.items()
     reverse = {f"!{number}" for number, node in nodes if f"column: {REVERSE}," in node.text}
     return reverse.__contains__

@@ -1,4 +1,4 @@
-"""Which Python variables are active on which line.
+"""Active Python variables, by line.
 
 Numba keeps each variable in memory of its own before LLVM optimises; so the program tells, before that, which value is
 stored to which variable, and which is passed for which parameter. Values keep their names through LLVM's pipelines,
@@ -89,7 +89,7 @@ def _node(symbol: str, value: Value) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class ActiveVariables:
-    """Which variables are active.
+    """The active variables.
 
     Attributes:
         copies: what variables are called.
@@ -139,7 +139,7 @@ def _variables(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _places(typed: TypedFunction) -> Mapping[str, list[int]]:
-    """Where it shows whether a version is active: where it is made, a parameter where it is used."""
+    """Lines that show whether a version is active: where it is made, for a parameter where it is used."""
     made: dict[str, list[int]] = {}
     uses: dict[str, list[int]] = {}
     for line in typed.ir.lines:

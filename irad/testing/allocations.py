@@ -1,4 +1,4 @@
-"""How many allocations Numba's runtime makes and releases."""
+"""Numbers of allocations that Numba's runtime makes and releases."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ class _Run:
                 self._compare(replace(trial, draw=draw), mode, number)
 
     def _plan(self, number: int, draws: int) -> None:
-        """How many comparisons there will be, as the first point tells."""
+        """Computes the number of comparisons that follow, from the first point."""
         if number == 0:
             sizes = [read_floats(v).size for v, a in zip(self._subject.values, self._subject.active, strict=True) if a]
             each = sum(n if n <= self._settings.max_partials else self._settings.directions for n in sizes)

@@ -22,7 +22,7 @@ from irad.api.checkpointing.values import copied
 
 
 def repetitions(steps: int, snapshots: int) -> tuple[int, int]:
-    """How often a step has to run again at most, ``r``, and ``beta(snapshots, r)``: the most steps that this allows.
+    """The most times ``r`` that a step is run again, and ``beta(snapshots, r)``: the most steps that this allows.
 
     ``beta(s, r) = (s + r)! / (s! r!)``; ``r`` is the smallest with ``beta(snapshots, r) >= steps``.
     """
@@ -69,7 +69,7 @@ def distance(steps: int, snapshots: int) -> int:
 
 
 def replaced(levels: list[int], snapshots: int) -> int:
-    """Which snapshot makes room for one of the state that a loop of unknown length has reached; -1 if there is room.
+    """Number of the snapshot that the state of a loop of unknown length replaces; -1 if there is room.
 
     A snapshot has level 0 at first. One that is followed by a snapshot of a higher level is given up. If there is none,
     the last one is, and what takes its place is a level higher than it.

@@ -60,7 +60,7 @@ def _put_random_state_typed(state: Any) -> Any:
 
 @intrinsic
 def _generators(context):  # type: ignore[no-untyped-def]
-    """Where the generators of `np.random` and `random` have their state, and its size in bytes."""
+    """Addresses of the states of the generators of `np.random` and `random`, and their size in bytes."""
     pointer = types.voidptr
 
     def lower(context: Any, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:

@@ -438,7 +438,7 @@ def close(f: Any) -> None:
 
 
 def workspace(f: Any) -> Workspace:
-    """How many slots of workspace there are, in use and spare; ``f`` is as for `close`.
+    """Number of slots of workspace, in use and spare; ``f`` is as for `close`.
 
     Examples:
         >>> import irad

@@ -178,7 +178,7 @@ class JacobianTask:
 
 
 def _at_once(wanted: int, parts: Sequence[Part], directions: Callable[[Part], int]) -> int:
-    """How many directions are taken at once: not more than there are, where that is known."""
+    """Number of directions taken at once: not more than there are, where that is known."""
     return wanted if any(part.is_array for part in parts) else max(1, min(wanted, sum(map(directions, parts))))
 
 
@@ -249,7 +249,7 @@ class Call:
 
     @cached_property
     def width(self) -> int:
-        """How many columns forward mode computes in each run."""
+        """Number of columns that forward mode computes in each run."""
         width = _at_once(self.task.chunk or _WIDTH, self.structure.inputs, self.structure.input_directions)
         return width if width == 1 or self.task.chunk is not None or self._takes(width) else 1
 
@@ -265,7 +265,7 @@ class Call:
 
     @property
     def row_width(self) -> int:
-        """How many rows reverse mode computes in each sweep."""
+        """Number of rows that reverse mode computes in each sweep."""
         return _at_once(self.task.chunk or 1, self.structure.outputs, self.structure.output_directions)
 
     @cached_property

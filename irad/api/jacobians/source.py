@@ -24,14 +24,14 @@ _SHARED: Final = (
 
 
 def starts(name: str, parts: Sequence[Part], sizes: Sequence[str]) -> Iterator[str]:
-    """Where the directions of each part begin: `irad_x0`, `irad_x1`, …; the last one is the number of directions."""
+    """Lines with the first direction of each part, `irad_x0`, `irad_x1`, …; the last is the number of all."""
     yield f"irad_{name}0 = 0"
     for part, size in zip(parts, sizes, strict=True):
         yield f"irad_{name}{part.number + 1} = irad_{name}{part.number} + {size}"
 
 
 def size_of(part: Part, at: str, directions: int) -> str:
-    """How many directions a part has."""
+    """Number of directions of a part."""
     count = f"{at}.size" if part.is_array else "1"
     return count if directions == 1 else f"2 * {count}"
 

@@ -206,11 +206,11 @@ class Structure:
         return [*_steps(self.return_type, block.output.path), *among, *of_input]
 
     def input_directions(self, part: Part) -> int:
-        """How many directions a number among the inputs has."""
+        """Number of directions of a number among the inputs."""
         return 2 if part.is_complex and not self.holomorphic else 1
 
     def output_directions(self, part: Part) -> int:
-        """How many cotangents a number among the outputs has."""
+        """Number of cotangents of a number among the outputs."""
         is_one = self.holomorphic and all(other.is_complex for other in self.inputs)
         return 2 if part.is_complex and not is_one else 1
 

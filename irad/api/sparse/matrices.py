@@ -53,7 +53,7 @@ class Runs:
         return self.run(vectors)[1]
 
     def rows(self) -> int:
-        """How many the Jacobian has. Leaves the arrays as they were."""
+        """Number of rows of the Jacobian. Leaves the arrays as they were."""
         with self:
             rows, _ = self.run(np.zeros((0, 0 if self._is_transposed else self.columns)))
         return int(rows)

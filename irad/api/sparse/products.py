@@ -125,7 +125,7 @@ class _Forward(Call):
 
 
 class _Sets(_Forward):
-    """Which vectors each number of the value depends on, in one run for each row of sets."""
+    """Sets of the vectors that each number of the value depends on, in one run for each row of sets."""
 
     @cached_property
     def push(self) -> DerivativeDispatcher:

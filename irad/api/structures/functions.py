@@ -343,7 +343,7 @@ def _vectors(root: Place) -> Iterator[tuple[Vector, Values]]:
 
 
 def _lengths(root: Place) -> list[int]:
-    """How many doubles each vector is."""
+    """Number of doubles of each vector."""
     return [kind.length(value) for kind, (value,) in _vectors(root)]
 
 

@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Treatment(enum.Enum):
-    """How that comes about which takes the place of a value."""
+    """Way to make what takes the place of a value."""
 
     KEPT = "kept"
     VECTOR = "vector"
@@ -38,7 +38,7 @@ class Form(ABC, Generic[P, M, R]):
 
     @abstractmethod
     def treatment(self, place: P) -> Treatment:
-        """How the results of a place come about."""
+        """The way to make the results of a place."""
 
     @abstractmethod
     def kept(self, place: P) -> R:

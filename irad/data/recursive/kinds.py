@@ -106,7 +106,7 @@ class Inactive:
 INACTIVE: Final = Inactive()
 Kind: TypeAlias = Vector | Container | Inactive
 Chooser: TypeAlias = Callable[[Any], Kind]
-"""Where the kind of a value depends on more than its type."""
+"""Chooses the kind of a value where that depends on more than its type."""
 
 _registered: Final[dict[type, Kind | Chooser]] = {}
 _found: Final[dict[type, Kind | Chooser]] = {}
@@ -242,7 +242,7 @@ def _inner(x: Any, y: Any) -> Any:
 
 
 def identity_of_array(array: Any) -> Any:
-    """Where the elements are: views of the same ones are one thing. Other arrays are identified by their id."""
+    """Memory of the elements: views of the same ones are one thing. Other arrays are identified by their id."""
     base = array.base
     if base is None:
         return id(array)

@@ -115,7 +115,7 @@ def _assigned(kind: Vector, out: Any, value: Any) -> Any:
 # all fields.
 
 BYTES: Final = 2**18
-"""How much of an array is handled at a time: the caches of a core hold it."""
+"""Bytes of an array that are handled at a time: the caches of a core hold them."""
 ELEMENTS: Final = 8
 """Fields that are arrays of at most this length are taken element by element: loops of NumPy are then over records."""
 

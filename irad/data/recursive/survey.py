@@ -22,7 +22,7 @@ from irad.records import dataclass
 Values: TypeAlias = tuple[Any, ...]
 Memo: TypeAlias = dict[Any, Any]
 Way: TypeAlias = "tuple[Way, Container, Any] | None"
-"""How a place is reached: from where, and the key there."""
+"""The way to a place: the way to its container, the container and the key there."""
 
 
 @dataclass(eq=False, slots=True)

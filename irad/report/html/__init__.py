@@ -71,7 +71,7 @@ def _code(code: KernelCode) -> str:
 
 
 def _times(report: Report) -> list[tuple[str, str]]:
-    """How long a profiled call takes, in which sweep, and how that compares with the plain function."""
+    """Duration of a profiled call, in each sweep, and beside the plain function."""
     times = report.times
     if times is None:
         return []

@@ -235,7 +235,7 @@ def _has_python(report: Report) -> bool:
 
 
 def _why_no_python(report: Report) -> str:
-    """Why the adjoint has no Python form, as the stage says in comments; empty where it has one."""
+    """The reason why the adjoint has no Python form, as the stage says in comments; empty where it has one."""
     text = report.stages.get(Stage.ADJOINT_PYTHON)
     if text is None or _has_python(report):
         return ""

@@ -87,7 +87,7 @@ def _check_types(kinds: Sequence[tuple[str, str]], args: tuple[Any, ...]) -> Non
 
 
 def _plan(subject: KernelSubject, report: Report, beside: int) -> Iterator[str]:
-    """How the derivative works, in sentences; ``beside`` are the bytes of its shadows in dynamic shared memory."""
+    """Sentences on the plan of the derivative; ``beside`` are the bytes of its shadows in dynamic shared memory."""
     yield f"for launches along {subject.axes} {'axes' if subject.axes > 1 else 'axis'}, both sweeps in one launch"
     for addition in report.additions:
         yield f"adds {addition_words(addition)}"

@@ -323,7 +323,7 @@ class KernelCollector:
 
     @property
     def additions(self) -> tuple[Addition, ...]:
-        """How the derivative adds to shadows."""
+        """Ways in which the derivative adds to shadows."""
         return self.derived[2]
 
     @cached_property

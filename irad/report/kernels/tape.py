@@ -169,7 +169,7 @@ def _measured(launched: Launched, annotated: list[Any], options: Options) -> tup
 
 
 def _recomputed(collector: KernelCollector) -> tuple[tuple[SourceLocation, int], ...]:
-    """How many values are computed again, by line: the most first."""
+    """Number of values that are computed again, by line: the most first."""
     places: dict[tuple[str, int], SourceLocation] = {}
     counts = Counter[tuple[str, int]]()
     for value in (value for function in collector.observed.functions for value in function.values):

@@ -62,7 +62,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
 
 
 def addition_words(addition: Addition) -> str:
-    """How a kernel's derivative adds to one shadow."""
+    """Words for the way in which a kernel's derivative adds to one shadow."""
     lines = f" (line{'s' * (len(addition.lines) > 1)} {', '.join(map(str, addition.lines))})" if addition.lines else ""
     return f"to the derivative of {addition.memory} {addition.how}, since {addition.why}{lines}"
 
@@ -180,12 +180,12 @@ def _one(entry: TapeEntry) -> str:
 
 
 def reason(why: str) -> str:
-    """Why a value is saved, without its price."""
+    """Reason why a value is saved, without its price."""
     return _PRICE.sub("", why).removeprefix("saved: ")
 
 
 def often(entry: TapeEntry) -> str:
-    """How often a slot is filled."""
+    """Words for the number of times that a slot is filled."""
     if entry.loops:
         return f"per iteration of {in_loops(entry.loops)}"
     return "per call" if entry.storage in (Storage.FRAME, Storage.KEPT) else "per chunk"

@@ -162,7 +162,7 @@ class Reference:
 
     @property
     def method(self) -> str:
-        """Where the numbers come from."""
+        """Name of the method that gave the numbers."""
         return "complex step" if self.complex_steps is not None else "finite differences"
 
     def along(self, position: int, direction: Vector, *, careful: bool = False) -> Slope:
@@ -205,7 +205,7 @@ class Reference:
         return abs(exact - found.value) <= slack
 
     def room(self, position: int, direction: Vector) -> tuple[float, float]:
-        """How far the line stays within the bounds."""
+        """Distances that the line can go in both directions within the bounds."""
         if position not in self.bounds:
             return -inf, inf
         low, high = self.bounds[position]

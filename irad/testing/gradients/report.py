@@ -36,7 +36,7 @@ class Verdict(enum.Enum):
 
     @property
     def weight(self) -> int:
-        """How bad it is: of several verdicts the worst counts."""
+        """Severity: of several verdicts the worst counts."""
         return list(Verdict).index(self)
 
 
@@ -242,7 +242,7 @@ def short(number: float) -> str:
 
 
 def kinks_text(kinks: Sequence[str]) -> str:
-    """Which floats lie on a kink."""
+    """Words for the floats that lie on a kink."""
     listed = ", ".join(kinks[:3]) + (f" and {len(kinks) - 3} more" if len(kinks) > 3 else "")
     return (
         f"a kink at this point in {listed}: the derivatives of the two sides differ, and irad returns one between them"

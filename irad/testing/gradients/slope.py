@@ -261,7 +261,7 @@ def _classified(central: Estimate, left: Estimate, right: Estimate, largest: flo
 
 
 def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf)) -> float:
-    """How much the values of ``f`` near 0 are off: the standard deviation of what is not smooth in them.
+    """Noise in the values of ``f`` near 0: the standard deviation of what is not smooth in them.
 
     Values that do not change over the closest points say nothing about that: they may have been rounded to single
     precision on the way. Then points further apart are looked at.

@@ -392,7 +392,7 @@ def annotate(value: Any, shadow: Any) -> Any:
 
 
 def describe(value: Any, active: bool) -> str:
-    """How an argument takes part, and its type."""
+    """The part that an argument takes, and its type, in words."""
     kind = type(annotate(value, value)).__name__ if active else "Const"
     if isinstance(value, np.ndarray):
         return f"{kind} {value.dtype}{list(value.shape)}"

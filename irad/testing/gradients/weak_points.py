@@ -1,4 +1,4 @@
-"""Where a correct derivative would break: kinks and jumps close by, ends of the domain, overflow.
+"""Points at which a correct derivative would break: kinks and jumps close by, ends of the domain, overflow.
 
 Each argument is varied alone: its numbers are multiplied by a factor, near 1 and far from it, set to zero and negated.
 What is looked at is the function's value and irad's gradient.
@@ -223,12 +223,12 @@ def _between(a: float, b: float) -> float:
 
 
 def _bend(low: _Seen, high: _Seen) -> float:
-    """How much the slope changes."""
+    """Size of the change of the slope."""
     return abs(high.slope - low.slope)
 
 
 def _missing_value(low: _Seen, high: _Seen) -> float:
-    """How much the value changes that the slopes do not explain."""
+    """Size of the change of the value that the slopes do not explain."""
     return abs(high.value - low.value - (high.slope + low.slope) / 2 * (high.factor - low.factor))
 
 

@@ -79,7 +79,7 @@ def call_once(f: Callable[..., Any], arity: int) -> Callable[..., Any]:
 
 
 class Passed(enum.Enum):
-    """How an argument is passed to a program that calls a function several times."""
+    """Way in which an argument is passed to a program that calls a function several times."""
 
     ONCE = "once"  # the same in each call
     PACKED = "packed"  # in tuples, one for each call

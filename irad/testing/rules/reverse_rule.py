@@ -323,7 +323,7 @@ def shrunk(trial: Trial, number: int) -> tuple[Any, ...]:
 
 
 def _passed(value: Any, free: bool) -> Passed:
-    """How an argument is passed to a program of several calls; rows of an array must have the type of the argument."""
+    """Way to pass an argument to a program of several calls; rows of an array must have the type of the argument."""
     if not free:
         return Passed.ONCE
     is_array = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind in "fc"
