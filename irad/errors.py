@@ -39,7 +39,7 @@ class SourceLocation:
 
     @classmethod
     def of(cls, function: Callable[..., object]) -> SourceLocation | None:
-        """Where a Python function is defined, the line of its ``def``; None for what is not written in Python."""
+        """The place of a Python function, the line of its ``def``; None for what is not written in Python."""
         function = getattr(function, "py_func", function)
         code = getattr(inspect.unwrap(function), "__code__", None)
         if code is None:

@@ -1,4 +1,4 @@
-"""How an error reads: the source line with a marker below, text wrapped under its label, each remedy on a line.
+"""Layout of an error: the source line with a marker below, text wrapped under its label, each remedy on a line.
 
 For example:
 

@@ -22,7 +22,7 @@ _FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_ma
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How derivatives are created. Equal options give the same code for the same function.
+    """Settings of derivatives. Equal options give the same code for the same function.
 
     Attributes:
         plan: ``"default"`` chooses per value between saving and recomputing; ``"save_all"`` saves every needed value,

@@ -67,7 +67,7 @@ def spelled(version: Numbers) -> str:
 
 
 def untested(numba: str, python: str) -> tuple[str, ...]:
-    """Which of two versions irad was not tested with, by name; patch releases do not matter."""
+    """Those of two versions that irad was not tested with, by name; patch releases do not matter."""
     found = []
     if numbers_of(numba)[:2] not in NUMBA:
         found.append(f"Numba {numba}")

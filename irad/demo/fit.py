@@ -32,7 +32,7 @@ TRUTH = Mixture(
 
 @dataclass(frozen=True)
 class Fit:
-    """Where the optimiser stopped."""
+    """Result of the optimiser."""
 
     mixture: Mixture
     parameters: Floats

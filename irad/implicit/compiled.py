@@ -1,4 +1,4 @@
-"""How compiled code calls the solvers of this folder: the function that is solved is known when a call is typed."""
+"""Calls of the solvers of this folder in compiled code: the function that is solved is known when a call is typed."""
 
 from __future__ import annotations
 

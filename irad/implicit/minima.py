@@ -132,7 +132,7 @@ def _units(squares):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _is_convex(matrix):  # type: ignore[no-untyped-def]
-    """Whether a symmetric matrix has no negative eigenvalue but for rounding."""
+    """True if a symmetric matrix has no negative eigenvalue but for rounding."""
     units = _units(np.abs(np.diag(matrix)))
     values = np.linalg.eigvalsh(matrix * units * units.reshape((-1, 1)))
     return values.size == 0 or values.min() >= -1e-10 * np.abs(values).max()

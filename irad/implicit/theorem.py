@@ -61,7 +61,7 @@ def _reverse_of(core: Any, residual: Any, transposed: Any) -> Any:
 
 
 def has_any(cotangent: Any) -> Any:
-    """Whether a cotangent, or a part of it, is there; constant where the rule is compiled."""
+    """True if a cotangent, or a part of it, is there; constant where the rule is compiled."""
     raise NotImplementedError
 
 

@@ -52,7 +52,7 @@ def relative_size(found: Any, scales: Any) -> Any:
 
 
 def is_within(change: Any, found: Any, rtol: Any, atol: Any) -> Any:
-    """Whether each part of a change is small beside that of a number or a vector."""
+    """True if each part of a change is small beside that of a number or a vector."""
     raise NotImplementedError
 
 

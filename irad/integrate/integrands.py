@@ -21,7 +21,7 @@ from irad.integrate.slots import add, cleared, move, room
 
 
 class Integrand(NamedTuple):
-    """How an integrand is evaluated.
+    """An integrand with the way to evaluate it.
 
     Attributes:
         at: ``(x, args, shape)``, the value at one point.

@@ -120,7 +120,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @register_jitable
 def kind_of(a, b):  # type: ignore[no-untyped-def]
-    """How a range is mapped to a finite one, and the point that the map begins at.
+    """Kind of the map from a range to a finite one, and the point that the map begins at.
 
     The kinds are 0 for a finite range, 1 and -1 for one that is infinite above and below, 2 for all numbers.
     """
@@ -135,7 +135,7 @@ def kind_of(a, b):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def place_of(kind, origin, x):  # type: ignore[no-untyped-def]
-    """Where a point of the range is mapped to."""
+    """Image of a point of the range."""
     if kind == 0:
         return x
     if np.isinf(x):

@@ -263,7 +263,7 @@ def _as_points_typed(points: Any) -> Any:
 
 
 def _batch_typed(batch: Any) -> tuple[bool, Any]:
-    """Whether the integrand is one of batches, and a function that makes the shape of its value of the argument."""
+    """True if the integrand is one of batches, and a function that makes the shape of its value of the argument."""
     if isinstance(batch, types.BaseTuple):
         lines = "".join(f"int64(batch[{i}]), " for i in range(len(batch)))
     elif isinstance(batch, types.Integer):

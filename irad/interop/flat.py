@@ -22,7 +22,7 @@ from irad.frontend.generated import function_from
 from irad.message import with_article
 
 LEAF: Final = ...  # a constant, since graphs hold structures
-"""Where a structure has an array."""
+"""Marks the place of an array in a structure."""
 _NUMBERS: Final = frozenset("?bBhHiIlLqQfdFD")  # the characters of NumPy's dtypes that Numba has as well
 
 

@@ -94,7 +94,7 @@ class Derivatives:
         return self._fixed(_Sparse(partial(irad.sparse_hessian, self._function, options=self._options, **self._wrt)))
 
     def pattern(self, *given: Any) -> Any:
-        """Where the Jacobian may differ from zero, as a sparse matrix of bools: ``jac_sparsity=d.pattern(x0)``."""
+        """Places where the Jacobian may differ from zero, a sparse matrix of bools: ``jac_sparsity=d.pattern(x0)``."""
         sparse = irad.sparse_jacobian(self._function, options=self._options, **self._wrt)
         return sparse.prepare(*given, *self._args).pattern
 
@@ -239,7 +239,7 @@ def minimize(
 
 
 class _Point:
-    """Where the solver is: a vector for SciPy, and for the user what the start was.
+    """Position of the solver: a vector for SciPy, and for the user what the start was.
 
     Attributes:
         vector: the start as a vector.

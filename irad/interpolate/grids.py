@@ -40,7 +40,7 @@ def interval_of(knots, x):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def share_of(knots, i, x):  # type: ignore[no-untyped-def]
-    """How far a point is on its way through an interval; 0 or 1 beyond the ends."""
+    """Position of a point in an interval as a fraction of it; 0 or 1 beyond the ends."""
     if x < knots[0]:
         return 0.0
     if x > knots[-1] or knots[i] == knots[i + 1]:

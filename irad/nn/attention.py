@@ -105,7 +105,7 @@ def _scores(tile, q, k, bias, mask, where, rows, columns, causal):
 
 @njit
 def _count_of_keys(k, first, rows, causal):
-    """How many keys, from the first on, some of these queries see."""
+    """Number of keys, from the first on, that some of these queries see."""
     return min(k.shape[2], first + rows) if causal else k.shape[2]
 
 

@@ -47,7 +47,7 @@ def _register(add: Any, add_adjoint: Any) -> None:
 # before the input. Padding and upsampling go from axis to axis.
 
 CONSTANT, REPEAT, REFLECT, SYMMETRIC, CIRCULAR, NEAREST, LINEAR, LINEAR_CORNERS = map(np.int64, range(8))
-"""How the input goes on beyond its ends; or how it is stretched: to the nearest element, linearly between the middles
+"""Ways to continue the input beyond its ends; or to stretch it: to the nearest element, linearly between the middles
 of elements as of cells, linearly so that the first and last elements stay in their places. These are integers of NumPy
 since Numba would compile everything once more for each literal."""
 

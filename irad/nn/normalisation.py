@@ -177,7 +177,7 @@ def _space(shape):
 
 
 def _uses_own(training, running_mean):
-    """Whether mean and variance are those of the batch."""
+    """True if mean and variance are those of the batch."""
     raise NotImplementedError("for compiled code")
 
 

@@ -42,7 +42,7 @@ def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False
 
 @register_jitable
 def _size(shape, per_channel):
-    """How many elements, or channels, are dropped or stay; and the size of each."""
+    """Number of elements, or of channels, that are dropped or stay; and the size of each."""
     count, repeats = 1, 1
     for d, size in enumerate(shape):
         if per_channel and d >= 2:

@@ -1,4 +1,4 @@
-"""How the functions here see an array: as (before, along, after) an axis, on contiguous memory.
+"""Arrays as the functions here see them: (before, along, after) an axis, on contiguous memory.
 
 A public function brings its arguments into one shape and calls a kernel for that shape, which has the rule. So a kernel
 is compiled once for each type of number, whatever the number of axes.

@@ -152,7 +152,7 @@ def _slopes(x):
 
 @njit
 def _is_infinite(x):
-    """Whether the sum of a row is plus infinity."""
+    """True if the sum of a row is plus infinity."""
     found = False
     for j in range(x.size):
         if x[j] != x[j]:

@@ -78,7 +78,7 @@ def shrinking(size, order):  # type: ignore[no-untyped-def]
 
 
 class Method(NamedTuple):
-    """How steps are made.
+    """A way to make steps.
 
     Attributes:
         step_of: makes the step of a right-hand side.
@@ -164,7 +164,7 @@ def _with_row(rows, count):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _following(place, size, steps, most):  # type: ignore[no-untyped-def]
-    """Where a step is to end; a short rest is not left over."""
+    """The point at which a step is to end; a short rest is not left over."""
     if steps >= most:
         raise RuntimeError("a differential equation takes more steps than max_steps")
     following = 1.0 if place + 1.01 * size >= 1.0 else place + size

@@ -263,7 +263,7 @@ def _compiled(f: Any, event: Any, choice: _Choice) -> Any:
 
 
 def _ends(t_span: Any) -> tuple[float, float]:
-    """Where an integration begins and where it ends, in compiled code."""
+    """Beginning and end of an integration, in compiled code."""
     raise NotImplementedError
 
 

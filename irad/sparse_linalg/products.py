@@ -221,7 +221,7 @@ def csc_matmat(data: Any, indices: Any, indptr: Any, x: Any, rows: Any) -> Any:
 
 @register_jitable
 def _diagonal(indices, indptr, i, is_before):  # type: ignore[no-untyped-def]
-    """Where the diagonal entry of a row or column is, whose other entries have to stand before it, or after it."""
+    """Position of the diagonal entry of a row or column, whose other entries have to stand before it, or after it."""
     at = -1
     for k in range(indptr[i], indptr[i + 1]):
         if indices[k] == i and at < 0:

@@ -1,4 +1,4 @@
-"""Which elements meet: output o and element t of the filter use input o · stride + t · dilation − pad."""
+"""Pairs of elements: output o and element t of the filter use input o · stride + t · dilation − pad."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def valid(shift, stride, size_in, size_out):
 
 @register_jitable
 def shift_of(tap, taps, dilation, pad, flipped):
-    """Where the input of an element of the filter lies, for output 0. A convolution flips its filter."""
+    """Position of the input of an element of the filter, for output 0. A convolution flips its filter."""
     return (tap if flipped else taps - 1 - tap) * dilation - pad
 
 

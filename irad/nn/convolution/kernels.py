@@ -68,7 +68,7 @@ def _add_scaled(total, scale, row):
 
 @register_jitable
 def room_of_columns(w, out, settings):
-    """How many numbers `add_by_columns` works in: columns, and a product of either kind."""
+    """Size of the working memory of `add_by_columns` in numbers: columns, and a product of either kind."""
     outputs, rows, places = w.shape[0] // settings[3], _rows(w), out[0] * out[1] * out[2]
     return rows * places + outputs * max(rows, places)
 
@@ -188,7 +188,7 @@ _PLACES = 1536  # of a product, whose matrices stay in the cache of a core
 
 @register_jitable
 def by_shifts(w, out, settings):
-    """Whether this way is taken: for few channels it is slow, and for small images with much padding."""
+    """True if this way is taken: for few channels it is slow, and for small images with much padding."""
     stride, pad, dilation, groups, _ = settings
     padded = _padded(w.shape[2:], out, dilation)
     places = _length(out, padded)
@@ -215,13 +215,13 @@ def _padded(taps, out, dilation):
 
 @register_jitable
 def _length(out, padded):
-    """How many places there are from the first output to the last."""
+    """Number of places from the first output to the last."""
     return ((out[0] - 1) * padded[1] + out[1] - 1) * padded[2] + out[2]
 
 
 @register_jitable
 def _sizes(w, out, settings):
-    """How many numbers there are in a padded image, in a result and in the filters."""
+    """Numbers of elements of a padded image, of a result and of the filters."""
     padded = _padded(w.shape[2:], out, settings[2])
     image = w.shape[1] * padded[0] * padded[1] * padded[2]
     return image, w.shape[0] // settings[3] * _length(out, padded), w.size
@@ -229,7 +229,7 @@ def _sizes(w, out, settings):
 
 @register_jitable
 def room_of_shifts(w, out, settings):
-    """How many numbers `add_by_shifts` works in."""
+    """Size of the working memory of `add_by_shifts` in numbers."""
     image, result, filters = _sizes(w, out, settings)
     return image + result + filters
 
@@ -369,7 +369,7 @@ def _add_directly(what, x, w, y, settings):
 
 @register_jitable
 def _room_of(w, y, settings):
-    """How many numbers the kernels work in."""
+    """Size of the working memory of the kernels in numbers."""
     if by_shifts(w, y.shape[2:], settings):
         return room_of_shifts(w, y.shape[2:], settings)
     return 0 if _is_direct(w) else room_of_columns(w, y.shape[2:], settings)

@@ -199,7 +199,7 @@ def imrotate(
 @irad.rules.inactive
 @njit
 def _choice(name, given, first, second):
-    """Whether the second of two words is given."""
+    """True if the second of two words is given."""
     if given != first and given != second:
         raise ValueError(f"{name}: {given} is neither {first} nor {second}")
     return given == second
@@ -253,7 +253,7 @@ def _places(grid, sizes, is_nearest, beyond, align_corners):
 
 @njit
 def _turn(points, sizes, theta, center, is_nearest):
-    """Where the elements of the turned image lie in the old one."""
+    """Positions in the old image of the elements of the turned one."""
     sine, cosine = math.sin(theta), math.cos(theta)
     for p in range(points.shape[1]):
         row, column = p // sizes[1] - center[0], p % sizes[1] - center[1]

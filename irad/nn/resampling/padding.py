@@ -114,7 +114,7 @@ def pad_circular(x: Array, pad: int | tuple[int, ...]) -> Array:
 
 
 def _margin(pad, side, axis, shape):
-    """How much is padded before (side 0) or after (side 1) an axis."""
+    """Padding before (side 0) or after (side 1) an axis, in elements."""
     raise NotImplementedError("for compiled code")
 
 

@@ -97,7 +97,7 @@ def _class_of(state, labels, blank):
 
 @njit
 def _may_skip_to(state, labels):
-    """Whether the blank before a state may be left out."""
+    """True if the blank before a state may be left out."""
     return state % 2 == 1 and state > 2 and labels[state // 2] != labels[state // 2 - 1]
 
 

@@ -111,7 +111,7 @@ def istft(
 
 @njit
 def _count(shape):
-    """How many signals there are."""
+    """Number of signals."""
     count = 1
     for d in range(len(shape) - 1):
         count *= shape[d]
