@@ -33,7 +33,7 @@ def _weighted(weights, y):
 
 @njit
 def _bounds(part, parts, count):
-    """Where a part begins and ends."""
+    """Beginning and end of a part."""
     return part * count // parts, (part + 1) * count // parts
 
 

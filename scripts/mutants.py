@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Which small changes of `passes/` its tests do not notice: `python scripts/mutants.py --sample 50 --seed 1`.
+"""Small changes of `passes/` that its tests do not notice: `python scripts/mutants.py --sample 50 --seed 1`.
 
 Names of modules limit the sample to them.
 

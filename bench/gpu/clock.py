@@ -1,4 +1,4 @@
-"""How long launches take."""
+"""Duration of launches."""
 
 from __future__ import annotations
 

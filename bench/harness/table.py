@@ -62,7 +62,7 @@ def tools_table_of(outcomes: Sequence[Outcome], tools: Sequence[str]) -> Table:
 
 
 def reasons(outcomes: Sequence[Outcome]) -> list[str]:
-    """Why tools have no figures, a line for each reason."""
+    """Reasons why tools have no figures, a line for each."""
     cases: dict[str, list[str]] = {}
     for o in outcomes:
         for tool, reason in o.missing.items():

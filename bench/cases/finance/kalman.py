@@ -196,7 +196,7 @@ def _means(transition, observed, series, gains, scales, steady, means, innovatio
 
 @njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def _step_back(transition, across, gain, inverse):
-    """How a cotangent of the covariance comes through a step, as a matrix of entries times entries."""
+    """Map of the covariance's cotangent through a step, as a matrix of entries times entries."""
     d = gain.size
     out = np.empty((d, d, d, d))
     for k in range(d):
