@@ -24,8 +24,7 @@ from irad.passes.variant import PointerVariant, Variant
 # Input   a `Unit`, a call in it of a function whose pair comes from outside.
 # Output  `result_is_needed`. Where it is false the augmented primal may return anything for the value.
 # Method  the value is followed through linear operations, whose adjoints do not read it. It is needed as soon as
-# anything
-#         else uses it: a product with what is active, a comparison, a call, memory that is read.
+#         anything else uses it: a product with what is active, a comparison, a call, memory that is read.
 # Limit   only numbers are followed, and only up to the memory for the result of the program; what a structure holds
 #         (an array has a size) is needed where it is read.
 

@@ -446,11 +446,15 @@ def _check_agreement(generated: Generated) -> None:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 PIPELINE: Final[tuple[Pass, ...]] = (
+    # first: a pointer inside an aggregate has neither a shadow nor a target of its own
     Pass("prepare.split_aggregates", PassStage.PREPARE, _split, changes=True),
     Pass("prepare.loop_invariants.choices", PassStage.PREPARE, _settle, changes=True),
+    # an address that is kept as an integer would have no shadow
     Pass("prepare.retype.addresses", PassStage.PREPARE, _retype_addresses, changes=True),
     Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
+    # after the normal form, whose sum for the absolute value of a root is a root to this pass
     Pass("prepare.powers_of_roots", PassStage.PREPARE, _smooth_powers, changes=True),
+    # before all analyses: the marks are calls of a function of which nothing is known
     Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
@@ -461,12 +465,15 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     # before activity: an integer that only moves the bits of a float has to carry its derivative
     Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
     Pass("prepare.loop_invariants.loads", PassStage.FUNCTION, _hoist, applies=stages.is_default, changes=True),
+    # after invariant loads: it takes loops only whose addresses are made of counters and of what is known before them
     Pass("prepare.deferred_checks", PassStage.FUNCTION, _postpone, applies=stages.may_raise_late, changes=True),
+    # before effects: what can be kept alive is not lost to the reverse sweep where it is freed
     Pass("augmented.deferred_frees.candidates", PassStage.FUNCTION, _keep, applies=stages.keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
     # after activity: only an active extreme costs tape, which its load after the loop saves
     Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, stages.may_move_cotangents, changes=True),
+    # before the refusals: code that only leads to an exception has no derivative, and may do what it likes
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.activity.oracle", PassStage.FUNCTION, _take_everything, applies=stages.is_oracle),
@@ -478,7 +485,9 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("reverse.peepholes.guards", PassStage.PAIR, _simplify_guards, applies=stages.is_tuned, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan, applies=stages.is_reverse),
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=stages.is_reverse, changes=True),
+    # after the plan is carried out: the quotients that are computed again are there only then
     Pass("reverse.peepholes.reciprocals", PassStage.PAIR, _share_reciprocals, stages.may_gather, changes=True),
+    # after the plan is carried out: it has to see all accesses of a loop, those of the tape among them
     Pass("reverse.gather", PassStage.PAIR, _gather, applies=stages.may_gather, changes=True),
     Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=stages.is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
@@ -486,12 +495,16 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=stages.is_reverse, changes=True),
     Pass("instrument.watch", PassStage.PAIR, _watch, applies=stages.is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
+    # after all that takes room in the frame
     Pass("augmented.tape", PassStage.PAIR, _close_frame),
+    # last of the pair: it copies loops of the finished forward sweep, with what they save
     Pass("augmented.unroll_and_jam", PassStage.PAIR, _unroll_and_jam, applies=stages.is_tuned, changes=True),
+    # needs the units of all callees
     Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=stages.is_entry),
     Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=stages.has_parallel_loops, changes=True),
     Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=stages.has_parallel_loops, changes=True),
     Pass("instrument.marks", PassStage.DERIVATIVE, _note_frame),
+    # after the places of instructions have been read off, which it overwrites
     Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps, applies=stages.is_reverse),
     Pass("dead_functions", PassStage.FINISH, _drop_leftovers, changes=True),
     Pass("plan.agreement", PassStage.FINISH, _check_agreement, applies=stages.is_verified),

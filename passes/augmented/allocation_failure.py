@@ -56,8 +56,7 @@ from irad.passes.runtime import (
 #         taken; what is returned is dropped, too. An intersection over successors, to the greatest fixpoint; ways that
 #         raise do not count.
 # Limit   a reference that is dropped by another name than it is held by, or only on some ways, is not found: it is
-# kept,
-#         as the host does where an exception is raised. Where a reference may be taken by another name nothing is
+#         kept, as the host does where an exception is raised. Where a reference may be taken by another name nothing is
 #         released, so that nothing is ever released twice.
 #
 #     call void @take(ptr %x)
@@ -230,7 +229,8 @@ def check_allocations(augmented: AugmentedPrimal) -> None:
 
     held: dict[Call, tuple[Value, ...]] = {}
     if augmented.program.request.meters and host.references is not None:
-        # a limit is exceeded again and again, memory runs out once
+        # A metered tape may exceed its limit in call after call, each of which would leak what the sweep holds; where
+        # memory runs out that hardly matters.
         checked = {i for i in augmented.function.instructions() if isinstance(i, Call) and may_fail(i)}
         held = owned_behind(augmented, host.references, checked)
     for block in list(augmented.function.blocks):

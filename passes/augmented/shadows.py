@@ -294,6 +294,7 @@ class ShadowVisitor(RuleContext):
         if isinstance(callee, Function):
             variant = callee_variant(unit, call, callee, self.augmented.program.loops.get(callee))
             if variant is not None:
+                # The callee's reverse reads this memory again, so this sweep must not free it.
                 for number in sorted(variant.stays):
                     self.augmented.kept |= unit.points_to.mask(call.arguments[number])
                 self.augment_call(call, self.augmented.program.derive(variant))
@@ -346,6 +347,7 @@ class ShadowVisitor(RuleContext):
 
     def callee_frame(self, build: Builder, size: Value) -> Value:
         """The frame of a callee, from the arena; ``size`` is where its size is found."""
+        # From the arena, not the stack: the reverse sweep needs the frame when this function has returned.
         return build.call(
             self.runtime(ARENA_ALLOC), [self.augmented.arena, build.load(types.I64, size)], name="callee.frame"
         )

@@ -234,6 +234,7 @@ def _depending(loop: Loop, found: set[Value]) -> Iterator[Value]:
                 yield inst
 
 
+# An addition waits four cycles for the one before it in its sum: as many rows fill that time.
 _LANES: Final = 4
 
 

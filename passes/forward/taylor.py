@@ -112,8 +112,7 @@ class Convolutions:
 #
 # y = f(x) with partial derivative p has y' = p x', so k yₖ = Σ j xⱼ pₖ₋ⱼ, j from 1 to k. Of p, an expression, only
 # coefficients below k are asked for. It may contain y, and other functions, which have rules themselves: a closed
-# system
-# of recurrences. Equal parts are one, so that sine and cosine are each other's.
+# system of recurrences. Equal parts are one, so that sine and cosine are each other's.
 #
 #     exp: p = y          tan: p = 1 + y²              sin: p = cos x; cos: p = -sin x
 #

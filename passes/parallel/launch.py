@@ -132,6 +132,7 @@ _KERNEL = types.function_type(types.VOID, [types.PTR, types.PTR, types.PTR, type
 _NULL = ConstantNull(types.PTR)
 _LANES, _RECORDS, _ARENAS = 0, 8, 16  # in the frame of the pair
 _FIRST, _PARAMETERS = RECORD.offset("first"), RECORD.size  # in a record
+# Three words are used; frames are multiples of their alignment.
 LAUNCHER_FRAME = 64
 
 

@@ -49,6 +49,7 @@ def is_rounded_freely(inst: ir.Instruction) -> bool:
     shape = cast("ir.AnyInstruction", inst)
     match shape:
         case ir.Binary(opcode="frem"):
+            # LLVM makes a library call of a remainder, and there are several libraries.
             return True
         case ir.Binary() | ir.Unary() | ir.Cast() | ir.FCmp() | ir.Select() | ir.Phi():
             return has_fast_math_words(inst)

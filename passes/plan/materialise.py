@@ -74,6 +74,7 @@ class Materialiser:
         """Carries the plan out in both sweeps."""
         for value in plan.saved:
             self.save(value)
+        # The address of an inner loop's slab is a value of the loop around it, which is therefore stored later.
         for loop in innermost_first(self.sweep.augmented.unit.loops.loops):
             self.store_loop(loop, plan.modes[loop])
         self.store_frame()
@@ -102,6 +103,7 @@ class Materialiser:
 
     def store_loop(self, loop: Loop, mode: LoopMode) -> None:
         """Makes the storage of a loop for the values saved in it, and the saves."""
+        # Wide values come first, so that the arrays after them are aligned.
         values = sorted(self.saved_in.get(loop, ()), key=lambda v: -size_in_memory(v.type))
         again = [] if self.sweep.augmented.unit.everything else [v for v in values if self.remat.repeated.around(v)]
         if again and loop.parent is not None:

@@ -106,6 +106,7 @@ class _Network:
         self._arcs: list[list[int]] = [[] for _ in range(size + 2)]
         self._head: list[int] = []
         self._room: list[float] = []
+        # What rounding leaves of a capacity must not count as room, or flow would be sent in ever smaller amounts.
         self._epsilon = 1e-12 * max((c for c in capacities if c < inf), default=1.0)
         for i, capacity in enumerate(capacities):
             self.connect(2 * i, 2 * i + 1, capacity)

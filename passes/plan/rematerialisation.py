@@ -33,10 +33,8 @@ from irad.ruleset.shortcut_slopes import VALUES
 # Input   the forward sweep, what the reverse sweep knows about loops.
 # Output  `Repeated.around`: the loop around an inner loop in whose iterations a load runs through the same values.
 # Method  the address depends on the inner loop's iteration only, the outer loop writes nothing there, and the inner
-# loop
-#         runs equally often in each of its iterations: its bounds, and the condition under which it is entered, come
-#         from
-#         outside.
+#         loop runs equally often in each of its iterations: its bounds, and the condition under which it is entered,
+#         come from outside.
 # Limit   one loop, the next around the innermost one; none in kernels, nor in code that is differentiated again.
 #
 #     for i: for j: s[i] += w[i, j] * x[j]      a slot for each j holds x[j], rewritten for each i

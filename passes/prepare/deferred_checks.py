@@ -94,8 +94,10 @@ def postpone_checks(
         found = [each for each in checks if each is not None]
         always = all(dominators.dominates(block, loop.latch) for block, _ in loop.exits)
         ((last, end),) = ends
+        # The end gets a phi with one input, the last note, so nothing but the loop may lead there.
         if len(found) < len(checks) or not always or len(cfg.predecessors[end]) > 1:
             continue
+        # After the loop nobody knows which check failed first, so all of them have to raise the same.
         if len({_what(each.raising) for each in found}) > 1:
             continue
         if trip_count(loop, cfg, dominators, last) is not None and _is_harmless(loop, mod_ref, lost):
@@ -111,10 +113,12 @@ def _check(block: Block, raising: Block, loop: Loop) -> _Check | None:
         return None
     inside = [target for target in branch.targets if target in loop.blocks]
     tested = _tested_for_zero(branch.operands[0], where_true=branch.targets[0] is raising)
+    # What raises moves to after the loop, where values of an iteration are not at hand: it may store constants only.
     only_raises = all(isinstance(inst, Br | Ret) or _stores_constant(inst) for inst in raising.instructions)
     if not tested or len(inside) != 1 or not only_raises:
         return None
     divisors = [i.operands[1] for each in loop.order for i in each.instructions if _divides(i)]
+    # Only a division by zero does no harm when it runs anyway; other checks guard accesses that must not happen.
     return _Check(branch, raising, inside[0]) if all(value in divisors for value in tested) else None
 
 
@@ -156,6 +160,7 @@ def _lost_memory(cfg: ControlFlow, mod_ref: ModRef, result: Value) -> int:
     own = union(1 << item.index for item in points_to.objects if item.kind in SEPARATE)
     elsewhere = (item for item in points_to.objects if item.kind not in SEPARATE and item.value is not result)
     known = points_to.reachable(union(1 << item.index for item in elsewhere))
+    # An opaque call may have kept each address that escapes, and use it after the exception.
     if any(mod_ref.of(inst).is_opaque for block in cfg.order for inst in block.instructions):
         known |= points_to.exposed
     return own & ~known
@@ -167,6 +172,7 @@ def _is_harmless(loop: Loop, mod_ref: ModRef, lost: int) -> bool:
 
 
 def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
+    # With these words an infinity or a NaN is poison, on which the loop may branch.
     if not POISONING.isdisjoint(getattr(inst, "flags", ())):
         return False
     match inst:
@@ -174,6 +180,7 @@ def _may_run(inst: Instruction, loop: Loop, mod_ref: ModRef, lost: int) -> bool:
             return inst.is_plain and _is_counted(pointer, loop) and not mod_ref.of(inst).writes & ~lost
         case CallSite(callee=callee):
             return is_elementary(callee, mod_ref.registry)
+        # A division of integers by zero traps, unlike one of floats.
         case Binary(opcode=opcode, operands=[_, divisor]) if opcode in _DIVISIONS:
             return isinstance(divisor, Constant)
         case Phi() | Binary() | Unary() | Cast() | ICmp() | FCmp() | Select() | Freeze() | GetElementPtr():
@@ -191,6 +198,7 @@ def _is_counted(pointer: Value, loop: Loop) -> bool:
         match value:
             case Phi() | GetElementPtr() | Freeze() | Binary() | Cast(opcode="sext" | "zext" | "trunc"):
                 pending.add(*value.operands)
+            # A float or a loaded number may be what the missed check was about, and lead outside of the array.
             case _:
                 return False
     return True

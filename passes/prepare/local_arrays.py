@@ -268,6 +268,7 @@ class _Groups:
             owner.sources[origin] = source
             self._link(owner, source)
             others = (each for each in block.phis() if each is not phi and self.roots.get(each) is each)
+            # Two phis would take over one array, and what is written by one name would be missing under the other.
             if any(self._root(each.value_from(origin)) is root for each in others):
                 self.reject(phi)
 

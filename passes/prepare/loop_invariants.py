@@ -94,13 +94,10 @@ def _is_elsewhere(load: Load, loop: Loop, mod_ref: ModRef, separation: Separatio
 # Input   a function in normal form.
 # Output  none; the function is rewritten: arms of selects that are phis become what these hold where the arm counts.
 # Method  an arm matters only where its condition has one known value. A condition from outside of the loops that the
-# arm
-#         was carried around has that value in all their iterations, so other selects on it are traced through the arm
-#         in
-#         question. If the arm's phis then have just one value from outside, that is the arm.
+#         arm was carried around has that value in all their iterations, so other selects on it are traced through the
+#         arm in question. If the arm's phis then have just one value from outside, that is the arm.
 # Why     an array expression with broadcasting keeps the index of an operand that has length 1, and moves the others
-# on:
-#         ``index = i if length > 1 else index``. A value that is carried around a loop cannot be recomputed, so the
+#         on: ``index = i if length > 1 else index``. A value that is carried around a loop cannot be recomputed, so the
 #         addresses of all operands went on the tape, element by element, and no such loop was vectorised.
 # Limit   conditions are equal if they are one value; branches are not looked at.
 #
@@ -118,6 +115,7 @@ def settle_invariant_choices(function: Function) -> None:
     cfg = control_flow(function)
     dominator_tree = dominators(cfg)
     nest = loop_nest(cfg, dominator_tree)
+    # In an irreducible loop nothing says in which iteration a value was computed.
     if nest.irreducible:
         return
     structure = _Structure(nest, dominator_tree)

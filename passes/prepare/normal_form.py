@@ -75,6 +75,7 @@ def _make_generic(call: Call, module: Module) -> None:
 def _prepare_instruction(inst: Instruction, module: Module) -> None:
     if inst.metadata:
         inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind in _KEPT_METADATA}
+    # They name locals by number, and numbers change with each unnamed value that a pass adds.
     inst.debug_records = ()
     if isinstance(inst, CallSite):
         is_direct = isinstance(inst.callee, Function)  # then the callee says it

@@ -41,6 +41,8 @@ def _pair_in(function: Function, host: ReferenceCounts) -> None:
     for value, calls in counted.items():
         before = _held_before(value, calls, cfg, host)
         for call, held in before.items():
+            # The caller holds an argument throughout, so none of its references need counting; the last drop of new
+            # memory frees it, and stays.
             if isinstance(value, Parameter) or call.callee.name == host.takes or held > 1:
                 call.erase()
 

@@ -83,6 +83,7 @@ def _choose(remainder: Binary, counts: _Counts) -> bool:
     else:
         last = build.add(divisor, const_int(types.I64, -1), ("nsw",))
         chosen = build.select(build.icmp("eq", variable, _ZERO), last, neighbour)
+    # The chosen neighbour is never negative, so that what Numba asks of each index is decided here.
     for test in list(_tests_of_sign(floored)):
         replace_uses(test, const_int(types.I1, test.predicate == "sgt"))
     replace_uses(floored, chosen)
@@ -178,6 +179,7 @@ class _Counts:
             before = self.cfg.predecessors[block]
             if len(before) == 1 and isinstance(before[0].terminator, CondBr):
                 branch = before[0].terminator
+                # A branch whose two ways are one block says nothing about its condition.
                 if branch.targets[0] is not branch.targets[1]:
                     least = _least(branch, value, block)
                     is_not_zero |= least == 1 or _says_other_than_zero(branch, value, block)

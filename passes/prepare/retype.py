@@ -55,6 +55,7 @@ def _kind_moved(group: Iterable[Instruction], float_type: FloatType, memory: Mem
         return float_type
     wide = float_type is types.DOUBLE
     constants = [v for item in group for v in item.operands if isinstance(v, ConstantInt) and v.type is not types.I1]
+    # Null is the only constant that pointers are merged with; with any other the group moves an integer.
     if wide and all(c.value == 0 for c in constants) and any(_touches(item, types.PTR, memory) for item in group):
         return types.PTR
     return None

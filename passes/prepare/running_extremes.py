@@ -121,6 +121,7 @@ def _stays(extreme: _Extreme, mod_ref: ModRef, separation: Separation | None) ->
     """True if the number is still there when the loop has ended."""
     points_to, access = mod_ref.points_to, extreme.access
     touched = points_to.mask(extreme.place)
+    # Memory of unknown origin, or that other threads write to, may change without a store in the loop.
     if not touched or points_to.is_shared(touched):
         return False
     writes = mod_ref.changing(extreme.loop.order, points_to.overlapping(touched))
@@ -131,6 +132,7 @@ def _stays(extreme: _Extreme, mod_ref: ModRef, separation: Separation | None) ->
     return all(
         isinstance(write, Store)
         and (
+            # A store of the number itself must not overwrite what an earlier iteration has put there.
             separation.is_apart_across(extreme.loop, access, access)
             if write is access
             else separation.is_apart_in(extreme.loop, access, write)

@@ -148,6 +148,7 @@ def _row_length(size: Parameter, nest: LoopNest) -> int | None:
     if size.type is not I64 or not any(_is_asked_in_loop(row, nest) for row in rows):
         return None
     places = {place for row in rows for place in _places_in(row)}
+    # If the size only finds rows, no loop runs along one, and elements between the named ones are never used.
     return _length(places, may_skip=len(marks) == len(size.users) and _Place.IN_TURN not in places)
 
 

@@ -60,8 +60,7 @@ from irad.records import dataclass
 #
 # Input   the loops of a function, and addresses that are computed from that of one piece of memory.
 # Output  `Unrolling.needed`: the loops to unroll, so that each would be at a constant offset; None if that is not
-# enough.
-#         `mark` asks LLVM for those that `choose` took.
+#         enough. `mark` asks LLVM for those that `choose` took.
 # Method  an index is traced to constants and to the variables that its loops count, whose numbers of iterations must be
 #         known. Loops that no index asks for are left alone.
 # Limit   the code that unrolling makes of a nest, and of a function: `_LARGEST_NEST`, `_LARGEST_GROWTH` instructions.
@@ -215,6 +214,7 @@ def _promote_in(function: Function, host: ReferenceCounts) -> bool:
     cfg = control_flow(function)
     dominator_tree = dominators(cfg)
     unrolling = Unrolling(loop_nest(cfg, dominator_tree), cfg, dominator_tree)
+    # Looked for once more, since calls in unreachable blocks are gone.
     promoted = _chosen(find_owners(_small_allocations(function, host), cfg, host), unrolling)
     if not promoted:
         return False
@@ -250,6 +250,7 @@ def _chosen(groups: list[tuple[Owner, ...]], unrolling: Unrolling) -> list[Owner
     for group in groups:
         is_settled = group in settled and loops[group].keys() <= unrolling.chosen.keys()
         size = sum(owner.size for owner in group)
+        # An array that changes hands and stays in memory would be copied whole each time.
         if frame + size <= _LARGEST_FRAME and (is_settled or (len(group) == 1 and _is_read_little(*group, unrolling))):
             frame += size
             chosen += group

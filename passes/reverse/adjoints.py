@@ -141,6 +141,7 @@ def reverse_store(sweep: Sweep, inst: Store) -> None:
     if window is not None:
         sweep.accumulate(value, window.take(pointer, value.type))
         return
+    # A constant has no cotangent, but its store still ends that of what it overwrites.
     if value in sweep.augmented.unit.activity.active:
         sweep.accumulate(value, sweep.load_shadow(value.type, pointer))
     if inst not in sweep.updates.stores:

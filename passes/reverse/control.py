@@ -105,10 +105,12 @@ class AugmentedLoops:
         assert entered is not None
         assert preheader is not None
         build = Builder.before(preheader.terminator)
+        # Before the outer loop nothing tells yet that the inner one runs, so its bounds may be poison.
         trip = replace(found, speculative=True).emit(build)
         condition, wanted = entered
         if condition is None:
             return trip
+        # The condition may be poison where the outer loop never asks for it.
         never, frozen = const_int(types.I64, -1), build.freeze(condition)
         return build.select(frozen, trip, never) if wanted else build.select(frozen, never, trip)
 
@@ -237,6 +239,7 @@ class Control:
         if found is None:
             augmented = self.sweep.augmented
             twin = augmented.block(block)
+            # The number may go on the tape at every such join, so it is as narrow as can be.
             type_ = types.I8 if len(predecessors) < 128 else types.I32
             decision = self.decision(block, predecessors)
             if decision is not None:
@@ -246,6 +249,7 @@ class Control:
                 return found
             numbers = {augmented.block(p): i for i, p in enumerate(predecessors)}
             everyone = edges_from(self.loops.cfg.predecessors[twin], twin)
+            # No reverse sweep follows a dead predecessor, so any number will do for it.
             incoming: list[tuple[Value, Block]] = [(const_int(type_, numbers.get(p, 0)), p) for p in everyone]
             found = Builder.at_start(twin).phi(type_, incoming, name="from")
             self.origins[block] = found
@@ -258,6 +262,7 @@ class Control:
         """
         unit = self.sweep.augmented.unit
         top = unit.dominators.immediate[block]
+        # Only inside a kernel, whose tape has no room for a byte per iteration, is the condition computed again.
         if not unit.program.request.host.is_inside or len(unit.cfg.predecessors[block]) != 2 or len(predecessors) != 2:
             return None
         if top is None or unit.loops.loop_of(top) is not unit.loops.loop_of(block):

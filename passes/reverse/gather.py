@@ -291,6 +291,7 @@ class _Gathering:
 
     def _copy(self, build: Builder, inst: Instruction) -> None:
         copy = self.copies[inst] = clone_instruction(inst, self.copies)
+        # Slots carry values from turn to turn, so accesses to them must not be marked as independent.
         if isinstance(copy, Load | Store) and not isinstance(copy.operands[-1], Alloca):
             copy.metadata = self._marked(copy.metadata)
         build.insert(copy)

@@ -315,7 +315,9 @@ class _Search:
                     continue
             is_plain = load.is_plain and store.is_plain
             is_alone = list(load.users) == [total] and list(total.users) == [store] and load in order
+            # A store between load and sum may change the element, and then this is not an addition to it.
             is_between = any(order.get(load, 0) < n < order[store] for n in writes)
+            # Only adjoint sums may be reordered, which have reassoc; under strict none may.
             if load.operands[0] is not pointer or _is_slot(pointer) or "reassoc" not in total.flags:
                 continue
             if is_plain and is_alone and not is_between and load.type in (types.FLOAT, types.DOUBLE):
@@ -397,6 +399,7 @@ class _Search:
             for each in found.additions:
                 if not may_touch(self.sweep, each.store, access):
                     continue
+                # Two places of one root move alike, and mostly one comes to where the other was.
                 if place is None or place.root is each.place.root:
                     return False
                 found.checks[each.place, place] = None

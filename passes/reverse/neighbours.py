@@ -100,8 +100,10 @@ def _belongs(addition: Addition, group: Neighbours, stride: object) -> bool:
     distance = place.offset - group.offset
     if place.root is not group.root or place.size != other.place.size:
         return False
+    # One access stands for the whole group and has the metadata of one of them, which must be true of all.
     if other.store.metadata.get("alias.scope") != addition.store.metadata.get("alias.scope"):
         return False
+    # Neighbours are counted in strides, which have to be known and no shorter than an element.
     if not isinstance(stride, int) or abs(stride) < place.size:
         return distance == 0
     numbers = [*group.numbers.values(), distance // stride]
@@ -139,6 +141,7 @@ def commute(sweep: Sweep, found: Candidate) -> bool:
     meeting = [
         (one, other)
         for one, other in combinations(accesses, 2)
+        # Iterations run one after the other, and two additions commute whatever they touch.
         if (one.writes or other.writes) and (one.group is None or other.group is None)
         if may_touch(sweep, one.inst, other.inst)
     ]

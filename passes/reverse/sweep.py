@@ -42,11 +42,9 @@ from irad.ruleset.guards import zero_of
 # Method  a stored sum whose first summand was loaded from the same address, in the same block, with nothing between the
 #         two that may write there. The cotangent of that summand is that of the element, which has it already.
 # Why     clearing a shadow and adding the same number to it again is three accesses of memory, between which others
-# that
-#         may be of the same element must keep their places: no such loop becomes vectors.
+#         that may be of the same element must keep their places: no such loop becomes vectors.
 # Limit   the sum has no other use, and lanes do not share the array. Not under `save_all` and `strict`, where
-# cotangents
-#         are added up as the program runs.
+#         cotangents are added up as the program runs.
 #
 #     v = load p                                    shadow[p] += v̄         of other uses, if any
 #     s = fadd v, e                                 ē += s̄
@@ -128,6 +126,7 @@ def _touches(unit: Unit, load: Value, store: Store) -> bool:
     return bool(unit.points_to.overlapping(touched) & unit.points_to.mask(store.operands[1]))
 
 
+# Objects that each thread has for itself, so that no other adds to their shadows.
 _OWN: Final = frozenset({ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER})
 
 

@@ -115,6 +115,7 @@ def evaluated(a: Polynomial, atom: Hashable, number: int) -> Polynomial:
 
 _MOST_TERMS: Final = 24
 _MOST_CHOICES: Final = 16
+# Times fewer than 2^47 iterations a factor stays below 2^63, and sums of these constants do.
 _LARGEST_CONSTANT: Final = 1 << 40
 _LARGEST_FACTOR: Final = 1 << 16
 

@@ -226,9 +226,8 @@ def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
 #
 # A pointer's shadow is a pointer into the same address space: parameters, globals, addresses computed from them and
 # casts between spaces have theirs. What irad makes itself, the frame and the arena, is generic memory, so memory that
-# the
-# function makes elsewhere has no place for its shadow; and a pointer that was stored may be read back as bytes, which
-# only tell generic addresses.
+# the function makes elsewhere has no place for its shadow; and a pointer that was stored may be read back as bytes,
+# which only tell generic addresses.
 
 
 def space_error(unit: Unit, inst: Instruction) -> UnsupportedError | None:
