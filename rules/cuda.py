@@ -166,6 +166,7 @@ _SHUFFLES: Final[tuple[Rule, ...]] = (
 
 LINEAR: Final = "irad.cuda.linear"
 STOP: Final = "irad.cuda.stop"
+# A rule names its symbols, so there is one for each number of arguments up to this.
 MOST_ARGUMENTS: Final = 16
 
 

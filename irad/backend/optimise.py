@@ -31,6 +31,7 @@ from irad.passes.prepare.stack_buffers import add_stack_buffers
 from irad.passes.prepare.stack_promotion import promote_small_arrays
 
 _INLINE_BUDGET = 40_000
+# More often than LLVM peels any loop, so that it takes the loop to be peeled enough.
 _OFTEN = 1 << 20
 
 

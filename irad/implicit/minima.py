@@ -154,6 +154,7 @@ def _first_inverse(curvatures, x, value, gradient):  # type: ignore[no-untyped-d
 
 _ROUNDING = 4.0  # in units of the relative error of a float
 _NEAR = 1e-8  # of the largest decrease that was expected of a step: here Newton's method is tried
+# Of the decrease at which Newton's method failed: here it is tried again.
 _NEARER = 1e-4
 _NEWTON_STEPS = 30
 

@@ -12,10 +12,8 @@ from irad.integrate.slots import add, distance, move, room
 # The limit of a sequence of sums by Wynn's ε-algorithm, for integrands with a singularity at an end of an interval.
 #
 # Where an interval with a singular end is halved again and again, what is missing from the sum falls by constant
-# factors,
-# possibly times powers of the number of halvings where the integrand has logarithms. For such sequences a few columns
-# of
-# the table have the limit exactly.
+# factors, possibly times powers of the number of halvings where the integrand has logarithms. For such sequences a few
+# columns of the table have the limit exactly.
 #
 # Source: Wynn: MTAC 10 (1956) 91-96; used as by Piessens et al. in QUADPACK, Springer 1983.
 

@@ -29,8 +29,7 @@ from irad.integrate.slots import add, inner, largest, move, room, taken
 # By a limit the derivative is the integrand there. By a break point it is the jump of the integrand, so a break point
 # that moves with a discontinuity has the derivative that the integrand's own cannot have. By the arguments of the
 # integrand it is the integral of the integrand's derivative, which a quadrature of its own finds, to tolerances
-# relative
-# to the cotangent or tangent: what was precise enough for the value need not be for its derivative.
+# relative to the cotangent or tangent: what was precise enough for the value need not be for its derivative.
 
 
 def quadrature_of(f: Integrand) -> Any:
@@ -155,6 +154,7 @@ def _forward_of(quadrature: Any, f: Integrand) -> Any:
     return quadrature_forward
 
 
+# the default of scipy.integrate.quad
 _TOLERANCE = 1.49e-8
 
 

@@ -20,9 +20,8 @@ from irad.rules import AugmentedReturn, is_active
 #
 # For some queries and some keys a *tile* is made of scores, s = q · kᵀ + bias, minus infinity where masks say no.
 # Values are added up with weights exp(s − top), where top is the largest score so far; when that grows, what there is
-# is
-# scaled down. At the end the sum of the weights divides, and its logarithm plus top is kept for each query. With it the
-# reverse sweep makes the weights of any tile again.
+# is scaled down. At the end the sum of the weights divides, and its logarithm plus top is kept for each query. With it
+# the reverse sweep makes the weights of any tile again.
 #
 # Source: Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness".
 

@@ -142,8 +142,7 @@ def _reverse_of(f: Any, event: Any, method: Method, snapshots: int) -> Any:
 #
 # The state, its cotangent and the cotangents of the arguments are integrated backwards together, by steps of their own.
 # Memory does not grow with the number of steps. What comes out is precise to the tolerances, but it is not the
-# derivative
-# of what was computed.
+# derivative of what was computed.
 #
 # Source: Chen et al.: Neural ordinary differential equations, NeurIPS 2018; Pontryagin's adjoint.
 

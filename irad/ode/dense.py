@@ -15,6 +15,7 @@ from irad.api.forward import pushforward
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.numba.messages import described
 
+# of [0, 1], which leave less than the distance between two floats
 _HALVINGS = 60
 
 

@@ -48,10 +48,9 @@ from irad.ruleset.interface import CallRule
 #
 # Input   the analysed functions of a derivative.
 # Output  errors.
-# Method  the engine analyses one function at a time, and follows memory to the next through arguments and results
-#         only. So a number that depends on an active input, or a pointer to active memory, must not get into a variable
-#         that other code of the program reads, nor into memory of unknown origin, which such variables point to. What
-#         only
+# Method  the engine analyses one function at a time, and follows memory to the next through arguments and results only.
+#         So a number that depends on an active input, or a pointer to active memory, must not get into a variable that
+#         other code of the program reads, nor into memory of unknown origin, which such variables point to. What only
 #         the function itself reads, the analysis has seen; what is never read (a log) may be stored.
 #
 #     static double sum;

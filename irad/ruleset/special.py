@@ -20,6 +20,7 @@ from typing import Final
 from irad.ruleset import shortcut_slopes
 from irad.ruleset.terms import Expr, apply, where
 
+# Arguments are shifted to here, where the series below have all digits of a double.
 _SHIFT_TO: Final = 10
 # B(2k) / 2k: the coefficients of x**-2k in log x - 1/(2x) - ψ(x)
 _DIGAMMA_SERIES: Final = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)

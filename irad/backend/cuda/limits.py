@@ -72,6 +72,7 @@ SMALL_PARAMETERS: Final = 4352
 _WARP: Final = 32
 _REGISTER_UNIT: Final = 8  # a thread gets a multiple of it
 _WARP_UNIT: Final = 4  # registers are allocated for four warps at a time
+# the hardware addresses no more for a thread
 _MOST_REGISTERS: Final = 255
 _PROMISES: Final = ('"nvvm.maxnreg"', '"nvvm.maxntid"', '"nvvm.minctasm"', '"nvvm.maxclusterrank"')
 

@@ -37,11 +37,9 @@ from irad.ruleset.symbols import TABLE, emitted_symbol, integer_arguments, symbo
 # Products and sums that may become fused multiply-adds, as nvcc and Numba have it.
 #
 # A fused operation rounds once where two round twice. Whoever differentiates has to know: what the forward sweep and
-# the
-# reverse sweep both compute may then be rounded differently in each, and decisions made from it are saved
+# the reverse sweep both compute may then be rounded differently in each, and decisions made from it are saved
 # (`irad.passes.plan.agreement`). So the words are put on the primal, *before* it is differentiated (the front end does
-# that);
-# its derivative has them too, and `compile_ptx` puts them on the instructions that the derivative adds.
+# that); its derivative has them too, and `compile_ptx` puts them on the instructions that the derivative adds.
 #
 #     %p = fmul double %a, %b              %p = fmul contract double %a, %b
 #     %s = fadd double %p, %c              %s = fadd contract double %p, %c          fma.rn.f64

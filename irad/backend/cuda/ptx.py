@@ -25,6 +25,7 @@ from irad.records import dataclass
 
 _DEVICE: Final = Path(__file__).parent / "device"
 _FULL: Final = 3
+# PTX 8.1 is the first that takes more bytes of parameters than `SMALL_PARAMETERS`.
 _MANY_PARAMETERS_ISA: Final = 81
 _SHUFFLES: Final = [{"mode": mode, "clamp": "0" if mode == "up" else "31"} for mode in ("idx", "down", "bfly", "up")]
 

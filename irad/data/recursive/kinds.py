@@ -303,8 +303,7 @@ for _number in (float, complex, np.floating, np.complexfloating):
 
 # Containers of Python, the standard library and NumPy.
 #
-# Sets are inactive: their members are found by their values. So are instances of classes that state no
-# fields.
+# Sets are inactive: their members are found by their values. So are instances of classes that state no fields.
 
 
 def _index(key: Any) -> str:

@@ -111,8 +111,7 @@ def _assigned(kind: Vector, out: Any, value: Any) -> Any:
     return out
 
 
-# Arrays of records, some of them at a time: their fields share cache lines, which are fetched once for
-# all fields.
+# Arrays of records, some of them at a time: their fields share cache lines, which are fetched once for all fields.
 
 BYTES: Final = 2**18
 """Bytes of an array that are handled at a time: the caches of a core hold them."""

@@ -139,6 +139,7 @@ _ARRAY_EXPRESSION: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_array_expr_
 _GENERATED: Final = f"_ZN13_3cdynamic_3e{mangle_identifier(HOME)}"
 _WITHIN: Final = mangle_identifier("<locals>")
 _OF_NUMBA: Final = ("numba_", "_numba_hashsecret_", "NRT_", "Py", "_Py", "llvm.")
+# The first page is never mapped, so a smaller number cannot be an address.
 _LEAST_ADDRESS: Final = 1 << 12
 _IN_PYTHON: Final = re.compile(r'c"(irad\.[\w.]+)\\00"')
 _FREE_OF_PROCESS: Final = ("irad.frontend.calls.exceptions", "irad.frontend.pointers")

@@ -176,9 +176,8 @@ def _scatter_row(x, row, s0, s1, s2, out, stride):
 # By products of matrices on padded images, without columns: for stride one, where channels are many.
 #
 # With stride one the input that an element of the filter meets lies, for all outputs, at one distance in a padded
-# image.
-# So there is one product for each element of the filter, of (filters × channels) and (channels × places), where a place
-# is one of the padded image: the few outputs that lie across its edges are left out in the end.
+# image. So there is one product for each element of the filter, of (filters × channels) and (channels × places), where
+# a place is one of the padded image: the few outputs that lie across its edges are left out in the end.
 #
 # Source: Anderson et al. 2017, "Low-memory GEMM-based convolution algorithms for deep neural networks".
 

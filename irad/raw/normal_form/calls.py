@@ -35,9 +35,8 @@ from irad.ruleset.registry import Registry
 # Input   a module in normal form.
 # Output  whether anything was changed; the module is rewritten in place.
 # Method  the normal way is kept. An exception that leaves the differentiated function ends the process (the function
-# that
-#         takes the place of the call for the derivative sees to that), so what a landing pad cleans up does not matter,
-#         unless it leads back to ordinary code: then the program catches what it throws, which is refused.
+#         that takes the place of the call for the derivative sees to that), so what a landing pad cleans up does not
+#         matter, unless it leads back to ordinary code: then the program catches what it throws, which is refused.
 #
 #     invoke void @g() to label %next unwind label %pad        call void @g()
 #                                                              br label %next
@@ -206,8 +205,7 @@ def _is_elsewhere(pointer: Value, registry: Registry) -> bool:
 # Method  copies and fills that check the size of their target (`-D_FORTIFY_SOURCE`) become a branch and the plain copy;
 #         absolute value and angle of a complex number the functions of two numbers that they are, however a complex
 #         number is passed; `posix_memalign` checks its arguments, calls `memalign` and stores the address. A request
-#         for
-#         the address of a thread-local variable becomes the variable.
+#         for the address of a thread-local variable becomes the variable.
 #
 #     %r = call float @cabsf(<2 x float> %z)        %r = call float @hypotf(float %re, float %im)
 
