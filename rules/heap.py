@@ -98,6 +98,7 @@ def _reallocate(context: CopyContext, call: CallSite) -> Sequence[Value]:
     move(build, new, shadow, copied)
     context.set_shadow(new)
     after = context.after
+    # Without memory realloc leaves the old block as it is, so no cotangents move back.
     failed = after.icmp("eq", context.value(call), ConstantNull(PTR))
     return shadow, new, after.select(failed, const_int(types.I64, 0), copied)
 

@@ -23,6 +23,7 @@ from irad.ruleset.memory_type import MemoryType
 _FLOATS: Final = {"double": types.DOUBLE, "float": types.FLOAT}
 _COPY_ADJOINT: Final = {"double": "irad.copy_adjoint_f64", "float": "irad.copy_adjoint_f32"}
 _MEMSET: Final = "llvm.memset.p0.i64"
+# memmove, not memcpy: shadows overlap where the memory of the primal does.
 _MEMMOVE: Final = "llvm.memmove.p0.p0.i64"
 
 
@@ -155,6 +156,7 @@ def _run_helper(
     offset = inner.mul(inner.select(is_backward, inner.sub(count, following), number), step)
     for first, length in runs:
         at = inner.add(offset, const_int(types.I64, first))
+        # The last record may be copied in part.
         left = inner.intrinsic("llvm.usub.sat.i64", types.I64, [size, at])
         part = inner.intrinsic("llvm.umin.i64", types.I64, [left, const_int(types.I64, length)])
         if copies:
@@ -243,6 +245,8 @@ def _move_tail(build: Builder, layout: MemoryType, made: Function, start_of_tail
 
 
 def _move_cotangent(build: Builder, into: Value, source: Value, type_: Type) -> None:
+    # Cleared before the sum, so that memory which is copied onto itself keeps its cotangent; fields need not be
+    # aligned.
     taken = build.load(type_, into, align=1)
     build.store(const_float(type_, 0.0), into, align=1)
     build.store(build.fadd(build.load(type_, source, align=1), taken), source, align=1)
