@@ -88,6 +88,7 @@ def loop_nest(cfg: ControlFlow, dominators: DominatorTree) -> LoopNest:
     irreducible = False
     for header in cfg.order:  # the header of an outer loop comes before those of its inner loops
         back = [p for p in cfg.predecessors[header] if cfg.position[p] >= cfg.position[header]]
+        # A back edge whose source the header does not dominate belongs to a cycle that is entered elsewhere as well.
         latches = tuple(p for p in back if dominators.dominates(header, p))
         irreducible |= len(latches) < len(back)
         if latches:
@@ -102,6 +103,7 @@ def _loop(cfg: ControlFlow, header: Block, latches: tuple[Block, ...], parent: L
     blocks = {header, *reachable(latches, lambda block: () if block is header else cfg.predecessors[block])}
     order = tuple(sorted(blocks, key=cfg.position.__getitem__))
     outside = [p for p in cfg.predecessors[header] if p not in blocks]
+    # What has to run before the loop is put at the end of the preheader, which must therefore lead nowhere else.
     dedicated = len(outside) == 1 and len(cfg.successors[outside[0]]) == 1
     loop = Loop(
         header=header,

@@ -148,6 +148,7 @@ def _counted_exit(loop: Loop, cfg: ControlFlow, dom: DominatorTree, exiting: Blo
     assert loop.preheader is not None
     assert loop.latch is not None
     branch = exiting.terminator
+    # In an inner loop the branch would run several times in an iteration.
     runs_always = dom.dominates(exiting, loop.latch) and not any(child.contains(exiting) for child in loop.children)
     if not runs_always or not isinstance(branch, CondBr) or not isinstance(branch.operands[0], ICmp):
         return None
@@ -222,6 +223,7 @@ def constant_offset(gep: GetElementPtr) -> int | None:
 
 def _is_exact(predicate: str, start: Value, step: int, bound: Value, advance: Binary) -> bool:
     """True if the formula of the module's docstring holds for all values (see there)."""
+    # Counts are numbers of 64 bits.
     if not isinstance(bound.type, IntType) or bound.type.bits > 64:
         return False
     if predicate == "eq":
