@@ -44,7 +44,9 @@ class Toolchain:
             unrolls: whether loops of few iterations become straight code.
         """
         options = llvm.create_pipeline_tuning_options(2)
+        # The engine analyses one function at a time, so it understands best what LLVM has inlined.
         options.inlining_threshold = 2_000
+        # Adjoints are derived from loops of scalars; vectors are made afterwards, of both sweeps.
         options.loop_vectorization = False
         options.slp_vectorization = False
         options.loop_unrolling = unrolls

@@ -137,6 +137,7 @@ class DiskCache(internals.CacheOfDispatcher):
     keeps_derivatives: Final = True
 
     def __init__(self, dispatcher: Dispatcher, identity: object = None) -> None:
+        # Before anything is compiled: stored code must never meet other code of the same name.
         stored.number_apart()
         self._dispatcher, self._identity = weakref.ref(dispatcher), identity
         function = dispatcher.py_func if identity is None else innermost(dispatcher).py_func

@@ -88,6 +88,8 @@ def read(path: Path) -> bytes | None:
     content = data[start:]
     if data[:start] != _MAGIC + hashlib.sha256(content).digest():
         return None
+    # Reading counts as use, which keeps a version from being removed; where the folder cannot be written to, it still
+    # is read.
     with contextlib.suppress(OSError):
         os.utime(path)
     return content
@@ -127,6 +129,7 @@ def _by_age(folder: Path, pattern: str) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
+# Numba's own numbers, from one on, stay below the least; of this many no two processes draw the same.
 _LEAST, _SPAN = 10**12, 1 << 60
 _NUMBER: Final = re.compile(r"B\d+v(\d+)")
 _DYNAMIC: Final = "numba.dynamic.globals."
@@ -154,6 +157,7 @@ def number_apart() -> None:
     if not _apart:
         _apart.append(True)
         _start_anew()
+        # A forked process would give its functions the numbers that its parent gives others.
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_start_anew)
 
@@ -198,6 +202,7 @@ def loaded(content: bytes, context: Any, folder: Path) -> Any:
         folder: where the support that it calls is stored.
     """
     support, outside, reduced = pickle.loads(content)
+    # Stored code calls Numba's runtime, which a process that has compiled nothing has not loaded yet.
     rtsys.initialize(context)
     resident.load(support, partial(_support, folder))
     # Functions of the C library for vectors, which this process may not have.

@@ -283,10 +283,12 @@ def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool, pro
 
 def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) -> str:
     references = NUMBA.references if promotes else None
+    # The first is the entry, which nothing calls; the others are functions with a rule, and have to stay calls.
     noinline = (marks.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels, references=references)
     if has_vectors(text):  # what rules call was finished by Numba, for programs that are not differentiated
+        # loaded where it is used: few programs have vectors before they are differentiated
         from irad.raw.normal_form.vectors import split_vectors
 
         parsed = parse_module(text)
@@ -297,6 +299,7 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool, promotes: bool) 
     parsed = parse_module(text)
     if not devirtualise(parsed):
         return text
+    # Once more, so that calls which have become direct are inlined.
     return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels, references=references)
 
 
