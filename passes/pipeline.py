@@ -473,7 +473,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
     # after activity: only an active extreme costs tape, which its load after the loop saves
     Pass("prepare.running_extremes", PassStage.FUNCTION, _load_extremes, stages.may_move_cotangents, changes=True),
-    # before the refusals: code that only leads to an exception has no derivative, and may do what it likes
+    # before the refusals: code that only raises has no derivative, so it may do what is refused elsewhere
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.activity.oracle", PassStage.FUNCTION, _take_everything, applies=stages.is_oracle),

@@ -56,11 +56,11 @@ class Request:
         mode: the functions that are wanted.
         plan: "default", or "save_all", the oracle: everything saved, all memory active, nothing assumed.
         arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
-        stays: parameters whose memory the caller leaves as it is all the same.
+        stays: parameters whose memory the caller nevertheless leaves as it is.
         strict: adjoint sums keep the order of the primal (no `reassoc`).
         callee: the derivative is called by others, as one of their callees; None for what the front end calls.
         kernels: symbol and arguments of the kernel of each parallel loop.
-        workspace: constant parameters in whose memory active values may be stored all the same: it has a shadow then.
+        workspace: constant parameters in whose memory active values may still be stored: it has a shadow then.
         unneeded: parameters whose memory's primal content the caller does not need afterwards.
         ruled: symbols of functions whose derivative comes from outside, and what their parameters point to.
         restores: derivatives from outside may put back, in the reverse, what their functions overwrote.

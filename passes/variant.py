@@ -64,8 +64,8 @@ class Variant:
 class PointerVariant:
     """Request of a call through a pointer for the function there: as `Variant`, of some function of that type.
 
-    ``by_value``: an aggregate that is passed or returned has pointers to memory with a shadow. No pair can be
-    had for that. It is not a reason to refuse the program: Numba's function values have another entry, without
+    ``by_value``: an aggregate that is passed or returned has pointers to memory with a shadow. There is no pair
+    for that. It is not a reason to refuse the program: Numba's function values have another entry, without
     aggregates, and code that chooses the one that is there.
     """
 

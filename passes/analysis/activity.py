@@ -114,7 +114,7 @@ def find_activity(
         function: in normal form.
         kinds: how each parameter takes part.
         mod_ref: of the same function.
-        shadowable: the pointer parameters for whose memory a shadow can be had.
+        shadowable: the pointer parameters whose memory can have a shadow.
         result_active: whether the caller has a cotangent for the returned value.
         constant: objects that are taken to hold nothing active, whatever is stored there.
     """

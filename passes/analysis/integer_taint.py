@@ -68,7 +68,7 @@ def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
     rule = "give the function that does this a rule: irad.rules.easy_rule"
     if unit.program.request.has_types and isinstance(inst, ir.Store) and not _is_followed(unit, inst.operands[1]):
         return UnsupportedError(
-            "it cannot be told whether an active number is manipulated as an integer here, bit by bit",
+            "it is not known whether an active number is manipulated as an integer here, bit by bit",
             "(a) where a recursive function changes integers in nodes, go from node to node in a loop, with a list as "
             f"the stack, (b) use floating-point operations or (c) {rule}",
             "floats may lie in the same memory, and it is not known in which places",

@@ -36,7 +36,7 @@ def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset
 
 
 def _returning(block: Block, last: Ret, cfg: ControlFlow, returned: Collection[int]) -> list[Block] | None:
-    """The predecessors from which the return has no error; None when all do (or when it cannot be told)."""
+    """The predecessors from which the return has no error; None when all do (or when that is not known)."""
     status = last.operands[0] if last.operands else None
     if isinstance(status, Phi) and status.block is block:
         return [p for v, p in status.incoming() if not _is_error(v, returned) and p in cfg.predecessors]

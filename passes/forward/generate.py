@@ -255,7 +255,7 @@ class TangentVisitor(ShadowVisitor):
         lane, count, build = self.augmented.lane, len(self.augmented.lanes), self.before
         if count == 1:
             return self.allocate_owned(size), self.runtime(SHADOW_FREE)
-        # In whole cache lines each lane's part is aligned as memory of its own would be.
+        # Whole cache lines keep each lane's part aligned as memory of its own would be.
         raised = build.add(size, const_int(types.I64, _ALIGNMENT - 1))
         each = build.and_(raised, const_int(types.I64, -_ALIGNMENT))
         whole = self.once("attached", lambda: self.allocate_owned(build.mul(each, const_int(types.I64, count))))

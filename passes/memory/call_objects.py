@@ -42,7 +42,7 @@ class CallObjects:
     Attributes:
         signatures: of callees.
         addresses: what is known of callees in the module.
-        own: the new memory that callees with a body may hand back, by what it holds.
+        own: the new memory that callees with a body may return, by what it holds.
     """
 
     graph: PointsToGraph
@@ -91,7 +91,7 @@ class CallObjects:
         return container
 
     def _add_of_body(self, call: CallSite) -> None:
-        """New memory that a callee may hand back, one object for each kind."""
+        """New memory that a callee may return, one object for each kind."""
         memory = self._signature(call)
         if not may_hold_pointer(call.type) and not self._may_store(call):
             self.own[call] = {}

@@ -88,7 +88,7 @@ class MemoryTypes:
         return found.pop() if len(found) == 1 else None
 
     def is_float_at(self, pointer: Value, kind: FloatType, distance: int = 0) -> bool:
-        """True if there is a float of that type some bytes from where a pointer points, as far as it can be told."""
+        """True if there is a float of that type some bytes from where a pointer points, as far as is known."""
         shift = Position(distance, 0)
         # declared types alone are not trusted: `x.view(np.int64)` has integers where the floats of ``x`` are
         return any(self._is_float_in(item.index, pointer, kind, shift) for item in self.points_to.of(pointer))
@@ -117,7 +117,7 @@ class MemoryTypes:
         return any(found is kind and place.may_be(other) for other, found in self.strays.get(index, ()))
 
     def is_inside_float(self, pointer: Value) -> bool:
-        """True if the byte that a pointer points to is a part of a float, as far as it can be told."""
+        """True if the byte that a pointer points to is a part of a float, as far as is known."""
         return any(self._is_inside(item.index, pointer) for item in self.points_to.of(pointer))
 
     def _is_inside(self, index: int, pointer: Value) -> bool:

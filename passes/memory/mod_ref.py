@@ -34,7 +34,7 @@ class Access:
     Attributes:
         reads, writes: what it may read, and write, in whatever way.
         is_opaque: a call of which no more is known than what it reaches; it reads and writes all of that.
-        frees: what a call may give back or move elsewhere.
+        frees: what a call may free or move elsewhere.
         captures: where it may store the addresses that it was passed.
         copies: pairs (to, from) of pointers: bytes are copied with the addresses among them.
         moves: pairs (to, from) of sets: the same of items of containers.

@@ -260,7 +260,7 @@ class _Solver:
                 self.visit_made_up(instructions)
 
     def visit_made_up(self, instructions: Iterable[Instruction]) -> None:
-        """Addresses that were computed from no pointer lead anywhere; known only when all pointers are."""
+        """Addresses that were computed from no pointer may point anywhere; known only when all pointers are."""
         for inst in instructions:
             if isinstance(inst, Cast) and inst.opcode == "inttoptr" and not self.graph.mask(inst.operands[0]):
                 self.graph.grow(inst, self.graph.unknown)

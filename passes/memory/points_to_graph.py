@@ -41,7 +41,7 @@ class PointsToGraph:
         globals: the objects of global variables and functions.
         parts: where the pointers stored in an object lead, by the place where they lie.
         prefixes: bytes at the start of an object that hold integers only.
-        whole: the headers of allocations and other bookkeeping: no pointer leads into them, only to their start.
+        whole: the headers of allocations and other bookkeeping: no pointer points into them, only to their start.
         together: sets of objects any of which may be any other of its set: callers may pass one container for two
             parameters. What is stored in one, all hold; with ``True``, wherever it is stored.
         changed: whether something has grown.
@@ -140,7 +140,7 @@ class PointsToGraph:
     # --- what is added ------------------------------------------------------------------------------------------------
 
     def grow(self, value: Value, new: Targets) -> None:
-        """A value may lead there. What a loop moves does so by any multiple."""
+        """Notes that a value may point there. What a loop moves does so by any multiple."""
         if not new.mask:
             return
         place = new.place if isinstance(value.type, PointerType) else ANYWHERE

@@ -165,7 +165,7 @@ class Materialiser:
             self.save(value)
 
     def is_available(self, value: Value) -> bool:
-        """True if a value can be had in the reverse sweep with what is saved so far."""
+        """True if the reverse sweep can obtain a value from what is saved so far."""
         pending = Worklist([value])
         for needed in pending:
             if is_free(needed) or needed in self.saved:

@@ -94,7 +94,7 @@ def postpone_checks(
         found = [each for each in checks if each is not None]
         always = all(dominators.dominates(block, loop.latch) for block, _ in loop.exits)
         ((last, end),) = ends
-        # The end gets a phi with one input, the last note, so nothing but the loop may lead there.
+        # The end gets a phi with one input, the last note, so nothing but the loop may branch there.
         if len(found) < len(checks) or not always or len(cfg.predecessors[end]) > 1:
             continue
         # After the loop nobody knows which check failed first, so all of them have to raise the same.

@@ -3,7 +3,7 @@
 Input   calls that allocate.
 Output  a `Owner` for each of them, and for each phi by which a variable of the program gets another array: what an
         iteration made and the next one reads, or two arrays that are swapped. Where one of the pointers is used for
-        more than to read, write, clear, copy, compare and count, or may lead elsewhere as well, there is none.
+        more than to read, write, clear, copy, compare and count, or may point elsewhere as well, there is none.
 Method  an address is traced to its root: the call, or a phi whose inputs have different roots. A phi takes over what
         comes in: of the memory that was there, no other pointer is used any more, so that its contents may move into
         memory of the phi's own. Where that is not certain there is no owner, nor for what it may get or give.
@@ -227,7 +227,7 @@ def _spread(
 
 
 def _pointers_of(inst: Instruction) -> list[Value]:
-    """The pointers that an address is made of; not those that lead nowhere."""
+    """The pointers that an address is made of; not those that point nowhere."""
     operands = inst.operands[1:] if isinstance(inst, Select) else inst.operands
     operands = operands[:1] if isinstance(inst, GetElementPtr) else operands
     return [each for each in operands if not isinstance(each, ConstantNull | Undef | Poison) and each is not inst]

@@ -241,7 +241,7 @@ def space_error(unit: Unit, inst: Instruction) -> UnsupportedError | None:
             return UnsupportedError(
                 f"local memory in {_named(inst.type)} takes active values",
                 "keep them in ordinary local memory, or in memory that is passed as an argument",
-                "irad makes shadows of local memory in the generic address space, and no cast need lead back",
+                "irad makes shadows of local memory in the generic address space, and there may be no cast back",
             )
         case CallSite():
             return _call_error(unit, inst)
