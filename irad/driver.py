@@ -80,7 +80,7 @@ class Derivative:
         frame_size: bytes of frame, which the caller provides (64-byte aligned) and keeps from one call to the other.
         pointers: the tables that calls through pointers look up; by symbol, which the caller resolves.
         shadows: indices of the primal's parameters whose shadow the functions are given, in order. Those of kind CONST
-            get zeroed memory of the same extent: a pointer may lead there or to active memory.
+            get zeroed memory of the same extent: a pointer may point there or to active memory.
         ruled: the functions that the text only declares.
         clear: `void (ptr, i64 bytes)`: clears memory with all threads; None where the program has no parallel loops.
         table: symbol of the table of ``places``, which whoever loads the text defines; None where nothing is watched.

@@ -48,7 +48,7 @@ class Options:
             for functions that write to none of the caller's memory and have no other effects, and not with ``strict``,
             ``debug``, ``plan="save_all"``, ``zero_times_infinity="zero"`` or a tape that is limited or measured.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
-        cache: compiled derivatives are kept on the disk, and later processes load them; see `docs/cache.md`.
+        cache: compiled derivatives are kept on disk, and later processes load them; see `docs/cache.md`.
 
     Examples:
         >>> import irad

@@ -273,7 +273,7 @@ def check_width(primal: CPUDispatcher, arguments: tuple[Any, ...], *, is_forward
     """Number of directions of a call's annotations; None where none is a batch.
 
     Raises:
-        SignatureError: that cannot be told, or some have one direction only.
+        SignatureError: that is not known, or some have one direction only.
     """
     width = width_of(arguments)
     if width == 0:

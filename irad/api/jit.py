@@ -109,7 +109,7 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
     by zero gives inf or nan, as in NumPy, and does not raise. The checks of the Python model prevent
     vectorisation, in the function and in its derivative. Write ``error_model="python"`` for Numba's own default.
 
-    With ``cache=True`` machine code is kept on the disk, that of derivatives as well, and recompiled when the
+    With ``cache=True`` machine code is kept on disk, that of derivatives as well, and recompiled when the
     function, a function that it calls, or a value that it reads has changed; see `docs/cache.md`.
 
     Derivatives do not need this decorator; they work on every ``numba.njit`` function.

@@ -73,7 +73,7 @@ _VECTORS: Final = {
     "force-ordered-reductions": ("true", "false"),
     # else rows are taken to have one element, and a scalar loop is left
     "enable-mem-access-versioning": ("false", "true"),
-    # whether rows overlap cannot be told before a loop that goes through them downwards
+    # whether rows overlap is not known before a loop that goes through them downwards
     "hoist-runtime-checks": ("false", "true"),
     # LLVM 22 moves a masked load after a store to the same place, if a mask is to cut off what a sum must not have
     "force-tail-folding-style": ("none", "data-without-lane-mask"),

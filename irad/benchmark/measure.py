@@ -33,7 +33,7 @@ class Figures:
         rounds: samples of each run.
         seconds: of a call, the median.
         spread: distance of the quartiles over the median.
-        compile_seconds: of the first call less the second; of callees that are compiled already nothing.
+        compile_seconds: of the first call minus that of the second; of callees that are compiled already nothing.
         overhead_seconds: of a call of a function of such arguments that does nothing.
         tape_bytes: saved by one call for the reverse sweep.
         peak_bytes: the most memory that a call takes; None where the system does not count it.

@@ -1,4 +1,4 @@
-"""Memory in the words of the source: which array a pointer leads into, and at which index.
+"""Memory in the words of the source: the array that a pointer points into, and the index.
 
 A pointer is the start of an *array* plus a number of bytes, a polynomial. Dividing that by the array's strides, the
 largest first, gives the indices.

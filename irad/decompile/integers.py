@@ -183,7 +183,7 @@ def _extreme(sheet: Sheet, call: Call) -> Polynomial:
 def may_wrap(sheet: Sheet, total: Polynomial) -> bool:
     """True if a sum may leave 64 bits when the program runs.
 
-    Those of sizes and loop variables and one number besides do not; products of numbers that the program computes may.
+    Those of sizes and loop variables and one other number do not; products of numbers that the program computes may.
     """
     loose = [(m, c) for m, c in total.terms.items() if not all(_is_bounded(sheet, v) for v in m)]
     if len(loose) > 1 or any(abs(c) >= 1 << 32 for m, c in total.terms.items() if m):

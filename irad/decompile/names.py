@@ -36,7 +36,7 @@ class Demangled:
 
     Attributes:
         path: module, classes, function.
-        types: of the parameters, as Numba spells them; empty where they cannot be told.
+        types: of the parameters, as Numba spells them; empty where they are not known.
         rest: what follows the mangled name, as `.irad0.reverse`.
     """
 

@@ -154,7 +154,7 @@ class PairMemory:
         return self.addresses.setdefault(array, Address(types.I64, None, array))
 
     def array_behind(self, pointer: Value) -> Array | None:
-        """The array that a pointer leads into, if all ways to it begin in one."""
+        """The array that a pointer points into, if all ways to it begin in one."""
         while pointer not in self.starts:
             match pointer:
                 case GetElementPtr(operands=[base, *_]) | Load(operands=[base]):

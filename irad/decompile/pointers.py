@@ -20,7 +20,7 @@ def place_of(sheet: Sheet, pointer: Value) -> ArrayPlace:
     """Array and element that a pointer points to.
 
     Raises:
-        UnsupportedError: it does not lead into an array in a way that Python can say.
+        UnsupportedError: it does not point into an array in a way that Python can say.
     """
     saved = sheet.reads.saved.get(pointer)
     if saved is not None:

@@ -229,7 +229,7 @@ class Interference:
         sites: the statements of each block.
         edges: what is used on the way from one block to another.
         at_end: what is needed after the end of the function.
-        carried: what is needed at the end of a block besides: what a `for` hands out, while its last iteration ends.
+        carried: what else is needed at the end of a block: what a `for` hands out, while its last iteration ends.
     """
 
     sheet: Sheet

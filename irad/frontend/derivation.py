@@ -209,7 +209,7 @@ def derivation_of(
         argument_types: Numba types, one per parameter, star arguments as one tuple.
         task: what is differentiated and how.
         arguments_may_change: the caller may overwrite the arguments between the two sweeps.
-        unmodified: positions of arguments whose memory the caller leaves as it is all the same.
+        unmodified: positions of arguments whose memory the caller nevertheless leaves as it is.
 
     Raises:
         SignatureError: the task does not fit the types.

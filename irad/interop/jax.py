@@ -159,7 +159,7 @@ def _of_jax(kind: Kind, name: str) -> Kind:
 
 
 _PROCESS: Final = secrets.token_hex(8)
-"""Part of the names of handlers: JAX may keep programs on the disk, and those of another process call its functions."""
+"""Part of the names of handlers: JAX may keep programs on disk, and those of another process call its functions."""
 
 
 class _Flat(Flat):

@@ -568,7 +568,7 @@ _Node.forward.__signature__ = _Positional()  # type: ignore[attr-defined]
 class _Traced:
     """The calls that graphs hold, by numbers: a function, and the structure of its arguments.
 
-    PyTorch keeps graphs on the disk for other processes, and finds them by what they contain. The numbers are drawn, so
+    PyTorch keeps graphs on disk for other processes, and finds them by what they contain. The numbers are drawn, so
     that no graph of another process, with its functions, is found.
     """
 

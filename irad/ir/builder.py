@@ -101,7 +101,7 @@ class Builder:
         return self._index
 
     def _stamp(self, inst: _I) -> _I:
-        """Inserts a new instruction, which it gives back."""
+        """Inserts a new instruction and returns it."""
         inst.origin = self.origin
         if self.metadata:
             inst.metadata = dict(self.metadata)

@@ -103,7 +103,7 @@ def _loop(cfg: ControlFlow, header: Block, latches: tuple[Block, ...], parent: L
     blocks = {header, *reachable(latches, lambda block: () if block is header else cfg.predecessors[block])}
     order = tuple(sorted(blocks, key=cfg.position.__getitem__))
     outside = [p for p in cfg.predecessors[header] if p not in blocks]
-    # What has to run before the loop is put at the end of the preheader, which must therefore lead nowhere else.
+    # What has to run before the loop is put at the end of the preheader, which must therefore have no other successor.
     dedicated = len(outside) == 1 and len(cfg.successors[outside[0]]) == 1
     loop = Loop(
         header=header,

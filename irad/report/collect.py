@@ -217,7 +217,7 @@ EARLY = frozenset({Stage.PYTHON, Stage.NUMBA_IR, Stage.LLVM, Stage.PREPARED})
 """The stages that every function has which Numba compiles."""
 
 ALL = tuple(stage for stage in Stage if stage is not Stage.PTX)
-"""The stages that can be had on the CPU."""
+"""The stages that are available on the CPU."""
 
 
 def collect(subject: Subject, stages: Collection[Stage] = ALL) -> Report:
@@ -255,7 +255,7 @@ class Collector:
             return None, ""
         try:
             return measure(self.subject, self.args).units, ""
-        except Exception as error:  # of the user's function: what else is known is shown all the same
+        except Exception as error:  # of the user's function: what else is known is still shown
             name = self.subject.primal.py_func.__qualname__
             return None, f"the tape was not measured: {name} raises {type(error).__name__}: {error}"
 

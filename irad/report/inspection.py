@@ -94,7 +94,7 @@ class Inspection:
 
         Raises:
             SignatureError: there is no such stage.
-            IradError: the function cannot be differentiated; the stages before "types" can be had all the same.
+            IradError: the function cannot be differentiated; the stages before "types" are still available.
         """
         stage = _stage(name)
         return stage_text(self._report(frozenset({stage})).stages[stage], noise=noise)

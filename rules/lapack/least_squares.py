@@ -117,7 +117,7 @@ def _set_residual_share(
 ) -> None:
     """λ r, where the cotangent of the rows below the solution is λ times their content.
 
-    Where r is 0, their content has a tangent all the same: that of Qᴴ b with A = Q R.
+    Where r is 0, their content still has a tangent: that of Qᴴ b with A = Q R.
     """
     k, m, n = copy.k, copy.rows, copy.columns
     along, square = k.variable(), k.real.variable()

@@ -128,7 +128,7 @@ def forward_sweep(call: str, parameters: str, has_aux: bool) -> Iterator[str]:
     Args:
         call: the arguments, as the function is called.
         parameters: its parameters.
-        has_aux: it returns something besides the value.
+        has_aux: it returns an auxiliary output as well.
     """
     returned = "irad_both" if has_aux else "irad_value"
     yield f"irad_n, {returned}, irad_state, irad_shadows = irad_augmented({call})"
@@ -186,7 +186,7 @@ class Columns:
         decides: give up after the first run if reverse mode is better.
         is_flagged: return whether the Jacobian is complete, too.
         returns: what the code returns.
-        has_aux: the function returns something besides the value.
+        has_aux: the function returns an auxiliary output as well.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.
         width: directions in each run.
@@ -355,7 +355,7 @@ class Rows:
         arguments: an expression for each argument, by position.
         is_flagged: return that the Jacobian is complete, too.
         returns: what the code returns.
-        has_aux: the function returns something besides the value.
+        has_aux: the function returns an auxiliary output as well.
         places: arrays of the caller for the blocks.
         arrays: expressions for all arrays among the arguments.
         width: rows in each reverse sweep.

@@ -37,7 +37,7 @@ class Runs:
 
     Attributes:
         columns: how many the Jacobian has.
-        aux: what the last run returned besides.
+        aux: the auxiliary output of the last run.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.records import dataclass
 
-# The GPUs that code is made for: what LLVM has to be told about each.
+# The GPUs that code is made for: what LLVM has to know about each.
 
 OLDEST_ISA: Final = 80
 """PTX 8.0, which every driver since CUDA 12.0 reads; older ones run no Numba that irad knows."""

@@ -5,7 +5,7 @@
 ; those fields where arenas have them. Functions named `irad.arena_…` are those of arenas, for this tape.
 ;
 ; The slices of a warp are one piece of memory, in which words of eight bytes alternate: the k-th word of a slice lies
-; 256·k bytes behind the first one, and that of the next lane eight bytes further. So threads that save a value together
+; 256·k bytes after the first one, and that of the next lane eight bytes further. So threads that save a value together
 ; write to one piece of memory. What is allocated is aligned to eight bytes of the thread's own.
 
 declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
@@ -43,7 +43,7 @@ full:
   ret ptr null
 }
 
-; Adds to the report that so many bytes were wanted beyond those that are allocated.
+; Adds to the report the number of bytes that were wanted beyond those that are allocated.
 define linkonce_odr void @irad.thread_report(ptr %tape, i64 %more, i64 %failed) nounwind alwaysinline {
 entry:
   %start.slot = getelementptr inbounds %irad.thread_tape, ptr %tape, i32 0, i32 ${thread_tape.start}

@@ -157,7 +157,7 @@ done:
 ; The shadow has a cell for each entry, shadow of its key and value: made when the key is inserted, kept when its value is
 ; replaced, dropped with the entry. Cells never move, so the adjoint of an access is one of its cell. They are found by the
 ; entry's number, which lookups return: entries are numbered in order of insertion, and closed up when the table is made
-; anew (numba/cext/dictobject.c).
+; again (numba/cext/dictobject.c).
 
 ; Bytes to allocate for the cell before a value is inserted; 0 where the key has an entry.
 define linkonce_odr i64 @irad.dict_room(ptr %dict, i64 %index) nounwind {
@@ -281,7 +281,7 @@ put:
   ret ptr %memory
 }
 
-; Entries without cell are dropped, as when the table is made anew.
+; Entries without cell are dropped, as when the table is rebuilt.
 define linkonce_odr void @irad.dict_close_up(ptr %dict) nounwind {
 entry:
   %count.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 ${dict.count}
@@ -307,7 +307,7 @@ done:
   ret void
 }
 
-; After an entry was deleted: its cell is dropped, its number stays until the table is made anew.
+; After an entry was deleted: its cell is dropped, its number stays until the table is rebuilt.
 define linkonce_odr void @irad.dict_delete(ptr %dict, i64 %index, i32 %status) nounwind {
 entry:
   %count.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 ${dict.count}
@@ -352,7 +352,7 @@ none:
   ret ptr null
 }
 
-; The shadow of Numba's iterator leads to the shadow of the dictionary.
+; The shadow of Numba's iterator points to the shadow of the dictionary.
 define linkonce_odr void @irad.dict_begin(ptr %iterator, ptr %dict) nounwind {
   %dict.slot = getelementptr inbounds %irad.dict_iterator, ptr %iterator, i32 0, i32 ${dict_iterator.dict}
   store ptr %dict, ptr %dict.slot

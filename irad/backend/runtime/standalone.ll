@@ -7,7 +7,7 @@
 @irad.tls_key = hidden global i32 0
 @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 ${FIRST_CONSTRUCTOR}, ptr @irad.start, ptr null }]
 @irad.message.no_memory = private unnamed_addr constant [37 x i8] c"irad: out of memory for a derivative\0A"
-@irad.message.no_derivative = private unnamed_addr constant [75 x i8] c"irad: a pointer leads to a function that has no derivative in this program\0A"
+@irad.message.no_derivative = private unnamed_addr constant [76 x i8] c"irad: a pointer points to a function that has no derivative in this program\0A"
 @irad.message.unwinding = private unnamed_addr constant [64 x i8] c"irad: an exception left a function that is being differentiated\0A"
 @irad.message.unknown = private unnamed_addr constant [48 x i8] c"irad: a derivative ended with an unknown status\0A"
 

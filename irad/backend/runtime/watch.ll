@@ -7,8 +7,8 @@
 ; checked; it lives outside the module, made by the front end:
 ;
 ;     table ┬ number of its first place among those of the process
-;           ├ callback: (arena, table, place, result, three operands), told what was found
-;           └ for each place two words: the watched call that wants to be told no more of its infinities and ties, and the
+;           ├ callback: (arena, table, place, result, three operands), gets what was found
+;           └ for each place two words: the watched call that wants no more reports of its infinities and ties, and the
 ;             same of its NaNs
 ;
 ; A NaN that an operation makes of numbers gets a mark as its payload: what the callback returns, or, where that is asked

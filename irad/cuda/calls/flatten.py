@@ -104,7 +104,7 @@ def part_of(value: Any, leaf: Content) -> Any:
 
 
 def name_of(argument: Argument, leaf: Content) -> str:
-    """A leaf in the words of Python: the argument, with the attributes and indices that lead there."""
+    """A leaf in the words of Python: the argument, with the attributes and indices on the way."""
     return argument.name + "".join(f"[{step}]" for step in leaf.path)
 
 

@@ -412,7 +412,7 @@ def _unfit(place: Place, found: str, like: Any) -> SignatureError:
 
 
 def takes_out(function: Callable[..., Any]) -> bool:
-    """True if a function can be told where to write its result, by ``out=`` as those of NumPy."""
+    """True if a function takes ``out=``, the place for its result, as those of NumPy do."""
     if isinstance(function, partial):
         function = function.func
     if isinstance(function, np.ufunc):

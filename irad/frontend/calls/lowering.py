@@ -71,7 +71,7 @@ def emit_call(
         derivation: what is called.
         arguments: the caller's values, one per parameter of the primal.
         result_type: the Numba type of the result.
-        extras: what the caller passes besides.
+        extras: what else the caller passes.
 
     Returns:
         The result, a new reference.

@@ -2,7 +2,7 @@
 
 Input   a dispatcher, the Numba types of a call, the positions to differentiate with respect to.
 Output  the errors, each with its place and remedy.
-Method  arguments that cannot be differentiated are noted and left out, so that the program is looked at all the same.
+Method  arguments that cannot be differentiated are noted and left out, so that the program is still analysed.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Exchanged:
         return implementation(emit.builder, values)
 
     def _written(self, derivation: Derivation) -> list[str]:
-        """The arrays that the function may write to, as far as can be told of a recursive one."""
+        """The arrays that the function may write to, as far as is known of a recursive one."""
         arrays = [(a.position, leaf) for a in derivation.arguments for leaf in a.leaves if leaf.is_array]
         return [self._names[i] for i, leaf in arrays if leaf.data_index in derivation.compiled.written]
 

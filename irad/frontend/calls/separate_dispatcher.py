@@ -184,7 +184,7 @@ def _width_of(primal: Dispatcher, sweeps: Separate, given: tuple[Any, ...]) -> i
     """The number of directions, which is that of the shadows given for the first argument; None: one, by itself.
 
     Raises:
-        SignatureError: it cannot be told.
+        SignatureError: it is not known.
     """
     if not sweeps.is_batched:
         return sweeps.width

@@ -65,7 +65,7 @@ def emit_augmented(
         derivation: what is called.
         values: the arguments.
         number: of the specialisation, which the sweep returns.
-        given: what the caller passes besides.
+        given: what else the caller passes.
     """
     context, builder = emit.context, emit.builder
     first, *others = targets_of_lanes(builder, given.targets, derivation.task)

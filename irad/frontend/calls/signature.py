@@ -195,7 +195,7 @@ def without_aux(dispatcher: Dispatcher, return_type: types.Type) -> SignatureErr
     return SignatureError(
         f"{name_of(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
         "(a) return a tuple of the value to differentiate and anything else or (b) omit has_aux=True",
-        "has_aux=True means that the function returns something besides the value to differentiate",
+        "has_aux=True means that the function returns an auxiliary output after the value to differentiate",
         location_of(dispatcher.py_func),
     )
 

@@ -119,7 +119,7 @@ class Sweeps:
     Args:
         derivation: what is called.
         arguments: the caller's values, one per parameter of the primal.
-        extras: what the caller passes besides.
+        extras: what else the caller passes.
         keeps_value: whether the value is passed on: if it is a record it is copied out of memory that may end.
         keeps_tape: whether the arena outlives the call.
     """

@@ -337,7 +337,7 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
     """Declarations that hold for calls with arguments of these types; None where there are none.
 
     How it is differentiated, by a rule, not at all (inactive) or as if there were none (opted out), says the entry of
-    the highest level that fits, and there the one that is most specific. What besides was declared for the function
+    the highest level that fits, and there the one that is most specific. What else was declared for the function
     holds with it, whatever the level: constant arguments, to stay a call, to return new memory.
     """
     levels = _levels(target)

@@ -97,7 +97,7 @@ def _constant_parameters(outlined: Outlined) -> Iterator[int]:
 def memory_of(ruled: tuple[Outlined, ...]) -> tuple[tuple[str, tuple[MemoryType | None, ...]], ...]:
     """The symbols of the functions, and what their LLVM parameters point to.
 
-    Of the memory for the result nothing is known before the call, so no pointer there leads anywhere.
+    Of the memory for the result nothing is known before the call, so no pointer there has a known target.
     """
     return tuple((each.symbol, tuple(_memory(each.signature))) for each in ruled)
 

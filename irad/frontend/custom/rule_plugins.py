@@ -5,7 +5,7 @@ Input   the entry points of the installed distributions. Each names a module, wh
 Output  the rules in the catalogue.
 Method  once in a process, in the order of the distributions' names. Rules registered by hand before that win over
         plug-ins; of two plug-ins with a rule for one function the first wins, with a warning. If a plug-in raises,
-        everything that it registered is withdrawn, with a warning; the others are loaded all the same.
+        everything that it registered is withdrawn, with a warning; the others are still loaded.
 
 So a distribution has rules without depending on irad: nothing else imports its module.
 """

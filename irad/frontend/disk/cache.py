@@ -43,7 +43,7 @@ def check_frozen(found: Fingerprint, *, is_compiled: bool) -> None:
         is_compiled: whether its own program is among that, of which the options are as in any other process.
 
     Raises:
-        CannotStore: something was compiled otherwise, or that cannot be told.
+        CannotStore: something was compiled otherwise, or whether it was is not known.
     """
     for dispatcher in found.dispatchers:
         if not is_of_library(dispatcher.py_func.__module__):

@@ -135,7 +135,7 @@ def parameters_of(function: Any) -> tuple[str, ...]:
     """The names of the parameters of a function.
 
     Raises:
-        SignatureError: they cannot be told, or their number is not fixed.
+        SignatureError: they are not known, or their number is not fixed.
     """
     try:
         found = tuple(inspect.signature(function).parameters.values())

@@ -287,7 +287,7 @@ class Lowered:
             may_be_same = may_be_same or may_be_same_program(compiled.library, anew.library)
         if not may_be_same:
             raise self._cached_error()
-        _LOG.info("%s is compiled again: its code on the disk was optimised otherwise", self.function().__qualname__)
+        _LOG.info("%s is compiled again: its code on disk was optimised otherwise", self.function().__qualname__)
         replace(owner)
         found: CompileResult = vars(owner)["overloads"][self.key]
         return found
@@ -343,7 +343,7 @@ class Lowered:
     def _cached_error(self) -> ChangedProgramError:
         function = self.function()
         return ChangedProgramError(
-            f"the machine code of {function.__qualname__} on the disk is that of another program: something that it "
+            f"the machine code of {function.__qualname__} on disk is that of another program: something that it "
             "reads or calls has changed since it was compiled",
             f"compile it again, and then what calls it: {function.__name__}.recompile()",
             "Numba looks only at the file of a function when it loads machine code from its cache (cache=True): it "

@@ -1,7 +1,7 @@
 """Values that the caller gives for lists and objects: tangents, cotangents, and memory for derivatives.
 
 Tangents and cotangents have the structure that a gradient has, and are only read; None stands for zero. Memory for
-derivatives has the types of the argument itself: the shadows of objects are made by the call all the same, since the
+derivatives has the types of the argument itself: the shadows of objects are nevertheless made by the call, since the
 function may change what an object points to; they start as copies of the memory that was given, and are copied back.
 Each is followed side by side with what was noted of the object, in the same order.
 """

@@ -243,7 +243,7 @@ def cache_of(dispatcher: Dispatcher) -> Any:
 
 
 def set_cache(dispatcher: Dispatcher, cache: object) -> None:
-    """Gives a dispatcher something that keeps its specialisations on the disk.
+    """Gives a dispatcher something that keeps its specialisations on disk.
 
     Replace by: an option of `numba.njit`: ``cache=`` with an object.
     """

@@ -258,7 +258,7 @@ def packed(value: Any) -> Any:
     except RecursionError:
         raise SignatureError(
             f"{with_article(type(value).__name__)} of parameters holds itself",
-            "pass it without what leads back to it",
+            "pass it without the reference back to it",
             "in compiled code a structure is a named tuple, which has an end",
             HERE,
         ) from None

@@ -193,7 +193,7 @@ def mapped(f: str, numba_type: types.Type, count: int, results: int = 1) -> Oper
 
 
 def _with_out(numba_type: types.Type, of_ufunc: str, of_jitted: str) -> str | None:
-    """The call that has a function write its result, if it can be told where."""
+    """The call that has a function write its result, if it takes a place for it."""
     if isinstance(getattr(numba_type, "typing_key", None), np.ufunc):
         return of_ufunc
     dispatcher = getattr(numba_type, "dispatcher", None)

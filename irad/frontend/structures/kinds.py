@@ -176,7 +176,7 @@ def is_storage(content: tree.Content) -> bool:
 
 
 def check_known(content: tree.Content, name: str, way: str = "") -> None:
-    """Refuses structures that lead back to their own type: their end is not known when a function is compiled.
+    """Refuses structures that contain their own type: their end is not known when a function is compiled.
 
     Raises:
         SignatureError: it is such a structure, or holds a `StructRef`, which is inactive in Python.
@@ -190,7 +190,7 @@ def check_known(content: tree.Content, name: str, way: str = "") -> None:
         )
     if isinstance(content, tree.UnknownContent) and isinstance(content.type, (*_KNOWN, types.DeferredType)):
         raise SignatureError(
-            f"compiled code passes a structure that leads back to its own type at {way or 'the top'} to {name}",
+            f"compiled code passes a structure that contains its own type at {way or 'the top'} to {name}",
             f"call {name} from Python, or pass the parts of the structure",
             "in compiled code the parts of a structure are found when the function is compiled",
             HERE,

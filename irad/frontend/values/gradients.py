@@ -123,7 +123,7 @@ def _is_of_its_type(content: tree.Content) -> bool:
 def may_be_cotangent(content: tree.Content, given: Any) -> bool:
     """True if a value of a Numba type may be the cotangent of some content that is returned.
 
-    A list that Python gives in a structure is packed, and stands for a list all the same.
+    A list that Python gives in a structure is packed, and still stands for a list.
     """
     if isinstance(content, tree.ListContent) and not content.is_typed and is_packed_list(given):
         return all(may_be_cotangent(content.item, item) for item in given.types)

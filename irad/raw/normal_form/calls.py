@@ -36,7 +36,7 @@ from irad.ruleset.registry import Registry
 # Output  whether anything was changed; the module is rewritten in place.
 # Method  the normal way is kept. An exception that leaves the differentiated function ends the process (the function
 #         that takes the place of the call for the derivative sees to that), so what a landing pad cleans up does not
-#         matter, unless it leads back to ordinary code: then the program catches what it throws, which is refused.
+#         matter, unless it branches back to ordinary code: then the program catches what it throws, which is refused.
 #
 #     invoke void @g() to label %next unwind label %pad        call void @g()
 #                                                              br label %next

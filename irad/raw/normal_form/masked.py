@@ -2,7 +2,7 @@
 
 Input   a module in normal form.
 Output  whether anything was changed; the module is rewritten in place.
-Method  an element that is masked out is not accessed at all: its address may lead nowhere. So the access of each
+Method  an element that is masked out is not accessed at all: its address may be invalid. So the access of each
         element gets a block of its own, as `if (m[i]) … x[i] …` of the source had. `vectors` then takes the rest apart.
 Limit   scalable vectors, expanding loads and compressing stores stay: the engine refuses them by name.
 

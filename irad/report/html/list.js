@@ -29,7 +29,7 @@ class LineList {
     new ResizeObserver(() => { this.drawSoon(); this.drawRuler(); }).observe(box);
   }
 
-  /** New contents: so many rows, the longest of so many letters. */
+  /** New contents: the number of rows, and of letters in the longest. */
   reset(count, letters) {
     this.count = count;
     this.cursor = Math.min(this.cursor, count - 1);
@@ -42,7 +42,7 @@ class LineList {
     this.pending ??= requestAnimationFrame(() => { this.pending = undefined; this.draw(); });
   }
 
-  /** Draws all rows anew: what they show has changed. */
+  /** Draws all rows again, after what they show has changed. */
   refresh() {
     this.drawn.clear();
     this.paper.replaceChildren();
