@@ -9,7 +9,7 @@
     nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
     nox -s next                                     # a release of Numba to come, where the index has one
 
-Arguments behind `--` go to pytest. A Python that is not installed is reported, and fails the run with
+Arguments after `--` go to pytest. A Python that is not installed is reported, and fails the run with
 `--error-on-missing-interpreters`.
 """
 
@@ -98,7 +98,7 @@ def bridges(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Small changes of passes/ that its tests do not notice: a sample, behind `--` its size and seed."""
+    """Small changes of passes/ that its tests do not notice: a sample, after `--` its size and seed."""
     session.install("--editable", ".[test]")
     session.run("python", "scripts/mutants.py", *session.posargs)
 

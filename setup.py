@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: in a source distribution irad/passes and irad/rules are links, as they are here."""
+"""Build step without words in pyproject.toml: in a source distribution irad/passes and irad/rules are links, as here."""
 
 from __future__ import annotations
 

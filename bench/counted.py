@@ -1,7 +1,7 @@
 """``python -m bench.counted``: figures that do not depend on the machine, compared with those of ``counted.json``.
 
 For some cases on their smallest inputs: instructions of LLVM IR of the value and gradient, optimised for a processor
-without extensions, and bytes of the tape; besides, how many of irad's modules a process has loaded after its first
+without extensions, and bytes of the tape; also, how many of irad's modules a process has loaded after its first
 gradient. They depend on the versions of Python, Numba and LLVM, so the file says which it was written with.
 """
 
