@@ -1,7 +1,7 @@
 """The examples of the guides: where they are, how they run, what they print.
 
-An example is a block of Python with a block of text behind it, which is what it prints. A block whose first line is a
-comment with a file name (`# model.py`) is that file for the blocks behind it on the same page.
+An example is a block of Python followed by a block of text, which is what it prints. A block whose first line is a
+comment with a file name (`# model.py`) is that file for the blocks after it on the same page.
 """
 
 from __future__ import annotations

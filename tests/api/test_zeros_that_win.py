@@ -1,4 +1,4 @@
-"""Zero cotangents that win over an infinity: which are told, and the option that gives NaN in their place."""
+"""Zero cotangents that win over an infinity: which are reported, and the option that gives NaN in their place."""
 
 from __future__ import annotations
 

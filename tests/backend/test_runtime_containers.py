@@ -113,7 +113,7 @@ class Table:
         self.room = 5
         self.cells: dict[int, int] = {}
         self.kept: list[Any] = []
-        self.struct = np.array([0, 0, 0, 5, 8, 12], np.int64)  # keys of 5 bytes, values of 12 behind 8
+        self.struct = np.array([0, 0, 0, 5, 8, 12], np.int64)  # keys of 5 bytes, values of 12 after 8
         self.found = -1
         self.lookup = LOOKUP(lambda *_: self.found)
 

@@ -1,4 +1,4 @@
-"""The harness on its smallest inputs: every figure is there, failures are told, competitors agree where installed."""
+"""The harness on its smallest inputs: every figure is there, failures are reported, installed competitors agree."""
 
 from __future__ import annotations
 

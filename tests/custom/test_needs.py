@@ -1,4 +1,4 @@
-"""What a rule is told of the call: is its value needed, does it take part, which parts of arguments do."""
+"""Facts about a call that its rule gets: is its value needed, does it take part, which parts of arguments do."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +23,16 @@ WORDS = {
     r"kept_call": "closure",
     r"written_call": "call site",
     r"glue": "adapter",
-    r"behind(?! your back|:)": "after (in an order)",
+    r"(?<!left\s)(?<!leave\s)(?<!leaves\s)(?<!files\s)(?<!lag\s)behind(?! your back|:)": "after (in an order)",
     r"(?:leads?|led|leading) to": "points to",
+    r"leads? (?:into|anywhere|elsewhere|nowhere)": "points",
+    r"on the disk": "on disk",
+    r"(?:can|could) be had": "is available",
+    r"takes? it that": "assumes that",
     r"so many": "the number, or 'n of them'",
     r"likewise": "also, too, in the same way",
     r"anew": "again, from scratch",
-    r"(?:is|are|was|were) told(?!\s+apart)": "is given, is selected, is reported",
+    r"(?:be|is|are|was|were) told(?!\s+(?:apart|from))": "is given, is selected, is reported, is known",
     r"(?:derivatives?|gradients?|partials?) by [a-z]": "with respect to",
     r"(?<!there\s)(?:is|are|was|were) no (?!(?:longer|more|less|later|better|other)\b)\w+": "is not a",
     r"in whole(?! \w+s\b)": "in full",
@@ -64,6 +68,7 @@ NAME = re.compile(rf"(?<![\w\"'`])_?(?:{'|'.join(NAMES)})(?![\w\"'`])")
 QUOTED = re.compile(r"``.*?``|`[^`]*`|\"[^\"\n]*\"|\]\([^)]*\)", re.DOTALL)
 CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2[^\n]*$", re.DOTALL | re.MULTILINE)
 MAYBE_COMMENT = re.compile(r"#.*")
+OTHER_COMMENT = re.compile(r"(?:;|//|/\*).*")
 EXAMPLE = re.compile(r"^\s*(?:>>>|\.\.\.).*$", re.MULTILINE)
 
 
@@ -133,21 +138,50 @@ def in_source(path: Path) -> Iterator[tuple[int, str]]:
     yield from names(source, tree)
 
 
+def in_test(path: Path) -> Iterator[tuple[int, str]]:
+    """Avoided words in docstrings and comments; messages and names of tests are those of the programs they run."""
+    source = path.read_text(encoding="utf-8")
+    if WORD.search(source):
+        for line, text in (*docstrings(ast.parse(source)), *comments(source)):
+            yield from avoided(text, line)
+
+
+def in_other_comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Avoided words in comments of LLVM's text, of JavaScript and of style sheets."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if comment := OTHER_COMMENT.search(line):
+            yield from avoided(comment[0], number)
+
+
 def files() -> Iterator[Path]:
     """Python files and guides whose words are checked."""
     for name in (*CODE, "docs"):
         yield from sorted((ROOT / name).rglob("*.md"))
         if name != "docs":
             yield from sorted((ROOT / name).rglob("*.py"))
-    yield from sorted(ROOT.glob("*.md"))
+    yield from sorted((*ROOT.glob("*.md"), *ROOT.glob("*.py")))
+
+
+def files_of_tests() -> Iterator[Path]:
+    """Files of the tests, without this one and the programs of others."""
+    corpus = ROOT / "tests" / "corpus"
+    yield from (each for each in sorted((ROOT / "tests").rglob("*.py")) if corpus not in each.parents)
 
 
 def places() -> Iterator[str]:
     """Places with avoided words as ``file:line: word``."""
     for path in files():
         hits = avoided(path.read_text(encoding="utf-8")) if path.suffix == ".md" else in_source(path)
-        for line, word in hits:
-            yield f"{path.relative_to(ROOT)}:{line}: {word}"
+        yield from _named(path, hits)
+    for path in files_of_tests():
+        yield from _named(path, in_test(path) if path != Path(__file__) else ())
+    for suffix in ("ll", "js", "css"):
+        for path in sorted((ROOT / "irad").rglob(f"*.{suffix}")):
+            yield from _named(path, in_other_comments(path))
+
+
+def _named(path: Path, hits: Iterable[tuple[int, str]]) -> Iterator[str]:
+    return (f"{path.relative_to(ROOT)}:{line}: {word}" for line, word in hits)
 
 
 def test_avoided_words_are_absent():
@@ -165,6 +199,8 @@ def test_avoided_words_are_absent():
         ("Two runs are told apart; there is no shadow behind your back.", None),
         ("```python\n# behind\n```\nIt is no array.", "is no array"),
         ("The derivative by x.", "derivative by x"),
+        ("Files that it leaves behind; the pointer leads anywhere.", "leads anywhere"),
+        ("Kept on the disk; rows cannot be told from columns.", "on the disk"),
     ],
 )
 def test_words_are_found_in_prose_alone(text: str, word: str | None):
@@ -175,6 +211,16 @@ def test_words_are_found_in_docstrings_and_comments(tmp_path: Path):
     path = tmp_path / "module.py"
     path.write_text('class A:\n    """As `B`."""\n\n    x = "behind"  # packs\n    y: int\n    """Its own, anew."""\n')
     assert sorted(in_source(path)) == [(2, "As `"), (4, "packs"), (6, "Its "), (6, "anew")]
+
+
+def test_words_are_found_in_comments_of_other_languages_and_of_tests(tmp_path: Path):
+    text, script, test = tmp_path / "a.ll", tmp_path / "a.js", tmp_path / "test_a.py"
+    text.write_text("  %behind = add i64 %a, 1 ; behind it\n; so many\n")
+    script.write_text("let behind = 1; /* behind it */\n")
+    test.write_text('def test_it():\n    """It is told."""\n    assert "behind it"  # anew\n')
+    assert list(in_other_comments(text)) == [(1, "behind"), (2, "so many")]
+    assert [word for _, word in in_other_comments(script)] == ["behind"]
+    assert list(in_test(test)) == [(2, "is told"), (3, "anew")]
 
 
 def test_words_are_found_in_messages_and_names(tmp_path: Path):

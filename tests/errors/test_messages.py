@@ -1,6 +1,6 @@
 """What irad says of every wrong program: word for word, and what holds of all messages.
 
-`python scripts/make_errors_page.py` writes the expected texts anew; look at the difference.
+`python scripts/make_errors_page.py` writes the expected texts again; look at the difference.
 """
 
 from __future__ import annotations

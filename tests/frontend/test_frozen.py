@@ -415,7 +415,7 @@ def f(x): return (run(np.full(5, x)) ** 2).sum()
 
 
 def test_a_parallel_stencil_that_was_called():
-    """Numba makes a dispatcher of a function of its own anew whenever it compiles one."""
+    """Numba makes a new dispatcher of a function of its own whenever it compiles one."""
     made = program(STENCIL, stencil=stencil, A=np.array([3.0]))
     made.f(1.5)
     assert irad.grad(made.f)(1.5) == pytest.approx(81.0)

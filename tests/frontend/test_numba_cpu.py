@@ -112,7 +112,7 @@ def test_compiled_before() -> None:
 
 
 def loader_of(path: Path, source: str) -> Callable[[], Any]:
-    """Imports a new module of this source anew in each call, as a new process would."""
+    """Imports a new module of this source in each call, as a new process would."""
     path.write_text(source)
 
     def load() -> Any:

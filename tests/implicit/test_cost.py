@@ -52,7 +52,7 @@ def residual_forward(config, x, a):
 
 @implicit.solves(residual)
 def root(settings, a):
-    """So many of Newton's steps, each a call of the residual."""
+    """A number of Newton's steps, each a call of the residual."""
     x, steps = settings
     for _ in range(steps):
         note(STEP)

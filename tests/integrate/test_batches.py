@@ -20,7 +20,7 @@ GIVEN = -1.0, 2.0, 0.7, W
 
 @njit
 def pair(xs, out, p, w):
-    """A wave; and a root up to p, which takes many intervals, with a constant behind it."""
+    """A wave; and a root up to p, which takes many intervals, with a constant after it."""
     for k in range(xs.size):
         out[k, 0] = w[0] * np.cos(p * xs[k])
         out[k, 1] = w[1] * np.sqrt(abs(xs[k])) if xs[k] < p else 1.0

@@ -207,7 +207,7 @@ def test_a_result_of_another_shape_is_an_error():
 
 
 def test_programs_of_other_processes_are_not_taken(tmp_path):
-    """Both find the same program on the disk, but for the name of their function."""
+    """Both find the same program on disk, but for the name of their function."""
     program = """
 import sys
 import jax

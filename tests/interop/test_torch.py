@@ -245,7 +245,7 @@ def test_jacobians_of_any_number_of_rows(rows):
 
 
 def test_graphs_of_other_processes_are_not_taken(tmp_path, monkeypatch):
-    """Both find the same graph on the disk, but for the numbers of their functions."""
+    """Both find the same graph on disk, but for the numbers of their functions."""
     program = """
 import sys
 import torch

@@ -176,7 +176,7 @@ def test_sizes_and_order_of_knots():
         for knots in (KNOTS[::-1].copy(), np.full(5, np.nan)):
             with pytest.raises(ValueError, match="knots must ascend"):
                 one_of(which, 0.3, points, knots, VALUES)
-    equal = np.array([0.0, 0.0, 1.0, 2.0, 2.0])  # a jump is no spline
+    equal = np.array([0.0, 0.0, 1.0, 2.0, 2.0])  # a jump, which no spline has
     for which in (2, 4):
         with pytest.raises(ValueError, match="knots must ascend, but knot 1 "):
             one_of(which, -0.3, points, equal, VALUES)

@@ -17,7 +17,7 @@ from irad.ir.values import (
 
 
 def body(text: str, signature: str = "i64 %a, double %x, ptr %p, i1 %c", before: str = ""):
-    """The function behind the text of its body."""
+    """The function that has this text as its body."""
     module = parse_module(f"{before}\ndefine void @f({signature}) {{\n{text}\n}}\n")
     return module.functions["f"]
 

@@ -105,7 +105,7 @@ def _request(text: str, **options: Any) -> Request:
 
 
 def _breaking(one: Pass) -> Pass:
-    """A pass that does its work, and puts an instruction behind a terminator."""
+    """A pass that does its work, and puts an instruction after a terminator."""
 
     def run(made: GeneratedPair) -> None:
         one.run(made)

@@ -1,4 +1,4 @@
-"""The analyses take time in proportion to the number of objects, also where one table leads to all of them."""
+"""The analyses take time in proportion to the number of objects, also where one table points to all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.passes.units import derivative, unit_of
 
 
 def table_of(count: int) -> str:
-    """A function that makes so many arrays, keeps pointers to them in one table, and changes each through it."""
+    """A function that makes a number of arrays, keeps pointers to them in one table, and changes each through it."""
     body = [
         f"""
         %m{k} = call ptr @NRT_MemInfo_alloc_aligned(i64 16, i32 32)
@@ -64,7 +64,7 @@ def test_twice_the_objects_take_about_twice_the_steps():
 
 
 def chain_of_calls(count: int) -> str:
-    """A function that calls so many others in one long block, in which many values are watched."""
+    """A function that calls a number of others in one long block, in which many values are watched."""
     callees = [
         f"""
         define internal i32 @callee{k}(ptr noalias %out, double %x) noinline {{
@@ -124,7 +124,7 @@ def test_twice_the_calls_and_values_take_about_twice_the_steps_to_watch(monkeypa
 
 
 def neighbours(count: int) -> str:
-    """A loop over one array that changes so many elements by the next ones."""
+    """A loop over one array that changes a number of elements by the next ones."""
     body = [
         f"""
         %j{k} = add i64 %i, {2 * k}

@@ -1,4 +1,4 @@
-"""What the request states of memory that arguments lead to: objects, offsets, layouts, derivatives."""
+"""What the request states of memory that arguments point to: objects, offsets, layouts, derivatives."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_integers_before_items():
 
 
 def test_a_pattern_says_where_pointers_are():
-    """The pattern is what a callee is told: a header without fields would hold no pointers there."""
+    """The pattern is what a callee knows: a header without fields would hold no pointers there."""
     assert HEADER.pattern() == MemoryType(48, ((24, "ptr"),))
     assert HEADER.pattern().holds_unknown_pointers()
     assert PAYLOAD.pattern() == MemoryType(32, PAYLOAD.fields)
@@ -126,7 +126,7 @@ def test_a_pattern_says_where_pointers_are():
 
 
 def test_a_pointer_into_a_single_object_keeps_its_place_in_a_variable():
-    """Only what the request declares leads to the start; what the function stores leads where it pointed."""
+    """Only what the request declares points to the start; what the function stores points where it did."""
     text = """
     define double @f(ptr %o, i1 %c) {
       %variable = alloca ptr

@@ -74,7 +74,7 @@ def request_of(
     host: HostConvention = NUMBA,
     **options: Any,
 ) -> Request:
-    """A request: a letter for each parameter (c, a, s); pointers lead to doubles unless said otherwise."""
+    """A request: a letter for each parameter (c, a, s); they point to doubles unless said otherwise."""
     if memory is None:
         memory = [DOUBLES if isinstance(p.type, PointerType) else None for p in function.params]
     assert function.name is not None
@@ -98,7 +98,7 @@ def unit_of(
 
 
 def points_to_of(text: str, memory: Sequence[MemoryType | None] | None = None) -> tuple[Function, PointsTo]:
-    """The points-to result of the first function; all parameters lead to doubles unless said otherwise."""
+    """The points-to result of the first function; all parameters point to doubles unless said otherwise."""
     _, function = parsed(text)
     given = memory or [DOUBLES] * len(function.params)
     return function, find_objects(function, dict(zip(function.params, given, strict=True)), registry())

@@ -143,7 +143,7 @@ def entropy(a):
 
 
 def test_a_matrix_function():
-    """tr(A log A): the gradient by a Hermitian matrix is log A + 1, told by its lower triangle."""
+    """tr(A log A): the gradient with respect to a Hermitian matrix is log A + 1, given by its lower triangle."""
     a = definite(4)
     a = np.tril(a, -1) + np.tril(a, -1).conj().T + np.diag(np.diag(a).real)
     w, v = np.linalg.eigh(a)

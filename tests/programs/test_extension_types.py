@@ -14,7 +14,7 @@ PROGRAMS = Catalogue()
 
 
 class Scaled(numba.types.Type):
-    """An array and a factor, one behind the other."""
+    """An array and a factor, one after the other."""
 
     def __init__(self, values):
         self.values = values

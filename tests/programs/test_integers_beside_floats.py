@@ -1,4 +1,4 @@
-"""Integers beside floats in memory that pointers lead to in several ways: stacks, queues, swapped buffers, nodes."""
+"""Integers beside floats in memory that pointers reach in several ways: stacks, queues, swapped buffers, nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that raise where they divide by zero raise behind the loop: what the caller sees stays the same."""
+"""Loops that raise where they divide by zero raise after the loop: what the caller sees stays the same."""
 
 from __future__ import annotations
 

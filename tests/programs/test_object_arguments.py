@@ -196,7 +196,7 @@ def arrays_by_number(table, x):
     table[7] = table[1] * x
     table[2] = table[7]
     del table[5]
-    for i in range(10, 30):  # the table is made anew
+    for i in range(10, 30):  # the table is rebuilt
         table[i] = table[2] * s
     return table[29][0] * s + table[2].sum()
 

@@ -72,7 +72,7 @@ RANGES = [(0, 1, 0), (3, 1, 1), (5, 3, 1), (3, 1, 2), (4, 1, 3), (6, 1, 5), (20,
 
 
 def check_ranges() -> None:
-    """No iterations, also with a start behind the stop, one, as many as threads, one more."""
+    """No iterations, also with a start after the stop, one, as many as threads, one more."""
     for threads in range(1, THREADS + 1):
         for bounds in RANGES:
             with_threads(threads, lambda bounds=bounds: check_smooth(*bounds))

@@ -144,7 +144,7 @@ def left_in_the_middle(y, m, p):
 
 @njit
 def more_in_the_middle(y, m, p):
-    """The same by an order, with a loop behind it, in memory of the function's own."""
+    """A sum by an order, with a loop after it, in memory of the function's own."""
     u = y.copy()
     total = 0.0
     for i in range(len(u) - 1):
@@ -226,7 +226,7 @@ def test_sums_of_numbers_that_are_none():
 
 
 def test_errors_in_the_middle():
-    """A row raises behind its sum; later rows are not reached."""
+    """A row raises after its sum; later rows are not reached."""
 
     @njit
     def checked(a, places):

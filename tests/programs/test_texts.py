@@ -23,7 +23,7 @@ def second(x: Any, table: Any) -> Any:
 
 @pytest.mark.parametrize("runs_before", [False, True])
 def test_tuples_in_texts(runs_before: bool) -> None:
-    """Numba's own compilation leaves behind what the second one finds, or not."""
+    """Numba's own compilation leaves something for the second one to find, or not."""
     table, length = np.ones((1, 2, 2)), len("<object type:UniTuple(int64 x 3)>")  # Numba's text of a tuple
     checked, lengths = njit(first), njit(second)
     if runs_before:

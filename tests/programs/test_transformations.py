@@ -24,7 +24,7 @@ def _of_first(*partials: float) -> Any:
 
 
 def stencil_of_a_function(options: Any) -> tuple[Any, Any]:
-    """Numba makes the stencil anew with each compilation, and calls it by the name of `numba.stencil`."""
+    """Numba makes a new stencil in each compilation, and calls it by the name of `numba.stencil`."""
 
     def f(x):
         return stencil(lambda a: 0.5 * (a[-1] + a[1]))(x).sum()

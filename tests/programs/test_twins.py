@@ -1,4 +1,4 @@
-"""Hyperbolic sines beside cosines of the same argument: in loops, behind them, and in those that follow."""
+"""Hyperbolic sines beside cosines of the same argument: in loops, after them, and in those that follow."""
 
 from __future__ import annotations
 

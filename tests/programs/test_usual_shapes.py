@@ -143,7 +143,7 @@ def swing(state, rates, out):
 
 @njit(error_model="numpy")
 def by_elements(initial, rates):
-    """What lies behind the first two elements of a longer state only grows."""
+    """All but the first two elements of a longer state only grow."""
     n = initial.shape[0]
     state, inner = initial.copy(), np.empty(n)
     first, second = np.ones(n), np.ones(n)

@@ -394,7 +394,7 @@ def test_a_plain_structure_is_described():
     assert memory_of(body, "%S = type { i32, double }") == MemoryType(16, ((0, "i32"), (8, "double")))
     assert memory_of(body, "%S = type { ptr, double }") is None
     one = "%a = getelementptr %S, ptr %p, i64 0, i32 1\n%v = load double, ptr %a\nret void"
-    alone = MemoryType(16, ((0, "i32"), (8, "double")), single=True)  # nothing is known of what may lie behind it
+    alone = MemoryType(16, ((0, "i32"), (8, "double")), single=True)  # nothing is known of what may lie after it
     assert memory_of(one, "%S = type { i32, double }") == alone
     assert memory_of(body, "%S = type { %union.U, double }\n%union.U = type { i64 }") is None
 

@@ -1,6 +1,6 @@
 """docs/inspector.md with what the commands in it print; `scripts/make_inspector_doc.py` writes it.
 
-Behind each `$ irad …` in a console block stands its output. A comment `<!-- lines 3-9 -->` in front of the block leaves
+After each `$ irad …` in a console block comes its output. A comment `<!-- lines 3-9 -->` in front of the block leaves
 the other lines out, marked by `…`.
 """
 

@@ -21,7 +21,7 @@ from irad.ode.adjoints import continuous, discrete
 from irad.ode.march import METHODS, Settings
 
 Made: TypeAlias = Callable[[], tuple[Any, ...]]
-"""Makes the function with the rule, and the arguments behind it."""
+"""Makes the function with the rule, and the arguments after it."""
 
 WEIGHTS, WAVE = np.array([2.0, 1.0]), (np.array([2.0, 1.0]), 1.5)
 START, DAMPING = np.array([1.0, 0.5]), np.array([2.0, 0.3])

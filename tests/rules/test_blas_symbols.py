@@ -98,7 +98,7 @@ class Call:
         return "-".join([self.routine, *(str(value) for value in self.given.values())])
 
     def arrays(self, kind: str) -> Arrays:
-        """What the pointers lead to. Matrices have more rows than the call counts."""
+        """Arrays that the pointers point to. Matrices have more rows than the call counts."""
         found: Arrays = {}
         for index, name in enumerate(PARAMETERS[self.routine].split()):
             value = self.given.get(name)

@@ -79,7 +79,7 @@ def test_gradient_of_nothing():
 
 @pytest.mark.parametrize("single", [False, True])
 def test_rounding_to_single_precision_is_not_a_kink(single: bool):
-    """Whether it is told of it, or has to measure it."""
+    """The noise is given to it, or it has to measure it."""
     estimate = derivative(lambda x: float(np.float32(math.sin(x))), 1.0, single=single)
     assert estimate.error < 1e-4
     assert abs(estimate.value - math.cos(1.0)) <= 10.0 * estimate.error

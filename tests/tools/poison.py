@@ -7,7 +7,7 @@
 Poisoned are what derivatives take from an arena, the frame of each call and, when Python was started with
 ``PYTHONMALLOC=debug``, everything that Numba's runtime allocates: arrays, lists, shadows before they are zeroed. Python
 fills those with huge numbers rather than NaNs, fills them again when they are freed, and aborts when bytes in front of
-a block or behind it have changed. The plugin must be loaded before anything is compiled.
+a block or after it have changed. The plugin must be loaded before anything is compiled.
 """
 
 from __future__ import annotations

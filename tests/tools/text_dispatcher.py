@@ -26,7 +26,7 @@ class Generated:
         text: scalar LLVM text; the entry follows Numba's calling convention for ``signature``.
         entry: the symbol of the entry in the text.
         signature: Numba's signature.
-        environments: objects behind the environment globals in the text.
+        environments: objects of the environment globals in the text.
         alive: whatever must live as long as the code does.
     """
 

@@ -60,7 +60,7 @@ def test_the_derivative_is_added_to_a_shadow():
 
 
 def test_a_shadow_holds_the_cotangent_of_what_is_left():
-    """Of what the object led to before: the array that the function put there has none."""
+    """Shadow of what the object pointed to before: the array that the function put there has none."""
     model, shadow, array = spring(), spring(1.0), np.array([1.0, 10.0])
     shadow.w = array
     expected = [0.5 * 3.0, 10.0]

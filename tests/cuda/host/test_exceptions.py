@@ -267,7 +267,7 @@ def test_while_a_tape_records():
 
 
 def test_reports_do_not_ask_for_more_axes():
-    """Though coordinates along three are told."""
+    """Though coordinates along three are reported."""
     report = str(irad.check(checked, *arguments()))
     assert "for launches along 1 axis" in report
     assert "adds to the derivative of x plainly" in report

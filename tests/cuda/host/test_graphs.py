@@ -148,7 +148,7 @@ def test_a_tape_that_becomes_too_small(library):
     assert np.all(np.isnan(problem.x))
     with pytest.raises(TapeLimitError, match="a launch in a CUDA graph wanted more tape than it has"):
         irad.cuda.check_graphs()
-    irad.cuda.check_graphs()  # it was told
+    irad.cuda.check_graphs()  # reported before
     problem.x[:] = start
     run_once(problem)  # finds out, and is right
     wanted = start - 0.01 * reference(start, problem.steps)

@@ -105,7 +105,7 @@ class OnStream:
 
 
 def test_the_stream_of_an_array_is_waited_for():
-    """The array is computed on a stream of its own, behind much else, and read on the default one."""
+    """The array is computed on a stream of its own, after much else, and read on the default one."""
     stream, count = cuda.stream(), 1 << 22
 
     @cuda.jit

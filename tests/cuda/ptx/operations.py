@@ -15,7 +15,7 @@ class Operation:
 
     Attributes:
         name: for the test.
-        text: of the line behind `%r = `; without result, the whole line.
+        text: of the line after `%r = `; without result, the whole line.
         result: type of the result, "" without one.
         ptx: what must stand in the PTX, in this order.
         declares: declarations that it needs.

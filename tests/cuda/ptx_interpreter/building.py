@@ -115,7 +115,7 @@ class Builder:
         return self.machine.blocks[-1]
 
     def _next(self, block: Block) -> Block:
-        """The block behind one, which goes on there unless it has an end."""
+        """The block after one, which goes on there unless it has an end."""
         if not block.steps and block.end is None and block.waiting is None and block.number == self.frame.first:
             return block
         following = self.new_block()

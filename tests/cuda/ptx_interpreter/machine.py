@@ -108,7 +108,7 @@ class Frame:
         registers: by name.
         carry: the carry flag.
         parameters: bytes of variables in the space of parameters, a row for each thread.
-        offsets: of its local variables behind the start of the frame.
+        offsets: of its local variables, from the start of the frame.
         size: of the frame in local memory.
         start: of each thread's frame.
         depth: how many activations each thread has.

@@ -3,7 +3,7 @@
 All of it is one array of bytes. `owner` says of each byte which variable or array it belongs to, 0 where there is
 nothing. Addresses of global memory are those of the host, so that addresses in registers and in memory are the same as
 on the executor. Shared and local memory have windows in the generic address space, far from the host's addresses and
-from their own, so that an address that was not converted leads nowhere.
+from their own, so that an address that was not converted points nowhere.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Memory:
         """Places of accesses in the array, and which of them are to memory that threads share.
 
         Raises:
-            MemoryFault: one leads nowhere, or is not aligned.
+            MemoryFault: one points nowhere, or is not aligned.
         """
         if space == "generic":
             return self._locate_generic(address, threads, size)

@@ -95,7 +95,7 @@ class Variable:
         space: "global", "shared", "const", "local" or "param".
         size: in bytes; 0 for dynamic shared memory.
         initial: its bytes, b"" for zeros; addresses of other variables are added by `addresses`.
-        addresses: offset → symbol and bytes behind it.
+        addresses: offset → symbol and bytes after it.
     """
 
     name: str

@@ -82,7 +82,7 @@ CAUGHT: Final[dict[tuple[str, str], set[int]]] = {
     ("springs", "shuffles"): set(),
     ("gather_scatter", "stores"): set(),
 }
-"""Of each kernel and mutation the mutants that are right: the first barrier is behind the zeros of shadows in shared
+"""Of each kernel and mutation the mutants that are right: the first barrier comes after the zeros of shadows in shared
 memory, and the primal's next one is enough for them."""
 MORE: Final[dict[tuple[str, str], set[int]]] = {
     ("matmul", "barriers"): {0},

@@ -1,4 +1,4 @@
-"""What a derivative on the disk depends on that is not in plain sight: rules, overloads, what was compiled before."""
+"""What a derivative on disk depends on that is not in plain sight: rules, overloads, what was compiled before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Load = Callable[..., Any]
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Writes two modules, the second imported by the first as ``helper``, and imports them anew."""
+    """Writes two modules, the second imported by the first as ``helper``, and imports them again."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 

@@ -1,6 +1,6 @@
-"""Derivatives on the disk: found again by the same program, and by no other.
+"""Derivatives on disk: found again by the same program, and by no other.
 
-A module that is imported anew has new functions, as in another process; what takes a process of its own is tested in
+A module that is imported again has new functions, as in another process; what takes a process of its own is tested in
 `test_processes`.
 """
 
@@ -73,7 +73,7 @@ STORED = irad.Options(cache=True)
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """Writes both modules and imports them anew."""
+    """Writes both modules and imports them again."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 

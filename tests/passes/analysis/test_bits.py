@@ -218,7 +218,7 @@ def test_integers_are_not_bits_of_numbers():
 
 
 def test_a_list_header_is_not_a_number():
-    """The size at the head of a list's memory is an integer, the elements behind it are numbers."""
+    """The size at the head of a list's memory is an integer, the elements after it are numbers."""
     body = """
       %m = call ptr @NRT_MemInfo_new_varsize_dtor(i64 1024, ptr @dtor)
       %at = getelementptr i8, ptr %m, i64 24

@@ -113,7 +113,7 @@ end:
     [
         ("before", "", False),  # the array of an earlier iteration, whether the one before made one or not
         ("after", "", False),
-        ("latch", "", False),  # the next write comes behind the next allocation
+        ("latch", "", False),  # the next write comes after the next allocation
         ("latch", "store double 3.0, ptr %last", True),
     ],
 )

@@ -36,7 +36,7 @@ MEMORY = [DOUBLES, DOUBLES, DOUBLES, DOUBLES, None]
 
 
 def dropped(before: str, behind: str, blocks: str = "", **options: bool) -> list[str]:
-    """What is dropped where the sweep is left behind the call of the callee."""
+    """What is dropped where the sweep is left after the call of the callee."""
     text = TEXT.format(before=before, behind=behind, blocks=blocks)
     pairs = generated(text, "scscc", MEMORY, **options)
     leaving = [b for b in pairs[0].pair[AUGMENTED].blocks if str(b.name).startswith("exhausted.launch")]
@@ -78,7 +78,7 @@ def test_ways_that_raise_do_not_count():
 
 
 def test_a_reference_that_may_be_taken_by_another_name():
-    """What %p leads to is not known: it may be %m."""
+    """The target of %p is not known: it may be %m."""
     before = f"{NEW}\nstore ptr %m, ptr %b\n{TAKE.format('m')}"
     behind = f"%p = load ptr, ptr %b\n{TAKE.format('p')}\n{DROP.format('m')}"
     assert dropped(before, behind, meters=True) == []

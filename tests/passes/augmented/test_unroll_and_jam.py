@@ -115,7 +115,7 @@ def test_what_stays_in_order(parts):
 
 
 def test_loops_that_are_left_in_the_middle_stay_in_order():
-    """What is behind the exit comes before the rest of the loop in the order of the blocks."""
+    """Code after the exit comes before the rest of the loop in the order of the blocks."""
     text = PRODUCT
     for old, new in BROKEN.items():
         assert old in text

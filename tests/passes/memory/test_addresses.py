@@ -47,7 +47,7 @@ end:
         ("other", None, None),
         ("other", 20, 0),  # 20 and 0 agree modulo 20
         ("loaded", None, None),
-        ("loaded", 16, 0),  # data pointers lead to the start of a record
+        ("loaded", 16, 0),  # data pointers point to the start of a record
         ("inner", 16, 8),
         ("p", None, None),  # 20, 68, 116, …
         ("p", 16, 4),
@@ -216,7 +216,7 @@ end:
         ("p", Position(0, 0)),  # two pointers that a loop swaps
         ("q", Position(0, 0)),
         ("field", Position(8, 0)),
-        ("kept", Position(0, 0)),  # null leads to no memory
+        ("kept", Position(0, 0)),  # null points to no memory
         ("here", Position(0, 0)),
         ("up", Position(0, 16)),  # steps of 32 and of 48, in turn
         ("pair", Position(0, 16)),  # every other of eight bytes

@@ -147,7 +147,7 @@ define void @f(i64 %n, i64 %i) {
 
 
 def test_a_copy_within_an_object_ends():
-    """Each place that a pointer is copied to is copied in turn: of so many they are not told apart any more."""
+    """Each place that a pointer is copied to is copied in turn: too many places are not told apart any more."""
     function, points_to = points_to_of(COPIES)
     assert objects(points_to, value(function, "x")) == {"allocation a"}
 

@@ -87,7 +87,7 @@ def test_a_callee_stores_pointers_where_they_belong():
 
 @pytest.mark.parametrize(("leads_to", "is_shared"), [(ARRAYS, True), (DOUBLES, False)])
 def test_parameters_share_containers_that_lie_behind_them(leads_to: MemoryType, is_shared: bool):
-    """What one stores there another loads; numbers lead nowhere, and that they may be the same is an overlap."""
+    """What one stores there another loads; numbers point nowhere, and that they may be the same is an overlap."""
     _, function = parsed(
         """
         define void @f(ptr %p, ptr %q) {

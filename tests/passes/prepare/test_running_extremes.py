@@ -1,4 +1,4 @@
-"""Which numbers that a loop hands on are loaded again behind it."""
+"""Numbers that a loop hands on and that are loaded again after it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def versions(second: str, offset: int = 8, summand: str = "%sum", **options: obj
 
 
 def is_parallel(function: Function) -> bool:
-    """Whether LLVM is told that iterations of the second version do not depend on each other."""
+    """True if iterations of the second version are marked as independent of each other."""
     (latch,) = (b for b in function.blocks if str(b.name).endswith("gathering.back"))
     return "llvm.loop" in latch.terminator.metadata
 
@@ -165,7 +165,7 @@ def test_neighbours_across_a_periodic_border():
 
 
 def test_neighbours_across_both_borders():
-    """The lowest iteration runs as it was, behind the others."""
+    """The lowest iteration runs as it was, after the others."""
     first = "%at.start = icmp eq i64 %i, 0\n  %before = add i64 %i, -1\n  %last = add i64 %n, -1\n"
     chosen = "%other = select i1 %at.start, i64 %last, i64 %before\n"
     beside = f"{first}  {chosen}  %o = getelementptr double, ptr %x, i64 %other\n  %c = load double, ptr %o\n"

@@ -156,7 +156,7 @@ end:
 
 @PLANS
 def test_a_loop_is_left_with_its_values(plan: str):
-    """The loop has run, but which iteration is meant is not known behind it."""
+    """The loop has run, but which iteration is meant is not known after it."""
     count, w = 0, X
     while count == 0 or w > 0.1:
         w *= math.sin(Y)

@@ -28,7 +28,7 @@ class Sum(NamedTuple):
 
 @dataclass
 class Access:
-    """A load or a store: bytes `scale·(…)` behind the start of the array, or elements of several axes."""
+    """A load or a store: bytes `scale·(…)` after the start of the array, or elements of several axes."""
 
     name: str
     is_store: bool
