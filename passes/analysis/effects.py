@@ -207,6 +207,7 @@ def find_effects(
 
 def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
     match item.kind:
+        # Locals end with the forward sweep, and of unknown memory nobody promises that it stays.
         case ObjectKind.UNKNOWN | ObjectKind.LOCAL:
             return True
         case ObjectKind.ALLOCATION | ObjectKind.HEADER:

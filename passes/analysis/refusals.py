@@ -119,6 +119,7 @@ def _errors(unit: Unit) -> Iterator[IradError]:
             inst,
         )
     for block in unit.cfg.order:
+        # Where the function only raises, no reverse sweep follows.
         if block not in unit.live:
             continue
         for inst in block.instructions:

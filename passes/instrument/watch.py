@@ -262,6 +262,7 @@ class _Watch:
                 build = Builder.at_start(twin.header)
                 build.store(counter, self.slot_of(build, slot), align=8)
             else:
+                # The sweep's own slot becomes a word of the activation, where reports look for the number.
                 old = sweep.loops[loop].iteration
                 build = Builder.before(old)
                 replace_uses(old, build.byte_offset(self.iterations, 8 * slot))
@@ -295,6 +296,7 @@ class _Watch:
         """Appends an instruction to its block, with what it needs before and after it."""
         block = inst.block
         assert block is not None
+        # With nnan or ninf LLVM could assume that there is nothing to find, and drop the check.
         if isinstance(inst, Binary | FCmp | Select | CallSite) and POISONING & set(inst.flags):
             inst.flags = tuple(_watched_flags(inst.flags))
         if self.is_primal(inst):
@@ -342,6 +344,7 @@ class _Watch:
         wide = [build.cast("fpext", v, types.DOUBLE) if v.type is types.FLOAT else v for v in operands]
         wide += [const_float(types.DOUBLE, 0.0)] * (3 - len(wide))
         check = runtime_function(self.module, CHECKS[inst.type])
+        # Listed before the check is made, which is a user of the number, too.
         users = list(inst.users)
         checked = build.call(check, [self.arena, self.table, const_int(types.I64, number), inst, *wide])
         for user in users:

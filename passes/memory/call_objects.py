@@ -112,6 +112,7 @@ class CallObjects:
                 )
         if not types_say_all or None in (kind for kind, _ in kinds_behind(memory)):
             mask = own[None] = self.graph.new_object(ObjectKind.ALLOCATION, call)
+            # One object stands for all that the callee makes of no known type, and some of it may point to the rest.
             self.graph.hold(Targets(mask, ANYWHERE), Targets(mask, ANYWHERE))
         return own
 
@@ -196,6 +197,7 @@ class CallObjects:
         if may_return_address(call.callee, self.registry, self.addresses.returning):
             self.graph.grow(call, anything)
         else:
+            # An integer that the callee hands through may still be an address.
             self.graph.grow(
                 call, joined(self.graph.targets(a) for a in call.arguments if isinstance(a.type, types.IntType))
             )

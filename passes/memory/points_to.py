@@ -278,6 +278,7 @@ class _Solver:
                 ir.Cast() | ir.GetElementPtr() | ir.Binary() | ir.ExtractValue() | ir.InsertValue()
                 | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector()
             ):  # fmt: skip
+                # Arithmetic on an address stays in its objects, at a place that nobody follows.
                 graph.grow(inst, Targets(union(map(graph.mask, inst.operands)), ANYWHERE))
             case ir.Load(operands=[pointer]):
                 self.load(inst, pointer)

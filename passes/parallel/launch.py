@@ -298,6 +298,7 @@ def _build_reverse(
     entries = table.fill(build, record.values(build, records))
     description = [entries, const_int(types.I64, len(table.entries)), records, size, lanes]
     apart = build.call(runtime_function(module, PARTIALS_OPEN), description, name="apart")
+    # An obstacle means that lanes are reversed one by one, in this thread.
     if table.obstacle is not None:
         build.call(kernel, [vectors.args, vectors.dims, vectors.steps, _NULL])
     else:

@@ -100,6 +100,7 @@ def find_meetings(function: Function, mod_ref: ModRef, loops: LoopNest, axes: in
     addresses = _Addresses(loops)
     pointers = [inst.operands[0] for inst in function.instructions() if isinstance(inst, Load)]
     common = frozenset(pointer for pointer in pointers if addresses.is_common(pointer))
+    # Along one axis the number of a thread is ctaid.x · ntid.x + tid.x; along several, threads share such a number.
     return ThreadAddresses(_owned(function, mod_ref, addresses) if axes == 1 else 0, common)
 
 
@@ -112,6 +113,7 @@ def _owned(function: Function, mod_ref: ModRef, addresses: _Addresses) -> int:
             found.setdefault(item, []).append(access)
     owned = 0
     for item, accesses in found.items():
+        # An array that may overlap with another one is accessed by other addresses as well.
         alone = points_to.overlapping(1 << item.index) == 1 << item.index
         if item.kind is ObjectKind.ARGUMENT and alone and _agree(accesses):
             owned |= 1 << item.index
@@ -131,6 +133,7 @@ def _accesses(
     value = stored(inst)
     type_ = inst.type if value is None else value.type
     known = addresses.access(pointer, type_) if len(items) == 1 else None
+    # A pointer that is stored may be loaded, and followed, by any thread.
     escaping = points_to.of(value) if value is not None and isinstance(value.type, PointerType) else ()
     return [*((item, known) for item in items), *((item, None) for item in escaping)]
 
@@ -175,6 +178,7 @@ class _Addresses:
                 continue
             if all(_is_uniform(atom, in_block=in_block) for atom in term):
                 uniform.append((term, coefficient))
+            # Steps of whole grids, or blocks, take a thread past the elements of all others.
             elif coefficient % stride or not period <= set(term):
                 return None
         uniform.sort(key=lambda item: [str(atom) + str(id(atom)) for atom in item[0]])
@@ -197,6 +201,7 @@ class _Addresses:
                     pointer = base
                 case GetElementPtr(operands=[base, index], source_type=element):
                     step = self.polynomial(index)
+                    # A narrower index is extended after it may have wrapped around.
                     if step is None or not (index.type is types.I64 or self._exact(index, "nsw")):
                         return None, None
                     total, pointer = added(total, scaled(step, types.size_of(element))), base
