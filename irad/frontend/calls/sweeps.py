@@ -271,6 +271,7 @@ class Sweeps:
             self.references.release()
             raise_kept(self.emit)
         if self.watched.frame_is_too_large:
+            # A branch that is always taken: what follows is emitted anyway, and needs a block.
             with self.builder.if_then(cgutils.true_bit):
                 self.close_arena(arena)
                 self.references.release()

@@ -59,6 +59,7 @@ def _type_of(wanted: RuledFunctions, function: ModeFunction) -> FunctionType:
 # Reverse mode: LLVM text that defines the symbols of a pair by calls of two njit functions,
 # (frame, arena, returned, its shadow, shadows…, arguments…) and (frame, pointers for cotangents…).
 
+# Where a rule has raised before, a reverse does nothing: another exception would take the place of the one that waits.
 _PAIR: Final = Template(
     """
 @"$frame" = constant i64 $size

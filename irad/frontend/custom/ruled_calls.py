@@ -136,6 +136,7 @@ def stopped_number(builder: IRBuilder, value: Value) -> Value:
     """A float as a constant."""
     name = "irad.stop.f64" if isinstance(value.type, ir.DoubleType) else "irad.stop.f32"
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(value.type, [value.type]), name)
+    # With these LLVM may drop and move such a call, as it may an addition.
     function.attributes.add("nounwind")
     function.attributes.add("readnone")
     return builder.call(function, [value])

@@ -83,6 +83,7 @@ class Regions:
         """Makes room for what was counted, and starts again; ``allocate`` makes zeroed memory: a meminfo."""
         build = self._builder
         counts = [build.load(count) for count in self._counts]
+        # The order has an entry for each region, which nothing counts.
         counts[_ORDER] = counts[_REGIONS]
         words = [build.mul(count, INTP(width)) for count, width in zip(counts, _WIDTHS, strict=True)]
         self.size = build.mul(reduce(build.add, words), INTP(WORD))
@@ -287,6 +288,7 @@ def _place_apart(regions: Any, order: Any, count: int) -> int:
     total = 0
     for i in range(count):
         regions[5 * i + 4] = total
+        # Rounded up, so that the next shadow begins at a cache line, whatever alignment its type needs.
         total += (regions[5 * i + 2] + 63) & ~63
     return total
 
@@ -329,6 +331,7 @@ def _place_joined(regions: Any, order: Any, count: int) -> int:
         high = max(high, regions[k + 1])
         regions[k + 4] = base + begin - low
         size = max(size, regions[k + 4] + regions[k + 2])
+    # Sizes are even, so an odd one tells that regions of different owners overlap.
     return ((size + 63) & ~63) + mixed
 
 
@@ -386,6 +389,7 @@ class SsaRecorder:
         return memory
 
     def _unchecked(self, size: Any) -> Any:
+        # Code that is differentiated itself needs the function that has a rule.
         name = "irad.arena_alloc" if private.shadow().is_here() else "irad.arena_memory"
         return resident.call(self._builder, name, VOID_POINTER, self._arena, size)
 
