@@ -1,4 +1,4 @@
-"""Build step without words in pyproject.toml: in a source distribution irad/passes and irad/rules are links, as here."""
+"""Build step that pyproject.toml cannot state: in a source distribution irad/passes and irad/rules are links, too."""
 
 from __future__ import annotations
 
