@@ -58,6 +58,7 @@ def summarise(
         writes |= access.writes
     if any(_is_beyond(item) for item in points_to.members(reads | writes)):
         return
+    # The attributes can name parameters only.
     if any(item.kind is ObjectKind.GLOBAL for item in points_to.members(writes)):
         return
     handed_on = points_to.contents[points_to.of(result)[0].index] if result is not None else 0

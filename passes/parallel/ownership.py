@@ -181,6 +181,7 @@ class _Addresses:
             # Steps of whole grids, or blocks, take a thread past the elements of all others.
             elif coefficient % stride or not period <= set(term):
                 return None
+        # In one order, so that equal sums are equal; by identity as well, since different values may share a name.
         uniform.sort(key=lambda item: [str(atom) + str(id(atom)) for atom in item[0]])
         return _Access(stride, tuple(uniform), distance.get((), 0), types.size_of(type_))
 

@@ -69,6 +69,7 @@ def is_through_pointer(call: Call) -> bool:
 
 
 def _fits(function: Function, type_: FunctionType) -> bool:
+    # A call by another convention than the function's own has no meaning.
     return function.function_type is type_ and function.convention is None
 
 

@@ -27,6 +27,7 @@ from irad.ir.values import Value, zero
 from irad.passes.callees import ELSEWHERE
 
 _KEPT_METADATA = ("dbg",)
+# What the author of a function asked for; all else LLVM has inferred from the body of the primal.
 _KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline", "cold", "optsize")
 _PASSING = ("signext", "zeroext", "inreg", "byval(", "sret(", "align ")
 

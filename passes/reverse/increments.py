@@ -175,6 +175,7 @@ def _is_nothing(value: Value) -> bool:
     return isinstance(value, ConstantFloat) and value.value == 0.0 and math.copysign(1.0, value.value) < 0
 
 
+# Additions are compared pair by pair while compiling; each check is code that runs before the loop.
 _MOST_ADDITIONS: Final = 64
 _MOST_CHECKS: Final = 24
 _INTRINSICS: Final = frozenset(
