@@ -193,6 +193,7 @@ def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, lengths: Vect
     k = u.k
 
     def length(count: Value, element: Callable[[Value], Scalar]) -> Scalar:
+        # Divided by the largest element, squares neither overflow nor vanish.
         largest, squares = k.real.variable(), k.real.variable()
         with k.loop(count) as i:
             largest.value = largest.value.maximum(element(i).magnitude())
