@@ -112,6 +112,7 @@ class Tangent(Operands):
             return tangent.product(
                 partial, lambda x, y: partial_zero(build, x, y, strong_zero(build, x, build.fmul(x, y)))
             )
+        # A partial of zero must not hide a tangent that is NaN.
         parts = (self.k.build.fcmp("oeq", part, part) for part in tangent.parts)
         wins = partial.is_zero()
         for is_number in parts:
