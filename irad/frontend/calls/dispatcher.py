@@ -152,6 +152,7 @@ class DerivativeDispatcher(StructureDispatcher):
         except FoundNaN:
             pass
         except (TypeError, ValueError) as error:
+            # Numba's lists hold values of one type; packed, the items of a structure may differ.
             if is_mixed_list(error) and any(map(is_structure, (*args, *kwargs.values()))):
                 return self(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
             misfit = self._misfit(args, kwargs) if isinstance(error, TypeError) or is_mixed_list(error) else None
@@ -159,6 +160,7 @@ class DerivativeDispatcher(StructureDispatcher):
                 raise
             raise leaving(misfit) from None
         except REFUSALS as error:
+            # Looked for only after a refusal, so that calls which fit pay nothing.
             shared = self._irad_with_shared_constants(args, kwargs)
             if shared is not None:
                 return self(*shared[0], **shared[1])
@@ -266,9 +268,11 @@ class DerivativeDispatcher(StructureDispatcher):
             if self.irad_called is certain.irad_called:
                 return  # another thread was first
             self.task, self.irad_called = certain.task, certain.irad_called
+            # The cache on disk identifies a derivative by its task, which has changed.
             self._irad_keep_on_disk()
             signatures, may_compile = self.signatures, self._can_compile
             self.forget()
+            # Explicit signatures forbid further ones; those that it had are compiled again for the new task.
             self._can_compile = True
             for signature in () if may_compile else signatures:
                 self.compile(signature)
