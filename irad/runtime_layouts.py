@@ -270,6 +270,70 @@ MARK_SHIFT: Final = 29  # where a mark is in the bits of a double: in those that
 QUIET_NAN: Final = 0x7FF8 << 48
 MOST_COUNTED: Final = 1 << 52  # bytes of one request that the meter adds, so that its sum cannot overflow
 
+# --- messages between processes: backend/runtime/mpi.ll ---------------------------------------------------------------
+
+MPI_LIBRARY: Final = Struct(
+    "irad.mpi_library",
+    comm="i64",  # handles, as integers
+    sum="i64",
+    max="i64",
+    min="i64",
+    float64="i64",  # types, in the order of the numbers by which programs name them
+    complex128="i64",
+    complex64="i64",
+    int32="i64",
+    int64="i64",
+    uint8="i64",
+    float64_size="i64",  # bytes of an element, in the same order
+    complex128_size="i64",
+    complex64_size="i64",
+    int32_size="i64",
+    int64_size="i64",
+    uint8_size="i64",
+    sum_at="i64",  # where numba_mpi finds the handles of operations
+    max_at="i64",
+    min_at="i64",
+    in_place="ptr",
+    null_request="i64",
+    proc_null="i64",
+    any_source="i64",
+    any_tag="i64",
+    source_at="i64",  # bytes from the start of an MPI_Status to the source; and to the tag
+    tag_at="i64",
+    undefined="i64",  # MPI_UNDEFINED
+    found_source="i64",  # of the message that was probed last
+    found_tag="i64",
+    found_count="i64",
+    order="i64",  # how many messages the program has started
+    high="i64",  # no slot from this number on was ever used
+    records="ptr",  # MOST_REQUESTS of them
+)
+MPI_RECORD: Final = Struct(
+    "irad.mpi_record",
+    request="i64",  # MPI's handle, of four bytes or eight
+    data="ptr",
+    n="i64",
+    kind="i64",
+    peer="i64",
+    tag="i64",
+    sends="i64",  # 1, or 0 where it receives
+    order="i64",  # of the messages of the program, from 1; 0 of a free slot
+    waits="i64",  # 1 from start until MPI tells that the message is through
+    count="i64",  # of companions
+    companion0="i64",
+    companion1="i64",
+    companion2="i64",
+    companion3="i64",
+    companion4="i64",
+    companion5="i64",
+    companion6="i64",
+    companion7="i64",
+)
+MOST_COMPANIONS: Final = 8
+MOST_REQUESTS: Final = 4096
+DERIVATIVE_TAG: Final = 1 << 14  # the highest bit of the tags that every MPI has: of messages of derivatives
+FIRST_REQUEST: Final = 1 << 16  # no handle of a library: those are pointers, or have high bits, or are predefined
+
 # --- tapes of a kernel's threads: backend/cuda/tape.ll ---------------------------------------------------------------
 
 THREAD_TAPE: Final = Struct(
@@ -291,7 +355,7 @@ ALL_LANES: Final = -1  # a mask
 
 STRUCTS: Final = (
     *(DEFERRED, LANES, MARK, CHUNK, ARENA, STATE, POOL, SLOT, PAIR, PAIRS),
-    *(RECORD, WINDOW, PARTIAL, LIST, DICT, DICT_ITERATOR, PLACES, METER, THREAD_TAPE, REPORT),
+    *(RECORD, WINDOW, PARTIAL, LIST, DICT, DICT_ITERATOR, PLACES, METER, MPI_LIBRARY, MPI_RECORD, THREAD_TAPE, REPORT),
 )
 NUMBERS: Final[Mapping[str, int]] = {name: value for name, value in globals().items() if type(value) is int}
 """The numbers above by name."""

@@ -34,6 +34,7 @@ Callee: TypeAlias = Function | Elementwise | Inactive | CallRule | Unknown | Poi
 
 PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
 TWO_VIEWS = '"irad.two_views"'  # attribute of a function that returns one piece of memory as numbers of two types
+REMOTE = '"irad.remote"'  # attribute of a function that calls, itself or by way of others, a rule with `Effects.remote`
 ELSEWHERE = '"irad.elsewhere"'  # attribute of a call that may write to memory that is not passed to it
 # Attributes of a function whose effects are known, with parameter numbers. The last two: whose addresses may be stored
 # in the memory for the result, and whether those of new memory may be.
@@ -126,6 +127,21 @@ def _summary(attributes: tuple[str, ...]) -> Effects | None:
     return Effects(
         reads, writes, captures=captures, captures_into=frozenset({0}) if captures else frozenset(), fills=fills
     )
+
+
+def is_remote(callee: Callee) -> bool:
+    """True if numbers leave the program in a call of this callee, or come into it."""
+    if isinstance(callee, Function):
+        return REMOTE in callee.attributes
+    return isinstance(callee, CallRule) and callee.effects.remote
+
+
+def mark_remote(functions: Collection[Function], registry: Registry) -> None:
+    """Marks those of a module's functions with a body that call what numbers leave by, or come in by."""
+    for each in callees_first(functions):
+        found = (resolve(inst, registry) for inst in each.instructions() if isinstance(inst, CallSite))
+        if any(map(is_remote, found)):
+            each.attributes = (*each.attributes, REMOTE)
 
 
 def is_elementary(callee: Value, registry: Registry) -> bool:

@@ -24,7 +24,7 @@ from irad.passes.augmented.allocation_failure import check_allocations, check_st
 from irad.passes.augmented.deferred_frees import defer_frees, keepable
 from irad.passes.augmented.shadows import build_augmented
 from irad.passes.augmented.unroll_and_jam import unroll_and_jam
-from irad.passes.callees import callees_first, returns_new
+from irad.passes.callees import callees_first, mark_remote, returns_new
 from irad.passes.dead_functions import drop_leftovers
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
@@ -166,6 +166,11 @@ def _summarise_ruled(program: Program) -> None:
         summarise(function, known, program.registry, result, returns_new=new, signatures=signatures)
 
 
+def _mark_remote(program: Program) -> None:
+    """Marks the functions by whose calls numbers leave the program or come into it."""
+    mark_remote(list(program.module.defined_functions()), program.registry)
+
+
 def _flatten(program: Program) -> None:
     """Turns parallel loops into calls of their bodies, with plain parameters."""
     request = program.request
@@ -190,6 +195,7 @@ def _find_objects(unit: Unit) -> None:
     points_to = find_objects(
         *(unit.function, unit.memory, unit.registry, unit.variant.noalias),
         *(program.signatures, unit.kinds, program.addresses),
+        is_entry=unit.variant.is_entry,
     )
     unit.mod_ref = ModRef(points_to, unit.registry)
 
@@ -457,6 +463,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     # before all analyses: the marks are calls of a function of which nothing is known
     Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
+    Pass("callees.remote", PassStage.PROGRAM, _mark_remote),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=stages.has_parallel_loops, changes=True),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),

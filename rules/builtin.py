@@ -53,6 +53,7 @@ LIBRARIES: Final = {
     r"(numba_|__nv_)?(frexp|modf|cpow)|__(mul|div)[sd]c3": ("irad.rules.scalar_calls",),
     r"irad\.draw": ("irad.rules.random_draws",),
     r"irad\.fft\.": ("irad.rules.fourier",),
+    r"irad\.mpi\.": ("irad.rules.mpi",),
 }
 """Modules with rules, by the beginnings of the symbols that these are for; symbols of others may begin so, too."""
 

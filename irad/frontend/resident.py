@@ -17,6 +17,7 @@ from numba.core import cgutils
 
 from irad.backend.runtime import support
 from irad.backend.runtime.text import read
+from irad.frontend.numba import mpi
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 
@@ -38,6 +39,8 @@ def load(names: Iterable[str], build: Callable[[str, str, tuple[object, ...]], A
         new = [name for name, function in reached.items() if not function.is_inlined and name not in _LOADED]
         if not new:
             return
+        if any(name.startswith("irad.mpi") for name in new):
+            mpi.install()
         texts = [each.exported if name in new else each.for_callers for name, each in reached.items()]
         library = build(f"irad.runtime.{new[0]}", whole.module_of(texts), ())
         _LOADED.update(dict.fromkeys(new, library))

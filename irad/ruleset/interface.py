@@ -67,6 +67,10 @@ class Effects:
         raw: it moves bytes whatever they hold.
         other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never
         repeat it.
+        remote: numbers leave the program there, or come into it, so that an output may depend on what it reads and what
+        it writes on an input, whatever is active here; its rule applies to every call.
+        lends: arguments whose address it keeps, for calls to come that read and write memory that was lent.
+        takes_lent: whether it is such a call.
     """
 
     reads: frozenset[int] = frozenset()
@@ -89,6 +93,9 @@ class Effects:
     writes_no_floats: bool = False
     raw: bool = False
     other: bool = True
+    remote: bool = False
+    lends: frozenset[int] = frozenset()
+    takes_lent: bool = False
 
 
 PURE = Effects(result=Origin.UNKNOWN, other=False)
@@ -209,6 +216,20 @@ class CopyContext(Context, Protocol):
     @property
     def after(self) -> Builder:
         """Emits just after the call (after what was emitted there before)."""
+        ...
+
+    @property
+    def lane(self) -> int:
+        """The number of the direction, from 0; a rule that asks for it is called for each direction."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """The number of directions."""
+        ...
+
+    def restate(self, index: int, value: Value) -> None:
+        """Changes an argument of the copy of the call, by its number."""
         ...
 
     def set_shadow(self, shadow: Value) -> None:

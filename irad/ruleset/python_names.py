@@ -39,6 +39,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "NRT_adapt_": PYTHON_CODE,
     "irad.drawn.": "a random draw",
     "irad.fft.": "np.fft",
+    "irad.mpi.": "numba_mpi",
 }
 
 

@@ -22,7 +22,7 @@ from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, FunctionType, NamedStructType, StructType, holds_floats
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.callees import Pointer, Unknown, is_from_outside, resolve
+from irad.passes.callees import Pointer, Unknown, is_from_outside, is_remote, resolve
 from irad.passes.memory.memory_types import MemoryTypes
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
@@ -46,6 +46,7 @@ class Activity:
         varied_objects, useful_objects: the same of memory, as masks.
         constant_calls: calls that stay as they are: of rules, where nothing active comes out; and those of which only
             `save_all` takes the arguments as active.
+        remote_calls: calls that take part whatever is active.
         calls_by_value: under `save_all` the calls that `passes_by_value` is true of.
         really_varied: under `save_all` what ``varied`` is without it.
     """
@@ -60,11 +61,14 @@ class Activity:
     varied_objects: int = 0
     useful_objects: int = 0
     constant_calls: frozenset[Value] = frozenset()
+    remote_calls: frozenset[Value] = frozenset()
     calls_by_value: frozenset[Value] | None = None
     really_varied: frozenset[Value] | None = None
 
     def takes_part(self, call: ir.CallSite) -> bool:
-        """True if any argument or the result of a call is active."""
+        """True if any argument or the result of a call is active, or numbers of other programs pass through it."""
+        if call in self.remote_calls:
+            return True
         if call in self.constant_calls:
             return False
         return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
@@ -220,7 +224,8 @@ class _Solver:
                     self.vary_objects(self.points_to.mask(call))  # a Python object made of it
             case CallRule() | Function() | Pointer() | Unknown():
                 access = self.mod_ref.of(call)
-                if access.numbers_from & self.varied_objects or any(v in self.varied for v in call.arguments):
+                is_varied = access.numbers_from & self.varied_objects or any(v in self.varied for v in call.arguments)
+                if is_varied or is_remote(callee):
                     self.mark_varied(call)
                     self.vary_objects(access.numbers_to | access.made)
                 for to, origin in access.moves:
@@ -270,7 +275,8 @@ class _Solver:
                 pass
             case CallRule() | Function() | Pointer() | Unknown():
                 access = self.mod_ref.of(call)
-                if call in self.useful or (access.numbers_to | access.made) & self.useful_objects:
+                is_useful = call in self.useful or (access.numbers_to | access.made) & self.useful_objects
+                if is_useful or is_remote(callee):
                     for value in call.arguments:
                         self.mark_useful(value)
                     self.use_objects(access.numbers_from)
@@ -296,7 +302,14 @@ class _Solver:
             self.varied_objects,
             self.useful_objects,
             constant_calls=idle,
+            remote_calls=frozenset(self.remote_calls()),
         )
+
+    def remote_calls(self) -> Iterator[ir.CallSite]:
+        """The calls in which numbers leave the program or come into it."""
+        for call in self.function.instructions():
+            if isinstance(call, ir.CallSite) and is_remote(self.mod_ref.callee(call)):
+                yield call
 
     def without_idle_calls(self, active_objects: int, active: Set[Value]) -> tuple[int, frozenset[Value]]:
         """The objects with a shadow, and the calls of rules from which nothing comes out that has a derivative.
@@ -426,6 +439,7 @@ def everything(
         points_to,
         {},
         constant_calls=constant,
+        remote_calls=really.remote_calls,
         calls_by_value=by_value,
         really_varied=really.varied,
     )

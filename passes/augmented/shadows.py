@@ -390,6 +390,21 @@ class ShadowVisitor(RuleContext):
             self._after.origin, self._after.metadata = self.inst, self.inst.metadata
         return self._after
 
+    @property
+    def lane(self) -> int:
+        """The number of the lane."""
+        self._touched = True
+        return self.augmented.lane
+
+    @property
+    def width(self) -> int:
+        """The number of lanes."""
+        return len(self.augmented.lanes)
+
+    def restate(self, index: int, value: Value) -> None:
+        """Changes an argument of the copy."""
+        self.copy.set_operand(index, value)
+
     def value(self, primal: Value) -> Value:
         """The value here of a primal value."""
         return self.augmented.value(primal)

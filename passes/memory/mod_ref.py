@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from irad.ir.instructions import CallSite, Instruction, Load, Store, accessed
 from irad.ir.module import Block
 from irad.ir.values import Value
-from irad.passes.callees import ELSEWHERE, Callee, effects_of, resolve
+from irad.passes.callees import ELSEWHERE, Callee, effects_of, is_remote, resolve
 from irad.passes.memory.objects import PointsTo, reached_by, union
 from irad.records import dataclass
 from irad.ruleset.interface import Effects
@@ -117,6 +117,8 @@ class ModRef:
         reached = reached_by(call, self.points_to)
         # External code may also have the address of what left this function earlier.
         elsewhere = self.points_to.exposed if ELSEWHERE in call.attributes else 0
+        if is_remote(self.callee(call)):
+            elsewhere |= self.points_to.lent
         return Access(
             reached, reached | elsewhere, is_opaque=True, numbers_from=reached, numbers_to=reached, unseen=reached
         )
@@ -130,14 +132,15 @@ class ModRef:
         moves = tuple((points_to.place(call, to), points_to.place(call, origin)) for to, origin in effects.moves)
         copies = tuple((arguments[to], arguments[source]) for to, source in effects.copies)
         read, written = pointees(effects.reads), pointees(effects.writes)
+        lent = points_to.lent if effects.takes_lent else 0
         filled = self._filled(call, effects)
         altered = union(points_to.place(call, place) for place in effects.alters)
         linked = pointees(number for number, _ in (*effects.links, *effects.makes))
         undescribed = union(1 << item.index for item in points_to.members(filled) if item.holds is None)
         computes = not effects.writes_no_floats
         return Access(
-            reads=read | union(origin for _, origin in moves),
-            writes=written | filled | altered | linked | union(to for to, _ in moves),
+            reads=read | lent | union(origin for _, origin in moves),
+            writes=written | lent | filled | altered | linked | union(to for to, _ in moves),
             frees=pointees(effects.frees),
             captures=pointees(effects.captures_into) if effects.captures else 0,
             copies=copies if effects.keeps is None else (*copies, (call, arguments[effects.keeps])),

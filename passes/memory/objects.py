@@ -95,7 +95,7 @@ class PointsTo:
     ``handed`` are, for calls of functions with a body, the objects that the callee is given or makes, by what they
     hold. ``declared``: what the request says of memory that an argument points to. ``exposed``: objects that code of
     unknown effect may know: the caller's memory, global variables, and what has been stored there or handed to such
-    code. ``prefixes``: bytes at the start of an object that hold integers only.
+    code. ``lent``: memory of which a callee may have kept the address. ``prefixes``: bytes at the start of an object that hold integers only.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -107,6 +107,7 @@ class PointsTo:
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
     declared: Mapping[int, MemoryType] = field(default_factory=dict)
     exposed: int = 0
+    lent: int = 0
     prefixes: Mapping[int, int] = field(default_factory=dict)
     _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
     _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects

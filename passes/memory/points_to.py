@@ -26,7 +26,7 @@ from irad.ir.instructions import Alloca, AnyInstruction, CallSite, Cast, Instruc
 from irad.ir.module import Function
 from irad.ir.types import IntType, PointerType, Type
 from irad.ir.values import Constant, ConstantExpression, GlobalAlias, GlobalVariable, Parameter, Value
-from irad.passes.callees import effects_of, resolve
+from irad.passes.callees import effects_of, is_remote, resolve
 from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions
 from irad.passes.memory.call_objects import CallObjects
 from irad.passes.memory.objects import (
@@ -38,6 +38,7 @@ from irad.passes.memory.objects import (
     joined,
     may_hold_pointer,
     place_of,
+    reached_by,
     union,
 )
 from irad.passes.memory.points_to_graph import PointsToGraph, declared_place, is_header
@@ -189,6 +190,8 @@ def find_objects(
     signatures: Signatures = NO_SIGNATURES,
     kinds: Mapping[Parameter, ParameterKind] = _NO_KINDS,
     addresses: KnownAddresses | None = None,
+    *,
+    is_entry: bool = False,
 ) -> PointsTo:
     """Solves the points-to problem of one function.
 
@@ -200,6 +203,7 @@ def find_objects(
         signatures: of callees.
         kinds: how the parameters take part; memory of those of different kinds is told apart.
         addresses: what was found of callees in analyses of the same module.
+        is_entry: whether nothing ran before it that may have lent the memory of its parameters.
     """
     graph = PointsToGraph()
     parameters = ParameterObjects(graph, kinds)
@@ -221,7 +225,26 @@ def find_objects(
         declared=parameters.declared,
         prefixes=graph.prefixes,
     )
-    return replace(found, exposed=found.reachable(_known_elsewhere(function, graph, registry)))
+    exposed = found.reachable(_known_elsewhere(function, graph, registry))
+    return replace(found, exposed=exposed, lent=_lent(function, found, registry, is_entry))
+
+
+def _lent(function: Function, found: PointsTo, registry: Registry, is_entry: bool) -> int:
+    """Memory whose address a library may have kept: what is lent here, by callees, or was by callers."""
+    mask = 0
+    for inst in function.instructions():
+        if isinstance(inst, CallSite):
+            callee = resolve(inst, registry)
+            effects = effects_of(callee)
+            if effects is None and is_remote(callee):
+                mask |= reached_by(inst, found)
+            elif effects is not None and effects.lends:
+                mask |= union(found.mask(inst.arguments[number]) for number in effects.lends)
+            elif effects is None or not effects.takes_lent:
+                continue
+            if not is_entry:
+                mask |= union(1 << item.index for item in found.objects if item.kind not in SEPARATE)
+    return mask
 
 
 def _known_elsewhere(function: Function, graph: PointsToGraph, registry: Registry) -> int:

@@ -25,7 +25,7 @@ from irad.runtime_layouts import PAIRS
 FOLDER: Final = Path(__file__).parent
 FILES: Final = (
     *("arena", "stack", "slots", "pointers", "lanes", "partials"),
-    *("kernels", "guards", "containers", "shadows", "watch", "states"),
+    *("kernels", "guards", "containers", "shadows", "watch", "states", "mpi"),
 )
 DIFFERENTIABLE: Final = ("kernels", "containers")  # they compute with shadows, or keep account of where these are
 TLS_KEY_SYMBOL: Final = "irad.tls_key"

@@ -31,7 +31,7 @@ from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.ruled_calls import Outlined, caller_of, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.inherited_options import DEFAULT, under
-from irad.frontend.numba import fixups, internals, shortcuts, transforms
+from irad.frontend.numba import fixups, internals, mpi, shortcuts, transforms
 from irad.frontend.numba.patches import missing
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
@@ -196,7 +196,7 @@ class RawContext(cpu.CPUContext):
         rule = self.form.rule(rule_of(fn, sig.args))
         if isinstance(key, templates._EmptyImplementationEntry) and rule is not None:
             fn = self._not_inlined(fn, sig)
-        stand_in = transforms.lowering(key, sig, self.suspended)
+        stand_in = transforms.lowering(key, sig, self.suspended) or mpi.lowering(fn, sig)
         lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
         function = fn.typing_key if isinstance(fn, types.Function) else fn
         lower = shortcuts.lowering(self, function, sig, lower)
@@ -215,6 +215,13 @@ class RawContext(cpu.CPUContext):
                 callee.get_call_type(self.typing_context, sig.args, {})
                 return callee
         return fn
+
+    def get_getattr(self, typ: Type, attr: str) -> Any:
+        """The lowering of an attribute; operators of numba_mpi are numbers, not addresses of this process."""
+        number = mpi.operator_number(typ, attr)
+        if number is None:
+            return super().get_getattr(typ, attr)
+        return lambda context, builder, typ, val, attr: context.get_constant(types.int64, number)
 
     def get_constant_generic(self, builder: IRBuilder, ty: Type, val: object) -> Value:
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""

@@ -50,7 +50,8 @@ def scratch_error(unit: Unit, inst: Store) -> IradError | None:
 def written_error(unit: Unit, call: CallSite) -> IradError | None:
     """Refusal of a library function that reads active values and stores results in memory declared constant."""
     activity, access = unit.activity, unit.mod_ref.of(call)
-    if not access.numbers_from & activity.varied_objects and not any(v in activity.varied for v in call.arguments):
+    is_varied = access.numbers_from & activity.varied_objects or any(v in activity.varied for v in call.arguments)
+    if not is_varied and call not in activity.remote_calls:
         return None
     errors = (_stored_error(unit, call.arguments[i]) for i in access.targets)
     return next((error for error in errors if error is not None), None)
