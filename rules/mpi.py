@@ -50,7 +50,7 @@ from irad.ruleset.interface import (
 from irad.runtime_layouts import DERIVATIVE_TAG, MOST_COMPANIONS, MPI_RECORD
 
 _PREFIX: Final = "irad.mpi."
-_PLAIN: Final = f"{_PREFIX}plain."
+_ONE, _TWO = frozenset({0}), frozenset({0, 1})
 _ELEMENTS: Final = (("f64", 1, 8), ("f64", 2, 16), ("f32", 2, 8))
 """Of kinds that have derivatives: the precision, numbers and bytes of an element."""
 
@@ -231,41 +231,11 @@ def _step_tangent(context: TangentContext, call: CallSite) -> None:
     _call(context, context.after, _name(call), [companion, const_int(I64, 0)])
 
 
-# ------------------------------------------------------------------------------------------------ integers
-
-
-def _check_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    _check_plain(context, call)
-    return ()
-
-
-def _check_plain(context: Context, call: CallSite) -> None:
-    for argument in call.arguments:
-        if isinstance(argument.type, types.PointerType) and context.is_active(argument):
-            raise UnsupportedError(
-                "numba_mpi is given active memory as integers",
-                "communicate the array itself, not a view of it as another type",
-                "integers carry no derivative, so that of the numbers would be lost",
-            )
-
-
-def _plain(name: str, reads: tuple[int, ...], writes: tuple[int, ...], **lent: object) -> CallRule:
-    effects = Effects(reads=frozenset(reads), writes=frozenset(writes), writes_no_floats=True, **lent)  # type: ignore[arg-type]
-    return CallRule(
-        (f"{_PLAIN}{name}",),
-        effects,
-        lambda context, call, saved: None,
-        _check_augmented,
-        source="integers carry no derivative",
-        tangent=_check_plain,
-    )
-
-
 # ------------------------------------------------------------------------------------------------ all of it
 
 
 def _waiting(name: str) -> CallRule:
-    pointers = frozenset() if name == "barrier" else frozenset({0, 1} if name in _OF_TWO else {0})
+    pointers = frozenset[int]() if name == "barrier" else _TWO if name in _OF_TWO else _ONE
     return CallRule(
         (f"{_PREFIX}{name}",),
         Effects(reads=pointers, writes=pointers, remote=True),
@@ -310,12 +280,13 @@ RULES: Final[tuple[Rule, ...]] = (
     _quiet("take record null number number_of release is_first", "they manage requests"),
     _quiet("has_finished", "whether a message is through", Effects(takes_lent=True)),
     _quiet("extreme", "which rank has the largest number", Effects(frozenset({0}), frozenset({0}))),
-    _plain("send", (0,), ()),
-    _plain("recv", (), (0,)),
-    _plain("open_send", (0,), (), lends=frozenset({0})),
-    _plain("open_recv", (), (0,), lends=frozenset({0})),
-    _plain("bcast", (0,), (0,)),
-    _plain("reduce", (0,), (0,)),
-    _plain("allreduce", (0,), (0,)),
-    *(_plain(name, (0, 1), (0, 1)) for name in ("scatter", "gather", "allgather")),
+    *(
+        _quiet(f"plain.{name}", "integers carry no derivative", Effects(both, both, writes_no_floats=True, integers=both))
+        for names, both in (("send recv bcast reduce allreduce", _ONE), ("scatter gather allgather", _TWO))
+        for name in names.split()
+    ),
+    *(
+        _quiet(f"plain.{name}", "integers carry no derivative", Effects(_ONE, _ONE, lends=_ONE, integers=_ONE))
+        for name in ("open_send", "open_recv")
+    ),
 )

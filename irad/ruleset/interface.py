@@ -71,6 +71,7 @@ class Effects:
         it writes on an input, whatever is active here; its rule applies to every call.
         lends: arguments whose address it keeps, for calls to come that read and write memory that was lent.
         takes_lent: whether it is such a call.
+        integers: arguments in whose memory it reads or writes integers, and is refused where numbers lie there.
     """
 
     reads: frozenset[int] = frozenset()
@@ -96,6 +97,7 @@ class Effects:
     remote: bool = False
     lends: frozenset[int] = frozenset()
     takes_lent: bool = False
+    integers: frozenset[int] = frozenset()
 
 
 PURE = Effects(result=Origin.UNKNOWN, other=False)

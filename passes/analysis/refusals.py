@@ -291,6 +291,8 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
             return lacking
     if isinstance(callee, CallRule):
         return written_error(unit, call) or move_error(unit, call)
+    if isinstance(callee, Inactive):
+        return _integers_error(unit, call, callee)
     if isinstance(callee, Elementwise):
         return _partial_error(unit, call, callee)
     if isinstance(callee, Function | Pointer) and is_opaque and _passes_address(unit, call):
@@ -327,6 +329,19 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         "before the loop, take what it needs out of the object as arrays and numbers",
         "irad must know which memory each iteration writes to, and cannot follow it through the object",
     )
+
+
+def _integers_error(unit: Unit, call: CallSite, rule: Inactive) -> IradError | None:
+    """A callee is given the bytes of numbers as integers."""
+    numbers = rule.effects.integers if rule.effects is not None else ()
+    for pointer in (call.arguments[number] for number in sorted(numbers)):
+        if unit.memory_types.holds_floats(unit.points_to.mask(pointer)):
+            return UnsupportedError(
+                f"{python_name(rule.symbols[0])} is given the bytes of floating-point numbers as integers",
+                "pass the array itself, not a view of it as another type",
+                "integers carry no derivative, so that of the numbers would be lost",
+            )
+    return None
 
 
 def _two_views_error(unit: Unit, call: CallSite) -> IradError | None:

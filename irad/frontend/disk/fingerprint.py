@@ -7,7 +7,7 @@ Method  From a function to what its global names, closure cells and attributes o
         be followed than Numba would call; what is of an unknown kind has no digest (`CannotStore`), so nothing that
         matters is left out.
 Limit   Implementations of operators are not found from the code that uses them: `stored` looks for them in what was
-        compiled. What `numba`, `numpy`, `scipy` and irad define is known by their versions.
+        compiled. What `numba`, `numpy`, `scipy`, `numba_mpi` and irad define is known by their versions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from irad.frontend.disk import dependencies
 from irad.frontend.disk.dependencies import BUILTIN, Read, names_in, reads_of
 from irad.frontend.frozen.inherited_options import DEFAULT, Inheritance, comparable, inherited_options
 from irad.frontend.frozen.values import is_of_library, token
-from irad.frontend.numba import internals
+from irad.frontend.numba import internals, mpi
 from irad.frontend.numba.target import target_context
 from irad.options import Options
 from irad.records import dataclass
@@ -47,6 +47,7 @@ from irad.records import dataclass
 
 _FORMAT: Final = 1
 _PACKAGES: Final = ("numba", "llvmlite", "numpy")
+_OTHER_PACKAGES: Final = ("scipy", "numba-mpi")
 _SETTINGS: Final = (
     "OPT",
     "LOOP_VECTORIZE",
@@ -70,7 +71,7 @@ def surroundings() -> tuple[str, ...]:
     mine = (each for each in variables if not each.startswith(("IRAD_CACHE=", "IRAD_ERRORS=")))
     codegen: Any = target_context().codegen()
     vectors = f"vector_math={vector_math.is_loaded()}"
-    return (*_versions(), *map(str, codegen.magic_tuple()), vectors, *settings, *mine)
+    return (*_versions(), *map(str, codegen.magic_tuple()), vectors, mpi.constants(), *settings, *mine)
 
 
 def digest_of(words: Iterable[str]) -> str:
@@ -81,13 +82,14 @@ def digest_of(words: Iterable[str]) -> str:
 @cache
 def _versions() -> tuple[str, ...]:
     packages = (f"{name} {sys.modules[name].__version__}" for name in _PACKAGES)
-    return (str(_FORMAT), sys.version, *packages, f"scipy {_version_of_scipy()}", _stamp_of_irad())
+    others = (f"{name} {_version_of(name)}" for name in _OTHER_PACKAGES)
+    return (str(_FORMAT), sys.version, *packages, *others, _stamp_of_irad())
 
 
-def _version_of_scipy() -> str:
-    """By its metadata, a few milliseconds; to import it would take a quarter of a second."""
+def _version_of(package: str) -> str:
+    """By its metadata, a few milliseconds; to import SciPy would take a quarter of a second."""
     try:
-        return version("scipy")
+        return version(package)
     except PackageNotFoundError:
         return "none"
 
@@ -239,7 +241,9 @@ class _Walk:
 
     @_add.register
     def _add_member(self, value: enum.Enum) -> None:
-        self.note("enum", value.name, repr(value.value))
+        # Members of libraries are known by name: the operators of numba_mpi are addresses, of this process.
+        content = "" if is_of_library(type(value).__module__) else repr(value.value)
+        self.note("enum", value.name, content)
         self.add(type(value))
 
     @_add.register

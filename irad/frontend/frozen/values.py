@@ -36,7 +36,7 @@ ATTRIBUTE: Final = "the attribute"
 _FROZEN_BYTES: Final = 10**6
 """Of larger arrays Numba takes the address, as of those that are not contiguous."""
 _FIXED_MODULES: Final = ("math", "cmath", "numpy")
-_LIBRARIES: Final = ("numba", "numpy", "scipy", "irad")
+_LIBRARIES: Final = ("numba", "numpy", "scipy", "irad", "numba_mpi")
 _PLAIN: Final = bool | int | float | complex | str | bytes | None
 
 

@@ -549,7 +549,9 @@ def operator_number(class_: Type, attribute: str) -> int | None:
     None for an attribute of another class.
     """
     package = sys.modules.get(_PACKAGE)
-    if package is None or not isinstance(class_, types.EnumClass) or class_.instance_class is not package.Operator:
+    if package is None or not isinstance(class_, types.EnumClass | types.IntEnumMember):
+        return None
+    if class_.instance_class is not package.Operator or attribute not in _OPERATORS:
         return None
     return _OPERATORS.index(attribute)
 
@@ -678,6 +680,15 @@ def _makers() -> dict[object, Callable[..., Callable[..., Any] | None]]:
 
 class _Library(ctypes.Structure):
     _fields_ = MPI_LIBRARY.in_c
+
+
+def constants() -> str:
+    """What of the MPI library is written into compiled code; empty where the process does not use numba_mpi."""
+    package = sys.modules.get(_PACKAGE)
+    if package is None:
+        return ""
+    MPI = sys.modules["mpi4py.MPI"]  # noqa: N806 - the name of the module
+    return f"mpi {package.RequestType} {MPI.ANY_SOURCE} {MPI.ANY_TAG} {MPI.PROC_NULL}"
 
 
 @functools.cache

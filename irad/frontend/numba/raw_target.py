@@ -225,6 +225,9 @@ class RawContext(cpu.CPUContext):
 
     def get_constant_generic(self, builder: IRBuilder, ty: Type, val: object) -> Value:
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""
+        operator = mpi.operator_number(ty, getattr(val, "name", ""))
+        if operator is not None:
+            return self.get_constant(types.int64, operator)
         if isinstance(ty, types.ExternalFunctionPointer):
             pointer = self.get_function_pointer_type(ty)
             symbol = self._symbol_at(ty.get_pointer(val), val, len(ty.sig.args))
