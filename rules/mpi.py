@@ -207,6 +207,36 @@ def _recv_tangent(context: TangentContext, call: CallSite) -> None:
     _open(context, "open_recv", _shadow(context, call.arguments[0]), call)
 
 
+# ------------------------------------------------------------------------------------------------ wildcards
+
+_ANYBODY: Final = {
+    "anybody": (
+        "numba_mpi.recv takes any message of any source, as it does if neither source nor tag is named",
+        "name the source or the tag: numba_mpi.recv(data, source), numba_mpi.recv(data, tag=tag)",
+        "it could take a message of a derivative, from a rank that is in its reverse sweep already",
+    ),
+    "anybody_later": (
+        "numba_mpi.irecv takes a message of any source or with any tag, as it does if one is not named",
+        "name both: numba_mpi.irecv(data, source, tag)",
+        "what comes with the message in a derivative is asked for when it starts, and goes to or comes from that source",
+    ),
+}
+
+
+def _refused(context: Context, call: CallSite) -> Sequence[Value]:
+    raise UnsupportedError(*_ANYBODY[_name(call)])
+
+
+def _refused_tangent(context: TangentContext, call: CallSite) -> None:
+    _refused(context, call)
+
+
+def _never(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """Refused before."""
+
+
+# ------------------------------------------------------------------------------------------------ steps of a message
+
 _OPPOSITE: Final = {"start": "finish", "finish": "start"}
 
 
@@ -274,6 +304,14 @@ RULES: Final[tuple[Rule, ...]] = (
         _step_augmented,
         source="linear: the transpose",
         tangent=_step_tangent,
+    ),
+    CallRule(
+        tuple(f"{_PREFIX}{name}" for name in _ANYBODY),
+        Effects(writes=_ONE, remote=True),
+        _never,
+        _refused,
+        source="refused",
+        tangent=_refused_tangent,
     ),
     _quiet("link companion length", "they manage messages of derivatives"),
     _quiet("rank size peer tag probe found undefined operation", "ranks, tags and sizes"),

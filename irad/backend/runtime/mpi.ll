@@ -735,3 +735,13 @@ define linkonce_odr i64 @irad.mpi.plain.allgather(ptr %whole, ptr %part, i64 %n,
   %status = call i64 @irad.mpi.allgather(ptr %whole, ptr %part, i64 %n, i64 %kind, i64 %root)
   ret i64 %status
 }
+
+; --- what is refused: derivatives that call it are never made ----------------------------------------------------------
+
+define linkonce_odr i64 @irad.mpi.anybody(ptr %data) nounwind noinline {
+  ret i64 -1
+}
+
+define linkonce_odr i64 @irad.mpi.anybody_later(ptr %data) nounwind noinline {
+  ret i64 -1
+}

@@ -77,6 +77,10 @@ def lowering(callee: object, signature: Signature) -> _Lower | None:
     except TypeError:  # it cannot be hashed
         return None
     implementation = None if make is None else make(*map(_plain_type, signature.args))
+    if function is _function("recv") and all(map(_is_wildcard, signature.args[1:])):
+        implementation = _refusal("anybody")
+    elif function is _function("irecv") and any(map(_is_wildcard, signature.args[1:])):
+        implementation = _refusal("anybody_later")
     if implementation is None:
         return None
 
@@ -86,6 +90,28 @@ def lowering(callee: object, signature: Signature) -> _Lower | None:
         return context.compile_internal(builder, implementation, plain, [value for _, value in given])
 
     return lower
+
+
+def _function(name: str) -> object:
+    return getattr(sys.modules[_PACKAGE], name, None)
+
+
+def _is_wildcard(type_: Type) -> bool:
+    """True if a source or a tag was left out."""
+    return isinstance(type_, types.Omitted)
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    """A call that is refused with the line that it is on."""
+    refused, request_type = _support(name, 1, 0), _request_type()
+
+    def recv(data, source, tag):  # type: ignore[no-untyped-def]
+        return np.int32(refused(data.ctypes))
+
+    def irecv(data, source, tag):  # type: ignore[no-untyped-def]
+        return np.int32(refused(data.ctypes)), np.empty(1, request_type)
+
+    return recv if name == "anybody" else irecv
 
 
 def _plain_type(type_: Type) -> Type:
