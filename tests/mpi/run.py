@@ -14,7 +14,7 @@ import numpy as np
 from mpi4py import MPI
 
 import irad
-from tests.mpi import heat, programs
+from tests.mpi import heat, more, programs
 
 WORLD = MPI.COMM_WORLD
 CACHED = irad.Options(cache=True)  # one rank compiles, in the first run
@@ -65,7 +65,17 @@ def heated(_: str) -> None:
     heat.check(WORLD, CACHED)
 
 
-ACTIONS: dict[str, Callable[[str], None]] = {"check": check, "oracle": oracle, "heat": heated}
+def others(name: str) -> None:
+    more.ACTIONS[name]()
+
+
+ACTIONS: dict[str, Callable[[str], None]] = {
+    "check": check,
+    "oracle": oracle,
+    "heat": heated,
+    "more": others,
+    "refusals": others,
+}
 
 
 def main() -> None:

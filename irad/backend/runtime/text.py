@@ -28,6 +28,7 @@ PRECISIONS: Final[Sequence[Mapping[str, str]]] = (
     {"real": "float", "suffix": "f32", "sizeof real": "4"},
 )
 _NAME: Final = re.compile(r"\$\{([^}]+)\}")
+_SYMBOL: Final = re.compile(r"@([\w.]+)")
 _SUPPORT_SYMBOL: Final = re.compile(r"@(irad\.[\w.]+)")
 
 
@@ -90,7 +91,11 @@ class LlvmText:
         Raises:
             KeyError: a name in braces that nothing stands for.
         """
-        written = "\n".join((self.types, *self.outside.values(), *texts, ""))
+        body = "\n".join(texts)
+        # The others may be defined nowhere in this process: those of MPI are where a program communicates.
+        used = set(_SYMBOL.findall(body))
+        outside = (item for symbol, item in self.outside.items() if symbol in used)
+        written = "\n".join((self.types, *outside, body, ""))
         return _NAME.sub(lambda found: self.names[found[1]], written)
 
     def reached(

@@ -1,0 +1,214 @@
+"""Derivatives of particular programs, each checked by every rank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numba_mpi as mpi
+import numpy as np
+from mpi4py import MPI
+from numba import njit
+
+import irad
+
+WORLD = MPI.COMM_WORLD
+MAX, MIN = mpi.Operator.MAX, mpi.Operator.MIN
+
+
+@njit
+def largest(x):
+    found = np.zeros(x.size)
+    mpi.allreduce(x, found, MAX)
+    return found.sum() / mpi.size()
+
+
+@njit
+def least(x):
+    found = np.zeros(x.size)
+    mpi.reduce(x, found, MIN, mpi.size() - 1)
+    return found.sum() if mpi.rank() == mpi.size() - 1 else 0.0
+
+
+def ties() -> None:
+    """The lowest rank with the extreme has all of the derivative; the sign of zero and NaN come through."""
+    x = np.array([1.0, 2.0, -0.0, 3.0 + WORLD.rank])
+    tied = np.array([1.0, 1.0, 1.0, 0.0]) if WORLD.rank == 0 else np.zeros(4)
+    top = tied + (np.array([0.0, 0.0, 0.0, 1.0]) if WORLD.rank == WORLD.size - 1 else 0.0)
+    low = np.ones(4) if WORLD.rank == 0 else np.zeros(4)
+    np.testing.assert_array_equal(irad.grad(largest)(x), top)
+    np.testing.assert_array_equal(irad.grad(least)(x), low)
+
+
+@njit
+def cubes(x):
+    """The sum over the ranks of x[r - 1]**3 * x[r]."""
+    rank, size = mpi.rank(), mpi.size()
+    left = np.empty_like(x)
+    _, first = mpi.irecv(left, (rank - 1) % size, 1)
+    _, second = mpi.isend(x, (rank + 1) % size, 1)
+    mpi.waitall((first, second))
+    return (left**3 * x).sum()
+
+
+def third_order() -> None:
+    """Reverse mode over reverse mode over forward mode: the third derivative in the same direction at all ranks."""
+    gradient = irad.grad(cubes)
+
+    @njit
+    def slope(x):
+        return gradient(x).sum()
+
+    second = irad.grad(slope)
+
+    @njit
+    def curvature(x):
+        return second(x).sum()
+
+    x = np.array([1.5 + WORLD.rank])
+    left, right = 1.5 + (WORLD.rank - 1) % WORLD.size, 1.5 + (WORLD.rank + 1) % WORLD.size
+    # of a³ b: (3 a² b + a³) summed over the ranks; its gradient; and so on
+    np.testing.assert_allclose(irad.grad(slope)(x), 6 * x * right + 6 * left**0 * x**2 * 0 + 3 * x**2 + 3 * left**2)
+    _, change = irad.jvp(curvature, (x,), (np.ones(1),))
+    total = WORLD.allreduce(float(change))
+    expected = WORLD.allreduce(float(18 * x[0] + 6 * right + 6 * left * 0))
+    np.testing.assert_allclose(total, expected)
+
+
+@njit
+def shifted(x):
+    rank, size = mpi.rank(), mpi.size()
+    left, total = np.empty_like(x), np.zeros(x.size)
+    _, first = mpi.irecv(left, (rank - 1) % size, 1)
+    _, second = mpi.isend(x * x, (rank + 1) % size, 1)
+    mpi.waitall((first, second))
+    mpi.allreduce(x * left, total)
+    return total
+
+
+def jacobians() -> None:
+    """All directions at once, in both modes, are those one after the other."""
+    x = np.array([1.0, 2.0, 3.0]) + WORLD.rank
+    unit = np.eye(3)
+    columns = np.array([irad.jvp(shifted, (x,), (each,))[1] for each in unit]).T
+    np.testing.assert_allclose(irad.jacobian(shifted, mode="forward")(x), columns)
+    _, pullback = irad.vjp(shifted, x)
+    rows = np.array([pullback(each)[0] for each in unit])
+    np.testing.assert_allclose(irad.jacobian(shifted, mode="reverse")(x), rows)
+
+
+@njit
+def of_constants(x, data):
+    rank, size = mpi.rank(), mpi.size()
+    received = np.empty(x.size)
+    _, request = mpi.isend(data, (rank + 1) % size, 1)
+    mpi.recv(received, (rank - 1) % size, 1)
+    mpi.wait(request)
+    return (x * received * received).sum()
+
+
+def constants() -> None:
+    """A rank that sends constants answers all the same, for the other end need not know."""
+    x, data = np.ones(2), np.array([1.0, 2.0]) * (WORLD.rank + 1)
+    shadow = np.zeros(2)
+    irad.autodiff(irad.Reverse, of_constants, irad.Duplicated(x, shadow), irad.Const(data))
+    np.testing.assert_allclose(shadow, (np.array([1.0, 2.0]) * ((WORLD.rank - 1) % WORLD.size + 1)) ** 2)
+
+
+@njit
+def roots(x):
+    total = np.zeros(1)
+    mpi.allreduce(np.where(x > 1.0, np.sqrt(x - 1.0), x).sum(), total)
+    return total[0] / mpi.size()
+
+
+def lost_zeros() -> None:
+    """A NaN on one rank does not make that rank alone start again."""
+    x = np.array([np.nan, 1.0]) if WORLD.rank == 0 else np.array([0.5, 1.0])
+    np.testing.assert_array_equal(irad.grad(roots)(x), np.ones(2))
+
+
+@njit
+def from_anybody(x):
+    mpi.recv(x)
+    return x.sum()
+
+
+@njit
+def later_from_anybody(x):
+    _, request = mpi.irecv(x, 0)
+    mpi.wait(request)
+    return x.sum()
+
+
+@njit
+def as_bytes(x):
+    y = np.empty_like(x)
+    mpi.sendrecv(x.view(np.uint8), 0, y.view(np.uint8), 0, 1, 1)
+    return (x * y).sum()
+
+
+@njit
+def strided(x):
+    _, request = mpi.isend(x[::2], 0, 1)
+    mpi.wait(request)
+    return x.sum()
+
+
+@njit
+def overtaking(x):
+    a, b = np.empty_like(x), np.empty_like(x)
+    _, first = mpi.irecv(a, 0, 1)
+    _, second = mpi.irecv(b, 0, 1)
+    mpi.send(x, 0, 1)
+    mpi.send(x, 0, 1)
+    mpi.wait(second)
+    mpi.wait(first)
+    return (a * b).sum()
+
+
+@njit
+def of_high_tag(x):
+    mpi.send(x, 0, 1 << 14)
+    return x.sum()
+
+
+@njit
+def into(x, data):
+    mpi.sendrecv(x, 0, data, 0, 1, 1)
+    return (data * x).sum()
+
+
+@njit
+def of_another(x, request):
+    mpi.wait(request)
+    return x.sum()
+
+
+def _refusal(error: type[BaseException], text: str, call: Callable[..., Any], *arguments: Any) -> None:
+    try:
+        call(*arguments)
+    except error as found:
+        assert re.search(text, str(found)), str(found)
+        return
+    raise AssertionError(f"not refused: {text}")
+
+
+def refusals() -> None:
+    """By name, with the line where that is known; at run time where only then it is known."""
+    x, single, single_request = np.ones(4), np.ones(4, np.float32), np.array([12345], mpi.RequestType)
+    line = r"(?s)at  .*more\.py:\d+"
+    _refusal(irad.UnsupportedError, f"recv takes any message.*{line}", irad.grad(from_anybody), x)
+    _refusal(irad.UnsupportedError, f"irecv takes a message.*{line}", irad.grad(later_from_anybody), x)
+    _refusal(irad.UnsupportedError, f"bytes of floating-point.*{line}", irad.grad(as_bytes), x)
+    _refusal(ValueError, "not contiguous", irad.grad(strided), x)
+    _refusal(ValueError, "waited for first", irad.grad(overtaking), x)
+    _refusal(ValueError, "from 16384 on", irad.grad(of_high_tag), x)
+    _refusal(ValueError, "was not made in the function", irad.grad(of_another), x, single_request)
+    _refusal(irad.IradError, "Type: float32", irad.grad(of_high_tag), single)
+    constant = irad.autodiff, irad.Reverse, into, irad.Duplicated(x, x.copy()), irad.Const(x.copy())
+    _refusal(irad.ActivityError, f"passed as constant.*{line}", *constant)
+
+
+ACTIONS = {each.__name__: each for each in (ties, third_order, jacobians, constants, lost_zeros, refusals)}
