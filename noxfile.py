@@ -6,6 +6,7 @@
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
     nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
     nox -s bridges                                  # PyTorch and others, with which the bridges are tested
+    nox -s mpi                                      # programs that communicate, under mpiexec
     nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
     nox -s next                                     # a release of Numba to come, where the index has one
 
@@ -53,6 +54,8 @@ WITH_PARTNERS = (
     "(interop or use_with) and not scipy",
 )
 
+WITH_MPI = ("tests/mpi", "tests/docs/test_guides.py", "-k", "mpi")
+
 nox.options.sessions = ["tests"]
 
 
@@ -94,6 +97,14 @@ def bridges(session: nox.Session) -> None:
     session.install("--editable", ".", "pytest", "pytest-xdist", "scipy", *BRIDGES)
     session.run("python", "-c", _SAY, silent=False)
     session.run("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "8", *(session.posargs or WITH_PARTNERS))
+
+
+@nox.session
+def mpi(session: nox.Session) -> None:
+    """Programs that communicate through numba-mpi, on up to four ranks, with MPICH from the index."""
+    session.install("--editable", ".[mpi]", "pytest", "scipy")
+    session.run("python", "-c", _SAY, silent=False)
+    session.run("python", "-m", "pytest", *(session.posargs or WITH_MPI))
 
 
 @nox.session
@@ -142,7 +153,8 @@ _SAY = """
 import importlib.metadata, platform
 INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc")
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc",
+                   "numba-mpi", "mpich")
       if name in INSTALLED),
       sep=" | ", flush=True)
 """

@@ -34,7 +34,7 @@ Callee: TypeAlias = Function | Elementwise | Inactive | CallRule | Unknown | Poi
 
 PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
 TWO_VIEWS = '"irad.two_views"'  # attribute of a function that returns one piece of memory as numbers of two types
-REMOTE = '"irad.remote"'  # attribute of a function that calls, itself or by way of others, a rule with `Effects.remote`
+REMOTE = '"irad.remote"'  # attribute of a function that calls what has `Effects.remote`, itself or by way of others
 ELSEWHERE = '"irad.elsewhere"'  # attribute of a call that may write to memory that is not passed to it
 # Attributes of a function whose effects are known, with parameter numbers. The last two: whose addresses may be stored
 # in the memory for the result, and whether those of new memory may be.

@@ -13,13 +13,15 @@ The data are consumed: they are memory that the program makes for one call and d
 wrote it. So the adjoint assigns to shadows, and the copies between such memory and the program's arrays are
 differentiated as code. Messages that are not waited for use the program's own memory, by way of a record:
 
-    irad.mpi.open_send(data, n, kind, peer, tag, record, depth)        irad.mpi.start(record, depth)
-    irad.mpi.open_recv(data, n, kind, peer, tag, record, depth)        irad.mpi.finish(record, depth)
+    irad.mpi.open_send(data, n, kind, peer, tag, record, depth) ⇄ irad.mpi.open_add        adds what comes
+    irad.mpi.open_recv(data, n, kind, peer, tag, record, depth) ⇄ irad.mpi.open_give       sends, leaves zeros
+    irad.mpi.start(record, depth) ⇄ irad.mpi.finish(record, depth)
 
-A derivative opens a companion of each record: for the tangent, which is started and finished with it; or for the
-cotangent, in the other direction, which is started where the reverse sweep comes to `finish`, and finished where it comes
-to `start`. The record knows its companions, those of later derivatives first. ``depth`` is their number in front of the
-ones that are to come: each derivative raises it in its copy of the call.
+A derivative opens a companion of each record. That of the tangent goes the same way, and is started and finished with the
+record. That of the cotangent goes the adjoint way; it is started where the reverse sweep comes to `finish`, and finished
+where it comes to `start`. Data are read where a message starts and written where it is finished, not where it is opened:
+of a companion, that is long before. The record knows its companions, those of later derivatives first. ``depth`` is the
+number of those of earlier ones: each derivative raises it in its copy of the call.
 
 Derivatives' messages have the program's tags with one bit set that tags of the program must not have.
 """
@@ -33,8 +35,8 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.types import I64, PTR, Type, function_type
-from irad.ir.values import ConstantInt, Value, const_int
+from irad.ir.types import I64, PTR, function_type
+from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
 from irad.rules.memory import fill
 from irad.ruleset.interface import (
     AugmentedContext,
@@ -50,9 +52,9 @@ from irad.ruleset.interface import (
 from irad.runtime_layouts import DERIVATIVE_TAG, MOST_COMPANIONS, MPI_RECORD
 
 _PREFIX: Final = "irad.mpi."
-_ONE, _TWO = frozenset({0}), frozenset({0, 1})
-_ELEMENTS: Final = (("f64", 1, 8), ("f64", 2, 16), ("f32", 2, 8))
-"""Of kinds that have derivatives: the precision, numbers and bytes of an element."""
+_NONE, _ONE, _TWO = frozenset[int](), frozenset({0}), frozenset({0, 1})
+_BYTES: Final = (8, 16, 8)
+"""Of an element of the kinds that have derivatives: float64, complex128, complex64."""
 
 
 def _name(call: CallSite) -> str:
@@ -118,93 +120,67 @@ def _shadow(context: Context, data: Value) -> Value:
 # ------------------------------------------------------------------------------------------------ messages on their way
 
 
-def _companion_memory(context: CopyContext) -> Value:
-    """The address of a new record on the tape."""
-    memory = context.allocate(const_int(I64, MPI_RECORD.size))
-    return context.before.ptrtoint(memory, I64)
+_COTANGENT: Final = {
+    "open_send": "open_add",
+    "open_add": "open_send",
+    "open_recv": "open_give",
+    "open_give": "open_recv",
+}
 
 
-def _open(context: CopyContext, name: str, data: Value, call: CallSite) -> Value:
+def _open_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+    _open(context, _COTANGENT[_name(call)], call)
+    return ()
+
+
+def _open_tangent(context: TangentContext, call: CallSite) -> None:
+    _open(context, _name(call), call)
+
+
+def _open(context: CopyContext, name: str, call: CallSite) -> None:
     """Opens a companion of a record, after the call that opens the record."""
-    _, n, kind, peer, tag, record, depth = (context.value(argument) for argument in call.arguments)
-    build, companion = context.after, _companion_memory(context)
-    _call(context, build, name, [data, n, kind, peer, _mirrored(build, tag), companion, const_int(I64, 0)])
-    _call(context, build, "link", [record, companion])
+    data, n, kind, peer, tag, record, _ = call.arguments
+    given = [context.value(value) for value in (n, kind, peer, tag)]
+    if context.is_active(data):
+        shadow = context.shadow(data)
+    elif _name(call) in ("open_send", "open_give"):
+        shadow = ConstantNull(PTR)  # the other end takes part all the same
+    else:
+        shadow = _shadow(context, data)
+    size = context.before.mul(given[0], const_int(I64, _BYTES[_kind(call)]))
+    spare = context.allocate(context.before.add(size, const_int(I64, MPI_RECORD.size)))
+    fill(context.before, spare, context.before.add(size, const_int(I64, MPI_RECORD.size)))
+    build, companion = context.after, context.before.ptrtoint(spare, I64)
+    given[-1] = _mirrored(build, given[-1])
+    _call(context, build, name, [shadow, *given, companion, const_int(I64, 0)])
+    _call(context, build, "link", [context.value(record), companion])
     _raise_depth(context, call)
-    return companion
+
+
+def _kind(call: CallSite) -> int:
+    kind = call.arguments[2]
+    assert isinstance(kind, ConstantInt)
+    return kind.value
+
+
+def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """What the companion does, it does between `start` and `finish`."""
 
 
 def _raise_depth(context: CopyContext, call: CallSite) -> int:
-    """Counts the companions of this derivative in front of those of the next; returns how many there were."""
+    """Counts the companions of this derivative in front of those of the next; returns the number of this direction's."""
     last = len(call.arguments) - 1
     depth = call.arguments[last]
     assert isinstance(depth, ConstantInt)
-    if depth.value + context.width > MOST_COMPANIONS:
+    total = depth.value + context.width
+    if total > MOST_COMPANIONS:
         raise UnsupportedError(
             f"a message has more than {MOST_COMPANIONS} derivatives",
             "(a) take fewer directions at once or (b) use numba_mpi.send and recv, which wait",
             "a message that is not waited for keeps a list of them, of that length",
         )
-    context.restate(last, const_int(I64, depth.value + context.width))
-    return depth.value
-
-
-def _size(build: Builder, call: CallSite, n: Value) -> Value:
-    return build.mul(n, const_int(I64, _element(call)[2]))
-
-
-def _element(call: CallSite) -> tuple[str, int, int]:
-    kind = call.arguments[2]
-    assert isinstance(kind, ConstantInt)
-    return _ELEMENTS[kind.value]
-
-
-def _cleared(context: CopyContext, call: CallSite) -> Value:
-    """Memory on the tape for a message, with zeros in it: none comes from MPI_PROC_NULL."""
-    size = _size(context.before, call, context.value(call.arguments[1]))
-    memory = context.allocate(size)
-    fill(context.before, memory, size)
-    return memory
-
-
-def _send_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    """The cotangent is received in memory of its own: the data may be read meanwhile."""
-    memory = _cleared(context, call)
-    if context.is_active(call.arguments[0]):
-        context.shadow(call.arguments[0])
-    _open(context, "open_recv", memory, call)
-    return (memory,)
-
-
-def _send_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    data, n = call.arguments[:2]
-    if context.is_active(data):
-        precision, numbers, _ = _element(call)
-        build = context.builder
-        add = context.declare(f"irad.add_{precision}", function_type(types.VOID, [PTR, PTR, I64]))
-        count = build.mul(context.value(n), const_int(I64, numbers))
-        build.call(add, [context.shadow(data), context.value(saved[0]), count])
-
-
-def _send_tangent(context: TangentContext, call: CallSite) -> None:
-    data = call.arguments[0]
-    tangent = context.shadow(data) if context.is_active(data) else _cleared(context, call)
-    _open(context, "open_send", tangent, call)
-
-
-def _recv_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    return (_open(context, "open_send", _shadow(context, call.arguments[0]), call),)
-
-
-def _recv_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """What was overwritten has no derivative; the message may have been shorter than the memory for it."""
-    build = context.builder
-    length = _call(context, build, "length", [context.value(saved[0])])
-    fill(build, context.shadow(call.arguments[0]), _size(build, call, length))
-
-
-def _recv_tangent(context: TangentContext, call: CallSite) -> None:
-    _open(context, "open_recv", _shadow(context, call.arguments[0]), call)
+    context.restate(last, const_int(I64, total))
+    return total - context.lane
 
 
 # ------------------------------------------------------------------------------------------------ wildcards
@@ -218,7 +194,7 @@ _ANYBODY: Final = {
     "anybody_later": (
         "numba_mpi.irecv takes a message of any source or with any tag, as it does if one is not named",
         "name both: numba_mpi.irecv(data, source, tag)",
-        "what comes with the message in a derivative is asked for when it starts, and goes to or comes from that source",
+        "its derivative is asked for when it starts, and comes from that source or goes there",
     ),
 }
 
@@ -232,7 +208,7 @@ def _refused_tangent(context: TangentContext, call: CallSite) -> None:
 
 
 def _never(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """Refused before."""
+    """Nothing: it was refused before."""
 
 
 # ------------------------------------------------------------------------------------------------ steps of a message
@@ -246,8 +222,7 @@ def _step_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value
 
 
 def _companion(context: CopyContext, call: CallSite) -> Value:
-    depth, lane = _raise_depth(context, call), context.lane
-    back = const_int(I64, depth + context.width - lane)
+    back = const_int(I64, _raise_depth(context, call))
     return _call(context, context.before, "companion", [context.value(call.arguments[0]), back])
 
 
@@ -265,7 +240,7 @@ def _step_tangent(context: TangentContext, call: CallSite) -> None:
 
 
 def _waiting(name: str) -> CallRule:
-    pointers = frozenset[int]() if name == "barrier" else _TWO if name in _OF_TWO else _ONE
+    pointers = _NONE if name == "barrier" else _TWO if name in _OF_TWO else _ONE
     return CallRule(
         (f"{_PREFIX}{name}",),
         Effects(reads=pointers, writes=pointers, remote=True),
@@ -281,21 +256,21 @@ def _quiet(names: str, why: str, effects: Effects | None = None) -> Inactive:
 
 RULES: Final[tuple[Rule, ...]] = (
     *map(_waiting, _ADJOINT),
-    CallRule(
-        (f"{_PREFIX}open_send",),
-        Effects(reads=frozenset({0}), lends=frozenset({0}), remote=True),
-        _send_reverse,
-        _send_augmented,
-        source="linear: the transpose",
-        tangent=_send_tangent,
-    ),
-    CallRule(
-        (f"{_PREFIX}open_recv",),
-        Effects(writes=frozenset({0}), lends=frozenset({0}), remote=True),
-        _recv_reverse,
-        _recv_augmented,
-        source="linear: the transpose",
-        tangent=_recv_tangent,
+    *(
+        CallRule(
+            (f"{_PREFIX}{name}",),
+            Effects(reads=reads, writes=writes, lends=_ONE, remote=True),
+            _nothing,
+            _open_augmented,
+            source="linear: the transpose",
+            tangent=_open_tangent,
+        )
+        for name, reads, writes in (
+            ("open_send", _ONE, _NONE),
+            ("open_recv", _NONE, _ONE),
+            ("open_add", _ONE, _ONE),
+            ("open_give", _ONE, _ONE),
+        )
     ),
     CallRule(
         (f"{_PREFIX}start", f"{_PREFIX}finish"),
@@ -313,13 +288,15 @@ RULES: Final[tuple[Rule, ...]] = (
         source="refused",
         tangent=_refused_tangent,
     ),
-    _quiet("link companion length", "they manage messages of derivatives"),
+    _quiet("link companion", "they manage messages of derivatives"),
     _quiet("rank size peer tag probe found undefined operation", "ranks, tags and sizes"),
     _quiet("take record null number number_of release is_first", "they manage requests"),
     _quiet("has_finished", "whether a message is through", Effects(takes_lent=True)),
     _quiet("extreme", "which rank has the largest number", Effects(frozenset({0}), frozenset({0}))),
     *(
-        _quiet(f"plain.{name}", "integers carry no derivative", Effects(both, both, writes_no_floats=True, integers=both))
+        _quiet(
+            f"plain.{name}", "integers carry no derivative", Effects(both, both, writes_no_floats=True, integers=both)
+        )
         for names, both in (("send recv bcast reduce allreduce", _ONE), ("scatter gather allgather", _TWO))
         for name in names.split()
     ),

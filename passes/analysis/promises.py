@@ -145,7 +145,9 @@ def _filled(unit: Unit, activity: Activity, inst: Instruction) -> int:
         case CallSite() if isinstance(unit.mod_ref.callee(inst), CallRule):
             access = unit.mod_ref.of(inst)
             moved = union(to for to, origin in access.moves if origin & activity.varied_objects)
-            is_varied = access.numbers_from & activity.varied_objects or any(v in activity.varied for v in inst.arguments)
+            is_varied = access.numbers_from & activity.varied_objects or any(
+                v in activity.varied for v in inst.arguments
+            )
             if is_varied or inst in activity.remote_calls:
                 return moved | union(unit.points_to.mask(inst.arguments[index]) for index in access.targets)
             return moved

@@ -95,7 +95,8 @@ class PointsTo:
     ``handed`` are, for calls of functions with a body, the objects that the callee is given or makes, by what they
     hold. ``declared``: what the request says of memory that an argument points to. ``exposed``: objects that code of
     unknown effect may know: the caller's memory, global variables, and what has been stored there or handed to such
-    code. ``lent``: memory of which a callee may have kept the address. ``prefixes``: bytes at the start of an object that hold integers only.
+    code. ``lent``: memory of which a callee may have kept the address. ``prefixes``: bytes at the start of an object
+    that hold integers only.
     """
 
     objects: tuple[MemoryObject, ...]

@@ -1,4 +1,4 @@
-"""Programs that communicate, each a function of an array that every rank has its own of, and of which the results add up.
+"""Programs that communicate: functions of an array, of which every rank has one. The results of the ranks add up.
 
 They run on any number of ranks. `tests/mpi/run.py` takes their derivatives.
 """
@@ -62,7 +62,7 @@ def halos(x):
     u[1:-1, 0] = x
     u[1:-1, 1] = np.cos(x)
     requests = np.zeros(4, dtype=mpi.RequestType)
-    for step in range(3):
+    for _ in range(3):
         requests[0:1] = mpi.irecv(u[0], left, 1)[1]
         requests[1:2] = mpi.irecv(u[-1], right, 2)[1]
         requests[2:3] = mpi.isend(u[-2], right, 1)[1]
@@ -105,7 +105,7 @@ def extremes(x):
 def sum_in_a_loop(x):
     """The norm of a vector that is spread over the ranks decides what happens to it, twenty times."""
     u, norm = x.copy(), np.zeros(1)
-    for step in range(20):
+    for _ in range(20):
         mpi.allreduce((u * u).sum(), norm)
         u = np.sin(u) / np.sqrt(norm[0]) if norm[0] > 0.5 else u * 1.5
     return (u * x).sum()
@@ -121,7 +121,7 @@ def to_anybody(x):
     total = (pairs**2).sum()
     if rank == 0:
         received = np.empty_like(x)
-        for i in range(size - 1):
+        for _ in range(size - 1):
             mpi.recv(received, tag=4)
             total += (received * received * x).sum()
     else:
@@ -151,7 +151,7 @@ def tested(x):
     done = False
     while not done:
         _, done = mpi.testall(requests)
-    _, none_left = mpi.waitany((first, second))
+    mpi.waitany((first, second))  # none is left
     return (a * b * b).sum() + z[0]
 
 
@@ -258,7 +258,7 @@ def _count():
 def in_callees(x):
     """Messages that one function starts and another completes; a sum in which no argument takes part."""
     requests, v, u, total = np.zeros(2, dtype=mpi.RequestType), np.zeros(x.size), x, 0.0
-    for step in range(3):
+    for _ in range(3):
         _post(u, v, requests)
         _settle(requests)
         total += (v * v * u).sum()

@@ -33,7 +33,7 @@ def inputs() -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(name: str) -> None:
-    """Forward mode is the slope, reverse mode its transpose; the Hessian times the direction is that of the gradient."""
+    """Forward mode is the slope, reverse mode its transpose, a product with the Hessian the slope of the gradient."""
     f: Any = programs.PROGRAMS[name]
     x, direction = inputs()
     value_and_gradient = irad.value_and_grad(f, options=CACHED)

@@ -26,9 +26,9 @@ pytestmark = [
 ]
 # numba_mpi starts MPI where it is imported, so this process does not.
 
-QUICK = ("not_waiting", "halos", "extremes")
+QUICK = ("halos", "extremes")
 OTHERS = (
-    *("ring", "together", "sum_in_a_loop", "to_anybody", "tested", "without_data"),
+    *("ring", "not_waiting", "together", "sum_in_a_loop", "to_anybody", "tested", "without_data"),
     *("to_nobody", "shorter", "complex_numbers", "integers", "in_callees"),
 )
 LIMIT = 600  # seconds, far more than any run takes: of a machine that does many other things, too
@@ -61,14 +61,9 @@ def test_a_few_programs_on_one_rank_and_on_three(run: Run):
     passes(run, 3, "check", *QUICK)
 
 
-def test_a_grid_of_which_each_rank_has_some_rows(run: Run):
-    passes(run, 1, "heat", "heat")
-    passes(run, 3, "heat", "heat")
-
-
-def test_a_grid_on_two_and_four_ranks(run: Run):
-    passes(run, 2, "heat", "heat")
-    passes(run, 4, "heat", "heat")
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_a_grid_of_which_each_rank_has_some_rows(run: Run, ranks: int):
+    passes(run, ranks, "heat", "heat")
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])

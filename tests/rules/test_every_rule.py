@@ -12,7 +12,7 @@ from numba import njit
 
 import irad
 from irad.frontend import derivation
-from irad.rules import ALL, arenas, c_library, fourier, heap, inactive_callees, shortcuts
+from irad.rules import ALL, arenas, c_library, fourier, heap, inactive_callees, mpi, shortcuts
 from irad.rules.blas import level1, level2, level3
 from irad.rules.lapack import symbols as lapack_symbols
 from irad.ruleset.interface import CallRule, Elementwise, Rule
@@ -37,6 +37,7 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *level3.RULES,
     *lapack_symbols.RULES,
     *fourier.RULES,
+    *mpi.RULES,  # tests/mpi
     *heap.RULES,  # tests/raw/test_rules.py
     *arenas.RULES,  # tests/api/test_second.py
     *c_library.RULES,

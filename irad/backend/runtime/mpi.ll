@@ -9,6 +9,13 @@
 ;
 ;     open ──▶ start ──▶ finish [──▶ start ──▶ finish …]      companions: the records of its tangents or cotangents
 ;
+;     mode 0, recv   the data are what comes
+;          1, send   the data go; they stay
+;          2, add    what comes is added to the data; it is received in the bytes after the record
+;          3, give   the data go, and are zero afterwards
+;
+; The data may be null: what comes is dropped then, and the bytes after the record go, which are zeros.
+;
 ; Ownership:
 ; * A record of the program lies in one of the slots of @irad.mpi_library, from open until the program releases it; its
 ;   number is what the program has for a request. A record of a derivative lies on its tape.
@@ -214,7 +221,7 @@ define linkonce_odr i64 @irad.mpi_count(ptr %message, i64 %kind) nounwind noinli
 
 ; --- messages on their way --------------------------------------------------------------------------------------------
 
-define linkonce_odr i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %sends) nounwind noinline {
+define linkonce_odr i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %mode) nounwind noinline {
   %at = inttoptr i64 %record to ptr
   store %irad.mpi_record zeroinitializer, ptr %at
   %data.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.data}
@@ -227,9 +234,14 @@ define linkonce_odr i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, 
   store i64 %peer, ptr %peer.at
   %tag.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.tag}
   store i64 %tag, ptr %tag.at
-  %sends.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.sends}
-  store i64 %sends, ptr %sends.at
+  %mode.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.mode}
+  store i64 %mode, ptr %mode.at
   ret i64 0
+}
+
+define linkonce_odr i64 @irad.mpi.open_recv(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %depth) nounwind noinline {
+  %done = call i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 0)
+  ret i64 %done
 }
 
 define linkonce_odr i64 @irad.mpi.open_send(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %depth) nounwind noinline {
@@ -237,8 +249,13 @@ define linkonce_odr i64 @irad.mpi.open_send(ptr %data, i64 %n, i64 %kind, i64 %p
   ret i64 %done
 }
 
-define linkonce_odr i64 @irad.mpi.open_recv(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %depth) nounwind noinline {
-  %done = call i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 0)
+define linkonce_odr i64 @irad.mpi.open_add(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %depth) nounwind noinline {
+  %done = call i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 2)
+  ret i64 %done
+}
+
+define linkonce_odr i64 @irad.mpi.open_give(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %depth) nounwind noinline {
+  %done = call i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 3)
   ret i64 %done
 }
 
@@ -261,8 +278,13 @@ begin:
   %peer = load i64, ptr %peer.at
   %tag.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.tag}
   %tag = load i64, ptr %tag.at
-  %sends.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.sends}
-  %sends = load i64, ptr %sends.at
+  %mode.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.mode}
+  %mode = load i64, ptr %mode.at
+  %spare = getelementptr inbounds i8, ptr %at, i64 ${sizeof mpi_record}
+  %no.data = icmp eq ptr %data, null
+  %adds = icmp eq i64 %mode, 2
+  %uses.spare = or i1 %no.data, %adds
+  %buffer = select i1 %uses.spare, ptr %spare, ptr %data
   %type = call i64 @irad.mpi_type(i64 %kind)
   %comm = call i64 @irad.mpi_comm()
   %other = call i32 @irad.mpi_peer(i64 %peer)
@@ -271,13 +293,14 @@ begin:
   store i64 0, ptr %request.at
   %waits.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.waits}
   store i64 1, ptr %waits.at
-  %is.send = icmp ne i64 %sends, 0
+  %odd = and i64 %mode, 1
+  %is.send = icmp ne i64 %odd, 0
   br i1 %is.send, label %out, label %in
 out:
-  %sent = call i32 @MPI_Isend(ptr %data, i32 %count, i64 %type, i32 %other, i32 %short, i64 %comm, ptr %request.at)
+  %sent = call i32 @MPI_Isend(ptr %buffer, i32 %count, i64 %type, i32 %other, i32 %short, i64 %comm, ptr %request.at)
   br label %end
 in:
-  %received = call i32 @MPI_Irecv(ptr %data, i32 %count, i64 %type, i32 %other, i32 %short, i64 %comm, ptr %request.at)
+  %received = call i32 @MPI_Irecv(ptr %buffer, i32 %count, i64 %type, i32 %other, i32 %short, i64 %comm, ptr %request.at)
   br label %end
 end:
   %status = phi i32 [ %sent, %out ], [ %received, %in ]
@@ -321,28 +344,67 @@ end:
   ret i64 %wide
 }
 
-; A message that was received may be shorter than the memory for it: so are those of its companions.
+; What is left to do when a message is through. One that was received may be shorter than the memory for it: so are those of
+; its companions.
 define linkonce_odr void @irad.mpi_note(ptr %at, ptr %message) nounwind noinline {
 entry:
   %waits.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.waits}
   %waits = load i64, ptr %waits.at
   store i64 0, ptr %waits.at
-  %sends.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.sends}
-  %sends = load i64, ptr %sends.at
-  %is.new = icmp ne i64 %waits, 0
-  %receives = icmp eq i64 %sends, 0
-  %tells = and i1 %is.new, %receives
-  br i1 %tells, label %count, label %end
-count:
+  %mode.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.mode}
+  %mode = load i64, ptr %mode.at
   %kind.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.kind}
   %kind = load i64, ptr %kind.at
-  %n = call i64 @irad.mpi_count(ptr %message, i64 %kind)
+  %data.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.data}
+  %data = load ptr, ptr %data.at
+  %is.new = icmp ne i64 %waits, 0
+  br i1 %is.new, label %new, label %end
+new:
+  %odd = and i64 %mode, 1
+  %sends = icmp ne i64 %odd, 0
+  br i1 %sends, label %sent, label %received
+sent:
+  %gives = icmp eq i64 %mode, 3
+  br i1 %gives, label %clear, label %end
+clear:
+  %n.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.n}
+  %n = load i64, ptr %n.at
+  %size = call i64 @irad.mpi_size_of(i64 %kind)
+  %bytes = mul i64 %n, %size
+  call void @llvm.memset.p0.i64(ptr %data, i8 0, i64 %bytes, i1 false)
+  br label %end
+received:
+  %count = call i64 @irad.mpi_count(ptr %message, i64 %kind)
+  call void @irad.mpi_shorten(ptr %at, i64 %count)
+  %adds = icmp eq i64 %mode, 2
+  %has.data = icmp ne ptr %data, null
+  %both = and i1 %adds, %has.data
+  br i1 %both, label %add, label %end
+add:
+  %spare = getelementptr inbounds i8, ptr %at, i64 ${sizeof mpi_record}
+  %is.real = icmp eq i64 %kind, 0
+  %twice = shl i64 %count, 1
+  %numbers = select i1 %is.real, i64 %count, i64 %twice
+  %is.double = icmp ult i64 %kind, 2
+  br i1 %is.double, label %add.double, label %add.single
+add.double:
+  call void @irad.add_f64(ptr %data, ptr %spare, i64 %numbers)
+  br label %end
+add.single:
+  call void @irad.add_f32(ptr %data, ptr %spare, i64 %numbers)
+  br label %end
+end:
+  ret void
+}
+
+define linkonce_odr void @irad.mpi_shorten(ptr %at, i64 %n) nounwind noinline {
+entry:
   %count.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.count}
   %companions = load i64, ptr %count.at
   %first.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.companion0}
   br label %loop
 loop:
-  %i = phi i64 [ 0, %count ], [ %i.next, %tell ]
+  %i = phi i64 [ 0, %entry ], [ %i.next, %tell ]
   %more = icmp ult i64 %i, %companions
   br i1 %more, label %tell, label %end
 tell:
@@ -355,14 +417,6 @@ tell:
   br label %loop
 end:
   ret void
-}
-
-; The number of elements that a message has, or may have.
-define linkonce_odr i64 @irad.mpi.length(i64 %record) nounwind noinline {
-  %at = inttoptr i64 %record to ptr
-  %n.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.n}
-  %n = load i64, ptr %n.at
-  ret i64 %n
 }
 
 ; The companions of a record are numbered from the last one back, from 1: those of later derivatives come before those of
@@ -507,8 +561,8 @@ entry:
   %my.peer = load i64, ptr %my.peer.at
   %my.tag.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.tag}
   %my.tag = load i64, ptr %my.tag.at
-  %my.sends.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.sends}
-  %my.sends = load i64, ptr %my.sends.at
+  %my.mode.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.mode}
+  %my.mode = load i64, ptr %my.mode.at
   %high.at = getelementptr inbounds %irad.mpi_library, ptr @irad.mpi_library, i32 0, i32 ${mpi_library.high}
   %high = load i64, ptr %high.at
   br label %loop
@@ -525,13 +579,13 @@ look:
   %peer = load i64, ptr %peer.at
   %tag.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.tag}
   %tag = load i64, ptr %tag.at
-  %sends.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.sends}
-  %sends = load i64, ptr %sends.at
+  %mode.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.mode}
+  %mode = load i64, ptr %mode.at
   %used = icmp ne i64 %order, 0
   %earlier = icmp ult i64 %order, %my.order
   %same.peer = icmp eq i64 %peer, %my.peer
   %same.tag = icmp eq i64 %tag, %my.tag
-  %same.way = icmp eq i64 %sends, %my.sends
+  %same.way = icmp eq i64 %mode, %my.mode
   %a = and i1 %used, %earlier
   %b = and i1 %same.peer, %same.tag
   %c = and i1 %a, %b

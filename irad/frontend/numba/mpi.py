@@ -1,18 +1,18 @@
 """Functions of numba_mpi, in terms that have derivatives.
 
 numba_mpi calls MPI's functions by the addresses that ctypes has of them. Programs that are differentiated get these
-functions instead: copies between the program's arrays and messages are ordinary code, which is differentiated as such, and
-the messages go through functions of the run-time support (`irad/backend/runtime/mpi.ll`), which have rules
-(`rules/mpi.py`). So these rules need to know contiguous memory only, without shapes and strides, and what is found out
-before a message is received, its source, its tag and its length, is there for the adjoint, too.
+functions instead: copies between the program's arrays and messages are ordinary code, which is differentiated as such,
+and the messages go through functions of the run-time support (`irad/backend/runtime/mpi.ll`), which have rules
+(`rules/mpi.py`). So these rules know contiguous memory only, no shapes and strides, and what is found out before a
+message is received, its source, its tag and its length, is there for the adjoint, too.
 
     recv(data, source, tag)        probe the message, receive it in a buffer of its length, copy it to `data`
     allreduce(x, y, MAX)           find the lowest rank that has the maximum, then sum x there and zeros elsewhere
     isend(data, dest, tag)         open a record of a message that reads `data`, start it; the request is its number
 
-Limit   a message from any source with any tag could be one of a derivative, and is refused. So is isend of an array that
-        is not contiguous, of which numba_mpi sends a copy that it frees too early. Requests have to be completed where
-        they were made: by the program that is differentiated.
+Limit   a message from any source with any tag could be one of a derivative, and is refused. So is isend of an array
+        that is not contiguous, of which numba_mpi sends a copy that it frees too early. Requests have to be completed
+        where they were made: by the program that is differentiated.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ _SUM, _MIN = 0, 2
 _PROC_NULL, _ANY_SOURCE, _ANY_TAG = -1, -2, -1  # as the run-time support has them
 _Lower = Callable[[BaseContext, IRBuilder, Signature, Sequence[Value]], Value]
 
-_WILDCARDS: Final = (
-    "irad: numba_mpi.recv from any source with any tag could receive a message of a derivative; name the source or the tag"
-)
+_WILDCARDS: Final = "irad: numba_mpi.recv from any source with any tag could receive a message of a derivative; name the source or the tag"
 _IRECV: Final = "irad: numba_mpi.irecv needs a source and a tag, so that its derivative goes back there; name both"
 _TAG: Final = "irad: tags from 16384 on are for messages of derivatives; use lower ones"
 _COPY: Final = (
@@ -53,8 +51,8 @@ _COPY: Final = (
     "make a contiguous copy that lives until the message is complete"
 )
 _ORDER: Final = (
-    "irad: of two messages with one tag between the same ranks the later one was waited for first, so the order of their "
-    "derivatives is not known; give them different tags"
+    "irad: of two messages with one tag between the same ranks the later one was waited for first, so the order of "
+    "their derivatives is not known; give them different tags"
 )
 _FOREIGN: Final = "irad: a request was not made in the function that is differentiated; wait where it was made"
 _MANY: Final = "irad: too many messages are on their way; wait for some of them"
@@ -140,12 +138,21 @@ def _support(name: str, pointers: int, numbers: int) -> types.ExternalFunction:
 
 
 _rank, _size, _barrier = _support("rank", 0, 0), _support("size", 0, 0), _support("barrier", 0, 0)
-_peer, _tag, _probe, _found = _support("peer", 0, 1), _support("tag", 0, 1), _support("probe", 0, 3), _support("found", 0, 1)
+_peer, _tag, _probe, _found = (
+    _support("peer", 0, 1),
+    _support("tag", 0, 1),
+    _support("probe", 0, 3),
+    _support("found", 0, 1),
+)
 _operation = _support("operation", 0, 1)
 _take, _record, _null = _support("take", 0, 0), _support("record", 0, 1), _support("null", 0, 0)
 _number, _number_of, _release = _support("number", 0, 1), _support("number_of", 0, 1), _support("release", 0, 1)
 _start, _finish = _support("start", 0, 2), _support("finish", 0, 2)
-_is_first, _has_finished, _undefined = _support("is_first", 0, 1), _support("has_finished", 0, 1), _support("undefined", 0, 0)
+_is_first, _has_finished, _undefined = (
+    _support("is_first", 0, 1),
+    _support("has_finished", 0, 1),
+    _support("undefined", 0, 0),
+)
 
 
 def _of_kind(name: str, kind: int, pointers: int, numbers: int) -> types.ExternalFunction:
@@ -223,11 +230,7 @@ def _receiver(array: Type, kind: int) -> Callable[..., int]:
             raise ValueError(_WILDCARDS)
         _probe(peer, wanted, kind)
         peer, wanted, n = _found(0), _found(1), _found(2)
-        room = max(n, data.size)
-        if n > data.size:
-            room = data.size  # MPI says that the message is too long
-        else:
-            room = n
+        room = min(n, data.size)  # of a message that is too long MPI says so
         buffer = np.zeros(room, data.dtype)
         status = receive(buffer.ctypes, room, kind, peer, wanted)
         put(data, buffer, room)
@@ -713,7 +716,7 @@ def constants() -> str:
     package = sys.modules.get(_PACKAGE)
     if package is None:
         return ""
-    MPI = sys.modules["mpi4py.MPI"]  # noqa: N806 - the name of the module
+    MPI = sys.modules["mpi4py.MPI"]
     return f"mpi {package.RequestType} {MPI.ANY_SOURCE} {MPI.ANY_TAG} {MPI.PROC_NULL}"
 
 
@@ -766,7 +769,7 @@ _FUNCTIONS: Final = (
 )
 
 
-def _places_in_status(MPI: Any) -> tuple[int, int]:  # noqa: N803 - the name of the module
+def _places_in_status(MPI: Any) -> tuple[int, int]:
     """Bytes from the start of an MPI_Status to the source and to the tag: each library has its own order."""
     status, found = MPI.Status(), []
     for put, mark in ((status.Set_source, 0x1234567), (status.Set_tag, 0x7654321)):
@@ -776,6 +779,6 @@ def _places_in_status(MPI: Any) -> tuple[int, int]:  # noqa: N803 - the name of 
     return found[0], found[1]
 
 
-def _in_place(MPI: Any) -> int:  # noqa: N803 - the name of the module
+def _in_place(MPI: Any) -> int:
     """The address that stands for MPI_IN_PLACE."""
     return int(MPI.IN_PLACE)
