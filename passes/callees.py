@@ -137,8 +137,11 @@ def is_remote(callee: Callee) -> bool:
 
 
 def mark_remote(functions: Collection[Function], registry: Registry) -> None:
-    """Marks those of a module's functions with a body that call what numbers leave by, or come in by."""
-    for each in callees_first(functions):
+    """Marks those of a module's functions that call what numbers leave by, or come in by."""
+    rules = (registry.lookup(each.name) for each in functions if each.is_declaration and each.name is not None)
+    if not any(isinstance(rule, CallRule) and rule.effects.remote for rule in rules):
+        return
+    for each in callees_first([each for each in functions if not each.is_declaration]):
         found = (resolve(inst, registry) for inst in each.instructions() if isinstance(inst, CallSite))
         if any(map(is_remote, found)):
             each.attributes = (*each.attributes, REMOTE)

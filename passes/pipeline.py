@@ -168,7 +168,7 @@ def _summarise_ruled(program: Program) -> None:
 
 def _mark_remote(program: Program) -> None:
     """Marks the functions by whose calls numbers leave the program or come into it."""
-    mark_remote(list(program.module.defined_functions()), program.registry)
+    mark_remote(list(program.module.functions.values()), program.registry)
 
 
 def _flatten(program: Program) -> None:
@@ -463,9 +463,9 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     # before all analyses: the marks are calls of a function of which nothing is known
     Pass("subscripts.dimensions", PassStage.PROGRAM, _take_dimensions, changes=True),
     Pass("prepare.reference_pairs", PassStage.PROGRAM, _pair_references, stages.has_references, changes=True),
-    Pass("callees.remote", PassStage.PROGRAM, _mark_remote),
     Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
     Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=stages.has_parallel_loops, changes=True),
+    Pass("callees.remote", PassStage.PROGRAM, _mark_remote),
     Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
     Pass("memory.points_to", PassStage.FUNCTION, _find_objects),
     Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),

@@ -17,11 +17,11 @@ differentiated as code. Messages that are not waited for use the program's own m
     irad.mpi.open_recv(data, n, kind, peer, tag, record, depth) ⇄ irad.mpi.open_give       sends, leaves zeros
     irad.mpi.start(record, depth) ⇄ irad.mpi.finish(record, depth)
 
-A derivative opens a companion of each record. That of the tangent goes the same way, and is started and finished with the
-record. That of the cotangent goes the adjoint way; it is started where the reverse sweep comes to `finish`, and finished
-where it comes to `start`. Data are read where a message starts and written where it is finished, not where it is opened:
-of a companion, that is long before. The record knows its companions, those of later derivatives first. ``depth`` is the
-number of those of earlier ones: each derivative raises it in its copy of the call.
+A derivative opens a companion of each record. That of the tangent goes the same way, and is started and finished with
+the record. That of the cotangent goes the adjoint way; it is started where the reverse sweep comes to `finish`, and
+finished where it comes to `start`. Data are read where a message starts and written where it is finished, not where it
+is opened: of a companion, that is long before. The record knows its companions, those of later derivatives first.
+``depth`` is the number of those of earlier ones: each derivative raises it in its copy of the call.
 
 Derivatives' messages have the program's tags with one bit set that tags of the program must not have.
 """
@@ -168,7 +168,7 @@ def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) ->
 
 
 def _raise_depth(context: CopyContext, call: CallSite) -> int:
-    """Counts the companions of this derivative in front of those of the next; returns the number of this direction's."""
+    """Counts the companions of this derivative in front of those of the next; returns this direction's number."""
     last = len(call.arguments) - 1
     depth = call.arguments[last]
     assert isinstance(depth, ConstantInt)

@@ -64,7 +64,7 @@ from irad.passes.analysis.refused.memory import (
     written_error,
 )
 from irad.passes.analysis.refused.tangents import lacks_cotangent, lacks_tangent
-from irad.passes.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
+from irad.passes.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, is_remote, resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
@@ -313,6 +313,12 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
             "(a) pass a pointer to it, or (b) call the Python function of a numba.cfunc, compiled by numba.njit",
             "irad follows memory between functions through pointers; an integer in a structure may be an address as "
             "well",
+        )
+    if isinstance(callee, Function) and PARALLEL in callee.attributes and is_remote(callee):
+        return UnsupportedError(
+            "a parallel loop communicates with other processes",
+            "communicate before the loop or behind it",
+            "its threads would do so in any order, and the other processes could not follow it in reverse",
         )
     if isinstance(callee, Unknown):
         unseen: Unknown | None = callee

@@ -9,7 +9,7 @@ import numba_mpi as mpi
 import numpy as np
 import pytest
 from mpi4py import MPI
-from numba import njit
+from numba import njit, prange
 
 import irad
 
@@ -130,6 +130,32 @@ def lost_zeros() -> None:
 
 
 @njit
+def single(x):
+    """Complex numbers of single precision, in messages that are not waited for."""
+    rank, size = mpi.rank(), mpi.size()
+    z = np.empty(x.size, np.complex64)
+    for i in range(x.size):
+        z[i] = x[i] + 1j * x[i] * x[i]
+    w = np.empty_like(z)
+    _, first = mpi.irecv(w, (rank - 1) % size, 1)
+    _, second = mpi.isend(z, (rank + 1) % size, 1)
+    mpi.waitall((first, second))
+    return (w * w * z).sum().real
+
+
+def single_precision() -> None:
+    x = np.array([0.5, 0.75]) + 0.25 * WORLD.rank
+    left, right = (np.array([0.5, 0.75]) + 0.25 * ((WORLD.rank + side) % WORLD.size) for side in (-1, 1))
+
+    def point(t: np.ndarray) -> np.ndarray:
+        return t + 1j * t * t
+
+    slope = 1.0 + 2j * x
+    expected = (point(left) ** 2 * slope).real + (2.0 * point(x) * slope * point(right)).real
+    np.testing.assert_allclose(irad.grad(single)(x), expected, rtol=1e-6)
+
+
+@njit
 def from_anybody(x):
     mpi.recv(x)
     return x.sum()
@@ -168,6 +194,16 @@ def overtaking(x):
     return (a * b).sum()
 
 
+@njit(parallel=True)
+def in_threads(x):
+    y = np.zeros(x.size)
+    for i in prange(x.size):
+        total = np.zeros(1)
+        mpi.allreduce(x[i : i + 1] * x[i], total)
+        y[i] = total[0]
+    return y.sum()
+
+
 @njit
 def of_high_tag(x):
     mpi.send(x, 0, 1 << 14)
@@ -198,6 +234,7 @@ def refusals() -> None:
     _refusal(irad.UnsupportedError, f"recv takes any message.*{line}", irad.grad(from_anybody), x)
     _refusal(irad.UnsupportedError, f"irecv takes a message.*{line}", irad.grad(later_from_anybody), x)
     _refusal(irad.UnsupportedError, f"bytes of floating-point.*{line}", irad.grad(as_bytes), x)
+    _refusal(irad.UnsupportedError, f"parallel loop communicates.*{line}", irad.grad(in_threads), x)
     _refusal(ValueError, "not contiguous", irad.grad(strided), x)
     _refusal(ValueError, "waited for first", irad.grad(overtaking), x)
     _refusal(ValueError, "from 16384 on", irad.grad(of_high_tag), x)
@@ -207,4 +244,6 @@ def refusals() -> None:
     _refusal(irad.ActivityError, f"passed as constant.*{line}", *constant)
 
 
-ACTIONS = {each.__name__: each for each in (ties, third_order, jacobians, constants, lost_zeros, refusals)}
+ACTIONS = {
+    each.__name__: each for each in (ties, single_precision, third_order, jacobians, constants, lost_zeros, refusals)
+}

@@ -344,8 +344,8 @@ end:
   ret i64 %wide
 }
 
-; What is left to do when a message is through. One that was received may be shorter than the memory for it: so are those of
-; its companions.
+; What is left to do when a message is through. One that was received may be shorter than the memory for it, and so are those
+; of its companions, which are all open by then, and of theirs.
 define linkonce_odr void @irad.mpi_note(ptr %at, ptr %message) nounwind noinline {
 entry:
   %waits.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.waits}
@@ -399,6 +399,8 @@ end:
 
 define linkonce_odr void @irad.mpi_shorten(ptr %at, i64 %n) nounwind noinline {
 entry:
+  %n.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.n}
+  store i64 %n, ptr %n.at
   %count.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.count}
   %companions = load i64, ptr %count.at
   %first.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.companion0}
@@ -411,8 +413,7 @@ tell:
   %place = getelementptr inbounds i64, ptr %first.at, i64 %i
   %companion = load i64, ptr %place
   %other = inttoptr i64 %companion to ptr
-  %n.at = getelementptr inbounds %irad.mpi_record, ptr %other, i32 0, i32 ${mpi_record.n}
-  store i64 %n, ptr %n.at
+  call void @irad.mpi_shorten(ptr %other, i64 %n)
   %i.next = add i64 %i, 1
   br label %loop
 end:

@@ -43,7 +43,10 @@ _SUM, _MIN = 0, 2
 _PROC_NULL, _ANY_SOURCE, _ANY_TAG = -1, -2, -1  # as the run-time support has them
 _Lower = Callable[[BaseContext, IRBuilder, Signature, Sequence[Value]], Value]
 
-_WILDCARDS: Final = "irad: numba_mpi.recv from any source with any tag could receive a message of a derivative; name the source or the tag"
+_WILDCARDS: Final = (
+    "irad: numba_mpi.recv from any source with any tag could receive a message of a derivative; "
+    "name the source or the tag"
+)
 _IRECV: Final = "irad: numba_mpi.irecv needs a source and a tag, so that its derivative goes back there; name both"
 _TAG: Final = "irad: tags from 16384 on are for messages of derivatives; use lower ones"
 _COPY: Final = (
