@@ -54,7 +54,7 @@ from irad.runtime_layouts import DERIVATIVE_TAG, MOST_COMPANIONS, MPI_RECORD
 _PREFIX: Final = "irad.mpi."
 _NONE, _ONE, _TWO = frozenset[int](), frozenset({0}), frozenset({0, 1})
 _BYTES: Final = (8, 16, 8)
-"""Of an element of the kinds that have derivatives: float64, complex128, complex64."""
+"""Bytes of an element, for the kinds that have derivatives: float64, complex128, complex64."""
 
 
 def _name(call: CallSite) -> str:
@@ -164,7 +164,7 @@ def _kind(call: CallSite) -> int:
 
 
 def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """What the companion does, it does between `start` and `finish`."""
+    """Adds nothing: the companion works between `start` and `finish`."""
 
 
 def _raise_depth(context: CopyContext, call: CallSite) -> int:
@@ -301,7 +301,11 @@ RULES: Final[tuple[Rule, ...]] = (
         for name in names.split()
     ),
     *(
-        _quiet(f"plain.{name}", "integers carry no derivative", Effects(_ONE, _ONE, lends=_ONE, integers=_ONE))
+        _quiet(
+            f"plain.{name}",
+            "integers carry no derivative",
+            Effects(_ONE, _ONE, lends=_ONE, integers=_ONE, writes_no_floats=True),
+        )
         for name in ("open_send", "open_recv")
     ),
 )

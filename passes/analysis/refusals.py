@@ -317,7 +317,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if isinstance(callee, Function) and PARALLEL in callee.attributes and is_remote(callee):
         return UnsupportedError(
             "a parallel loop communicates with other processes",
-            "communicate before the loop or behind it",
+            "communicate before the loop or after it",
             "its threads would do so in any order, and the other processes could not follow it in reverse",
         )
     if isinstance(callee, Unknown):

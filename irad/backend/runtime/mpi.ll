@@ -24,6 +24,8 @@
 
 @irad.mpi_library = external global %irad.mpi_library
 
+declare void @irad.add_f64(ptr, ptr, i64)
+declare void @irad.add_f32(ptr, ptr, i64)
 declare i32 @MPI_Send(ptr, i32, i64, i32, i32, i64)
 declare i32 @MPI_Recv(ptr, i32, i64, i32, i32, i64, ptr)
 declare i32 @MPI_Isend(ptr, i32, i64, i32, i32, i64, ptr)

@@ -59,7 +59,7 @@ _ORDER: Final = (
 )
 _FOREIGN: Final = "irad: a request was not made in the function that is differentiated; wait where it was made"
 _MANY: Final = "irad: too many messages are on their way; wait for some of them"
-_SHORT: Final = "irad: an array has fewer elements than numba_mpi is told to send or receive"
+_SHORT: Final = "irad: an array has fewer elements than numba_mpi is to send or receive"
 
 
 def lowering(callee: object, signature: Signature) -> _Lower | None:
@@ -715,7 +715,7 @@ class _Library(ctypes.Structure):
 
 
 def constants() -> str:
-    """What of the MPI library is written into compiled code; empty where the process does not use numba_mpi."""
+    """Constants of the MPI library in compiled code, as text; empty where the process does not use numba_mpi."""
     package = sys.modules.get(_PACKAGE)
     if package is None:
         return ""
