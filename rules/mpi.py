@@ -200,7 +200,8 @@ _ANYBODY: Final = {
 
 
 def _refused(context: Context, call: CallSite) -> Sequence[Value]:
-    raise UnsupportedError(*_ANYBODY[_name(call)])
+    problem, remedy, reason = _ANYBODY[_name(call)]
+    raise UnsupportedError(problem, remedy, reason)
 
 
 def _refused_tangent(context: TangentContext, call: CallSite) -> None:
