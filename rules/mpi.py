@@ -291,7 +291,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     _quiet("link companion", "they manage messages of derivatives"),
     _quiet("rank size peer tag probe found undefined operation", "ranks, tags and sizes"),
-    _quiet("take record null number number_of release is_first", "they manage requests"),
+    _quiet("take record null number number_of release is_first is_free", "they manage requests"),
     _quiet("has_finished", "whether a message is through", Effects(takes_lent=True)),
     _quiet("extreme", "which rank has the largest number", Effects(frozenset({0}), frozenset({0}))),
     *(

@@ -194,6 +194,17 @@ def overtaking(x):
     return (a * b).sum()
 
 
+@njit
+def overtaking_at_once(x):
+    a, b = np.empty_like(x), np.empty_like(x)
+    _, first = mpi.irecv(a, 0, 1)
+    mpi.send(x, 0, 1)
+    mpi.send(x * x, 0, 1)
+    mpi.recv(b, 0, 1)
+    mpi.wait(first)
+    return (a * b).sum()
+
+
 @njit(parallel=True)
 def in_threads(x):
     y = np.zeros(x.size)
@@ -237,6 +248,7 @@ def refusals() -> None:
     _refusal(irad.UnsupportedError, f"parallel loop communicates.*{line}", irad.grad(in_threads), x)
     _refusal(ValueError, "not contiguous", irad.grad(strided), x)
     _refusal(ValueError, "waited for first", irad.grad(overtaking), x)
+    _refusal(ValueError, "waited for first", irad.grad(overtaking_at_once), x)
     _refusal(ValueError, "from 16384 on", irad.grad(of_high_tag), x)
     _refusal(ValueError, "was not made in the function", irad.grad(of_another), x, single_request)
     _refusal(irad.IradError, "Type: float32", irad.grad(of_high_tag), single)

@@ -552,20 +552,12 @@ define linkonce_odr i64 @irad.mpi.release(i64 %record) nounwind noinline {
   ret i64 0
 }
 
-; Whether no earlier message in the same direction, of the same peer and tag, is still on its way.
-define linkonce_odr i64 @irad.mpi.is_first(i64 %record) nounwind noinline {
+; Whether no message of the program in the same direction, of the same peer and tag, is on its way that started before one
+; with this number.
+define linkonce_odr i64 @irad.mpi.is_free(i64 %peer, i64 %tag, i64 %mode, i64 %number) nounwind noinline {
 entry:
   %records.at = getelementptr inbounds %irad.mpi_library, ptr @irad.mpi_library, i32 0, i32 ${mpi_library.records}
   %records = load ptr, ptr %records.at
-  %mine = inttoptr i64 %record to ptr
-  %my.order.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.order}
-  %my.order = load i64, ptr %my.order.at
-  %my.peer.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.peer}
-  %my.peer = load i64, ptr %my.peer.at
-  %my.tag.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.tag}
-  %my.tag = load i64, ptr %my.tag.at
-  %my.mode.at = getelementptr inbounds %irad.mpi_record, ptr %mine, i32 0, i32 ${mpi_record.mode}
-  %my.mode = load i64, ptr %my.mode.at
   %high.at = getelementptr inbounds %irad.mpi_library, ptr @irad.mpi_library, i32 0, i32 ${mpi_library.high}
   %high = load i64, ptr %high.at
   br label %loop
@@ -579,16 +571,16 @@ look:
   %order.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.order}
   %order = load i64, ptr %order.at
   %peer.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.peer}
-  %peer = load i64, ptr %peer.at
+  %its.peer = load i64, ptr %peer.at
   %tag.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.tag}
-  %tag = load i64, ptr %tag.at
+  %its.tag = load i64, ptr %tag.at
   %mode.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.mode}
-  %mode = load i64, ptr %mode.at
+  %its.mode = load i64, ptr %mode.at
   %used = icmp ne i64 %order, 0
-  %earlier = icmp ult i64 %order, %my.order
-  %same.peer = icmp eq i64 %peer, %my.peer
-  %same.tag = icmp eq i64 %tag, %my.tag
-  %same.way = icmp eq i64 %mode, %my.mode
+  %earlier = icmp ult i64 %order, %number
+  %same.peer = icmp eq i64 %peer, %its.peer
+  %same.tag = icmp eq i64 %tag, %its.tag
+  %same.way = icmp eq i64 %mode, %its.mode
   %a = and i1 %used, %earlier
   %b = and i1 %same.peer, %same.tag
   %c = and i1 %a, %b
@@ -597,9 +589,24 @@ look:
   %i.next = add i64 %i, 1
   br label %loop
 end:
-  %first = xor i1 %before, true
-  %wide = zext i1 %first to i64
+  %free = xor i1 %before, true
+  %wide = zext i1 %free to i64
   ret i64 %wide
+}
+
+; The same for a message of the program that is on its way.
+define linkonce_odr i64 @irad.mpi.is_first(i64 %record) nounwind noinline {
+  %at = inttoptr i64 %record to ptr
+  %order.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.order}
+  %order = load i64, ptr %order.at
+  %peer.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.peer}
+  %peer = load i64, ptr %peer.at
+  %tag.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.tag}
+  %tag = load i64, ptr %tag.at
+  %mode.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.mode}
+  %mode = load i64, ptr %mode.at
+  %free = call i64 @irad.mpi.is_free(i64 %peer, i64 %tag, i64 %mode, i64 %order)
+  ret i64 %free
 }
 
 ; --- what all ranks do together ---------------------------------------------------------------------------------------

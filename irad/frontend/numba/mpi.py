@@ -41,6 +41,8 @@ _WITH_DERIVATIVES: Final = 3  # of these, the first
 _OPERATORS: Final = ("SUM", "MAX", "MIN")
 _SUM, _MIN = 0, 2
 _PROC_NULL, _ANY_SOURCE, _ANY_TAG = -1, -2, -1  # as the run-time support has them
+_RECEIVES, _SENDS = 0, 1  # modes of records there
+_LATEST: Final = 2**62  # a number that no message has
 _Lower = Callable[[BaseContext, IRBuilder, Signature, Sequence[Value]], Value]
 
 _WILDCARDS: Final = (
@@ -151,6 +153,7 @@ _operation = _support("operation", 0, 1)
 _take, _record, _null = _support("take", 0, 0), _support("record", 0, 1), _support("null", 0, 0)
 _number, _number_of, _release = _support("number", 0, 1), _support("number_of", 0, 1), _support("release", 0, 1)
 _start, _finish = _support("start", 0, 2), _support("finish", 0, 2)
+_is_free = _support("is_free", 0, 4)
 _is_first, _has_finished, _undefined = (
     _support("is_first", 0, 1),
     _support("has_finished", 0, 1),
@@ -165,8 +168,9 @@ def _of_kind(name: str, kind: int, pointers: int, numbers: int) -> types.Externa
 
 def _kind(array: Type) -> int | None:
     """The number of a kind of elements; None where numba_mpi has another way to send them."""
-    known = isinstance(array, types.Array) and array.dtype in _KINDS
-    return _KINDS.index(array.dtype) if known else None
+    if not isinstance(array, types.Array) or array.dtype not in _KINDS:
+        return None
+    return _KINDS.index(array.dtype)
 
 
 # ------------------------------------------------------------------------------------------------ arrays and messages
@@ -192,7 +196,7 @@ def _put_anywhere(data: Any, buffer: Any, n: int) -> None:
         row[i] = buffer[i]
 
 
-def _putter(array: types.Array) -> Callable[[Any, Any, int], None]:
+def _putter(array: Any) -> Callable[[Any, Any, int], None]:
     """Sets the first elements of an array."""
     return _put_in_row if array.layout == "C" else _put_anywhere
 
@@ -202,6 +206,13 @@ def _checked(tag: int) -> int:
     if tag >= DERIVATIVE_TAG:
         raise ValueError(_TAG)
     return tag
+
+
+@njit
+def _overtakes(peer: int, tag: int, mode: int) -> None:
+    """Refuses a message that is waited for while an earlier one with its tag is on its way; see `_ORDER`."""
+    if peer != _PROC_NULL and _is_free(peer, tag, mode, _LATEST) == 0:
+        raise ValueError(_ORDER)
 
 
 # ------------------------------------------------------------------------------------------------ messages
@@ -214,8 +225,9 @@ def _make_send(data: Type, dest: Type, tag: Type) -> Callable[..., Any] | None:
     send = _of_kind("send", kind, 1, 4)
 
     def implementation(data, dest, tag):  # type: ignore[no-untyped-def]
-        buffer = _taken(data)
-        status = send(buffer.ctypes, buffer.size, kind, _peer(dest), _checked(tag))
+        buffer, peer = _taken(data), _peer(dest)
+        _overtakes(peer, _checked(tag), _SENDS)
+        status = send(buffer.ctypes, buffer.size, kind, peer, tag)
         return np.int32(status + 0 * buffer.size)  # which keeps the buffer until then
 
     return implementation
@@ -233,6 +245,7 @@ def _receiver(array: Type, kind: int) -> Callable[..., int]:
             raise ValueError(_WILDCARDS)
         _probe(peer, wanted, kind)
         peer, wanted, n = _found(0), _found(1), _found(2)
+        _overtakes(peer, wanted, _RECEIVES)
         room = min(n, data.size)  # of a message that is too long MPI says so
         buffer = np.zeros(room, data.dtype)
         status = receive(buffer.ctypes, room, kind, peer, wanted)
@@ -636,7 +649,7 @@ def _reduced_integers(kind: int) -> Callable[..., int]:
     return reduced
 
 
-def _reduction(sendobj: Type, recvobj: Type) -> Callable[..., int] | None:
+def _reduction(sendobj: Type, recvobj: Any) -> Callable[..., int] | None:
     """`(sendobj, recvobj, operation, root) -> status`; a root of -1 stands for all ranks."""
     kind = _kind(recvobj)
     is_number = isinstance(sendobj, types.Number)
@@ -660,20 +673,24 @@ def _reduction(sendobj: Type, recvobj: Type) -> Callable[..., int] | None:
 
 def _make_reduce(sendobj: Type, recvobj: Type, operator: Type, root: Type) -> Callable[..., Any] | None:
     reduction = _reduction(sendobj, recvobj)
+    if reduction is None:
+        return None
 
     def implementation(sendobj, recvobj, operator, root):  # type: ignore[no-untyped-def]
         return np.int32(reduction(sendobj, recvobj, _operation(operator), root))
 
-    return None if reduction is None else implementation
+    return implementation
 
 
 def _make_allreduce(sendobj: Type, recvobj: Type, operator: Type) -> Callable[..., Any] | None:
     reduction = _reduction(sendobj, recvobj)
+    if reduction is None:
+        return None
 
     def implementation(sendobj, recvobj, operator):  # type: ignore[no-untyped-def]
         return np.int32(reduction(sendobj, recvobj, _operation(operator), -1))
 
-    return None if reduction is None else implementation
+    return implementation
 
 
 _MAKERS: Final[dict[str, Callable[..., Callable[..., Any] | None]]] = {

@@ -220,7 +220,7 @@ class RawContext(cpu.CPUContext):
         """The lowering of an attribute; operators of numba_mpi are numbers, not addresses of this process."""
         number = mpi.operator_number(typ, attr)
         if number is None:
-            return super().get_getattr(typ, attr)
+            return super().get_getattr(typ, attr)  # type: ignore[misc]
         return lambda context, builder, typ, val, attr: context.get_constant(types.int64, number)
 
     def get_constant_generic(self, builder: IRBuilder, ty: Type, val: object) -> Value:
