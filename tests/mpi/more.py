@@ -196,13 +196,12 @@ def overtaking(x):
 
 @njit
 def overtaking_at_once(x):
-    a, b = np.empty_like(x), np.empty_like(x)
-    _, first = mpi.irecv(a, 0, 1)
-    mpi.send(x, 0, 1)
-    mpi.send(x * x, 0, 1)
-    mpi.recv(b, 0, 1)
-    mpi.wait(first)
-    return (a * b).sum()
+    a = np.empty_like(x)
+    _, first = mpi.irecv(a, 0, 7)
+    _, second = mpi.isend(x, 0, 7)
+    mpi.send(x, 0, 7)
+    mpi.waitall((first, second))
+    return (a * x).sum()
 
 
 @njit(parallel=True)
