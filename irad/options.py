@@ -16,6 +16,7 @@ ZeroTimesInfinity: TypeAlias = Literal["cotangent", "zero", "nan"]
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
+_PATIENCE = 300.0  # seconds: longer than compilations take, shorter than a night
 _WHICH_WINS: Final[dict[str, ZeroTimesInfinity]] = {"cotangent": "cotangent", "zero": "zero", "nan": "nan"}
 _FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck", "vector_math", "speculative", "cache")
 
@@ -164,6 +165,7 @@ class Options:
                 "irad reads this environment variable when a derivative is created without options",
             )
         _check_errors_setting(variables)
+        cache_patience(variables)
         return cls(
             plan="save_all" if plan == "save_all" else "default",
             strict=_read_flag(variables, "IRAD_STRICT"),
@@ -214,6 +216,31 @@ def uses_cuda_executor(environment: Mapping[str, str] | None = None) -> bool:
         IradError: the variable has a value that means nothing.
     """
     return _read_flag(os.environ if environment is None else environment, "IRAD_CUDA_EXECUTOR")
+
+
+def cache_patience(environment: Mapping[str, str] | None = None) -> float:
+    """For how many seconds a process waits for another one that compiles what it needs: IRAD_CACHE_WAIT, else 300.
+
+    Args:
+        environment: read in place of ``os.environ``.
+
+    Raises:
+        IradError: the variable has a value that means nothing.
+    """
+    text = (os.environ if environment is None else environment).get("IRAD_CACHE_WAIT", "").strip()
+    if not text:
+        return _PATIENCE
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0.0:
+        raise IradError(
+            f"IRAD_CACHE_WAIT={text} is not a number of seconds",
+            "(a) IRAD_CACHE_WAIT=600 or (b) IRAD_CACHE_WAIT=0, with which each process compiles for itself",
+            "it limits how long a process waits for another one that compiles the same derivative",
+        )
+    return seconds
 
 
 def _errors_setting(variables: Mapping[str, str]) -> str:

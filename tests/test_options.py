@@ -1,7 +1,7 @@
 import pytest
 
 from irad.errors import IradError
-from irad.options import Options, errors_show_llvm
+from irad.options import Options, cache_patience, errors_show_llvm
 
 
 def test_defaults():
@@ -32,6 +32,15 @@ def test_environment_of_zero_times_infinity():
 def test_environment_of_the_cache():
     assert Options.from_environment({"IRAD_CACHE": "1"}) == Options(cache=True)
     assert not Options.from_environment({"IRAD_CACHE": "0"}).cache
+
+
+def test_environment_of_waiting_for_the_cache():
+    assert cache_patience({}) == cache_patience({"IRAD_CACHE_WAIT": " "}) == 300.0
+    assert cache_patience({"IRAD_CACHE_WAIT": "0"}) == 0.0
+    assert cache_patience({"IRAD_CACHE_WAIT": "1.5"}) == 1.5
+    for value in ("-1", "nan", "long"):
+        with pytest.raises(IradError, match="IRAD_CACHE_WAIT"):
+            Options.from_environment({"IRAD_CACHE_WAIT": value})
 
 
 def test_environment_of_vector_math():

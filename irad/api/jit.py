@@ -84,6 +84,12 @@ class Inspectable:
 class InspectableDispatcher(Inspectable, StructureDispatcher):
     """Result of `irad.jit`: Numba's dispatcher with further methods."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickle writes: Numba's dispatchers lose their cache there, which another process could well use."""
+        reduced: tuple[Any, ...] = super().__reduce__()
+        is_cached = getattr(internals.cache_of(self), "keeps_derivatives", False)
+        return (_unpickled_with_cache, reduced) if is_cached else reduced
+
 
 class InspectableDerivative(Inspectable, DerivativeDispatcher):
     """Result of `irad.grad` and the other makers."""
@@ -143,7 +149,18 @@ def _inspectable(dispatcher: Any, is_cached: bool) -> Any:
     if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
         internals.become(dispatcher, InspectableDispatcher)
         if is_cached:
-            from irad.frontend.disk.cache import DiskCache  # few functions are kept
+            _keep(dispatcher)
+    return dispatcher
 
-            internals.set_cache(dispatcher, DiskCache(dispatcher))
+
+def _keep(dispatcher: Any) -> None:
+    from irad.frontend.disk.cache import DiskCache  # few functions are kept
+
+    internals.set_cache(dispatcher, DiskCache(dispatcher))
+
+
+def _unpickled_with_cache(rebuild: Callable[..., Any], parts: tuple[Any, ...]) -> Any:
+    dispatcher = rebuild(*parts)
+    if not getattr(internals.cache_of(dispatcher), "keeps_derivatives", False):  # Numba may know it by its number
+        _keep(dispatcher)
     return dispatcher

@@ -17,9 +17,10 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 
 from irad.frontend.custom import catalogue, rule_plugins
-from irad.frontend.disk import stored
+from irad.frontend.disk import locks, stored
 from irad.frontend.disk.dependencies import Read, codes_in
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, fingerprint_of
+from irad.frontend.disk.locks import EntryLock
 from irad.frontend.disk.stored import is_stored
 from irad.frontend.frozen import history
 from irad.frontend.frozen.history import Made
@@ -145,6 +146,7 @@ class DiskCache(internals.CacheOfDispatcher):
         self.folder: Path | None = stored.folder_of(function)
         self.in_use: dict[Any, Fingerprint] = {}
         self._before: dict[Any, Fingerprint] = {}
+        self._locks: dict[Any, EntryLock] = {}
 
     @property
     def cache_path(self) -> str | None:
@@ -152,7 +154,7 @@ class DiskCache(internals.CacheOfDispatcher):
         return None if self.folder is None else str(self.folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """The specialisation for a signature, if it is stored."""
+        """The specialisation for a signature, if it is stored, or another process has it stored before long."""
         key = sigutils.normalize_signature(sig)[0]
         self._before.pop(key, None)
         # Code is lowered here to be read as text, which a stored specialisation has not.
@@ -164,7 +166,14 @@ class DiskCache(internals.CacheOfDispatcher):
         if found is None or self.folder is None:
             return None
         self._before[key] = found
-        content = stored.read(self._path(self.folder, key, found))
+        path = self._path(self.folder, key, found)
+        content = stored.read(path)
+        if content is None:
+            lock = locks.lock_of(path)
+            if lock is None:
+                content = stored.read(path)
+            else:
+                self._locks[key] = lock
         compiled = None if content is None else stored.loaded(content, target_context, self.folder)
         if compiled is None:
             _LOG.debug("%s: not stored for %s", self._name, key)
@@ -188,7 +197,15 @@ class DiskCache(internals.CacheOfDispatcher):
         except CannotStore as reason:
             self._tell(reason)
             return
+        if is_written and key in self._locks:
+            self._locks.pop(key).release(is_stored=True)
         _LOG.debug("%s: %s for %s", self._name, "stored" if is_written else "cannot be written", key)
+
+    def end(self, sig: Any) -> None:
+        """Ends a compilation that may have failed, or may not have been stored: no other process waits for it."""
+        lock = self._locks.pop(sigutils.normalize_signature(sig)[0], None)
+        if lock is not None:
+            lock.release(is_stored=False)
 
     def enable(self) -> None:
         """Numba's; there is nothing to switch."""

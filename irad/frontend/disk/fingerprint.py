@@ -68,7 +68,7 @@ def surroundings() -> tuple[str, ...]:
     """Texts that are equal where the same function is compiled to the same code."""
     settings = (f"{name}={getattr(config, name, None)}" for name in _SETTINGS)
     variables = (f"{name}={os.environ[name]}" for name in sorted(os.environ) if name.startswith("IRAD_"))
-    mine = (each for each in variables if not each.startswith(("IRAD_CACHE=", "IRAD_ERRORS=")))
+    mine = (each for each in variables if not each.startswith(("IRAD_CACHE=", "IRAD_CACHE_WAIT=", "IRAD_ERRORS=")))
     codegen: Any = target_context().codegen()
     vectors = f"vector_math={vector_math.is_loaded()}"
     return (*_versions(), *map(str, codegen.magic_tuple()), vectors, mpi.constants(), *settings, *mine)

@@ -33,6 +33,7 @@ from numba.core.runtime import rtsys
 
 from irad.backend import vector_math
 from irad.frontend import resident
+from irad.frontend.disk import locks
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, digest_of, module_and_name, surroundings
 from irad.frontend.frozen import history
 from irad.frontend.frozen.values import is_of_library
@@ -111,10 +112,11 @@ def write(path: Path, content: bytes) -> bool:
 
 
 def _drop_oldest(path: Path) -> None:
-    """Removes old files of a specialisation, and what a writer left that was killed; others may do the same."""
+    """Removes old files of a specialisation, and what killed processes left; others may do the same."""
     group, recent = path.name.rsplit(".", 2)[0], time.time_ns() - _IN_USE
     versions = _by_age(path.parent, f"{group}.*{_SUFFIX}")[:-_KEPT]
-    for used, each in (*versions, *_by_age(path.parent, f"{group}.*.tmp")):
+    left = (*_by_age(path.parent, f"{group}.*.tmp"), *_by_age(path.parent, f"{group}.*{locks.SUFFIX}"))
+    for used, each in (*versions, *left):
         if used < recent:
             with contextlib.suppress(OSError):
                 each.unlink()
@@ -223,12 +225,20 @@ def is_stored(compiled: CompileResult) -> bool:
 def _support(folder: Path, name: str, text: str, environments: tuple[object, ...]) -> Any:
     """A library of the run-time support, loaded from the disk where it is there, and written to it otherwise."""
     path = path_in(folder, name, "", digest_of((*surroundings(), text)))
-    content = read(path)
+    content, lock = read(path), None
+    if content is None:
+        lock = locks.lock_of(path)
+        content = read(path) if lock is None else None
     if content is not None:
         codegen: Any = target_context().codegen()
         return codegen.unserialize_library(pickle.loads(content))
-    library: Any = CPU.build(name, text, environments)
-    write(path, pickle.dumps(library.serialize_using_object_code()))
+    is_written = False
+    try:
+        library: Any = CPU.build(name, text, environments)
+        is_written = write(path, pickle.dumps(library.serialize_using_object_code()))
+    finally:
+        if lock is not None:
+            lock.release(is_stored=is_written)
     return library
 
 

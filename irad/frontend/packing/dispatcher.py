@@ -19,6 +19,7 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba import internals
 from irad.frontend.numba.internals import OpenDispatcher
 from irad.frontend.numba.messages import described
+from irad.frontend.numba.private import compiler_lock
 from irad.frontend.packing.packed import Structure, is_packed_type, is_structure, packed, structure_of, type_key
 
 # Packed structures in compiled code: parts by key, found when the function is compiled.
@@ -168,6 +169,16 @@ class StructureDispatcher(OpenDispatcher):
     Numba's C code looks for a specialisation first, and finds none for a structure; then it asks for one here. So calls
     without structures cost nothing.
     """
+
+    def compile(self, sig: Any) -> Any:
+        """Numba's hook that specialises it."""
+        with compiler_lock():  # or another thread might compile it between the two
+            try:
+                return super().compile(sig)
+            finally:
+                end = getattr(internals.cache_of(self), "end", None)  # of irad's cache, not of Numba's
+                if end is not None:
+                    end(sig)
 
     def typeof_pyval(self, val: Any) -> Any:
         """Numba's hook for what its C code cannot type."""
