@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import time
 import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core import event
+from scipy.optimize import minimize
 
 import irad
 from irad import data
@@ -24,6 +27,7 @@ import dask.bag as db  # noqa: E402
 from dask import delayed  # noqa: E402
 from dask.callbacks import Callback  # noqa: E402
 from dask.delayed import Delayed  # noqa: E402
+from distributed.comm.tcp import TCP  # noqa: E402
 
 import irad.interop.dask as bridge  # noqa: E402
 
@@ -401,12 +405,13 @@ def test_progress_of_workers(client, capsys):
     assert "100%" in capsys.readouterr().out
 
 
-def loaded(block: int, folder: str, deaths: int) -> tuple[Any, Any]:
-    """A block of the data. The first times that the fifth block is loaded, its worker is killed."""
-    died = len(os.listdir(folder))
-    if block == 5 and died < deaths:
-        Path(folder, str(died)).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+def loaded(block: int, folder: str, victims: list[int]) -> tuple[Any, Any]:
+    """A block of the data. The first time that the fifth block is loaded, workers are killed, this one among them."""
+    mark = Path(folder, "mark")
+    if block == 5 and not mark.exists():
+        mark.touch()
+        for each in (*(victim for victim in victims if victim != os.getpid()), os.getpid()):
+            os.kill(each, signal.SIGKILL)
     rows = slice(block * BLOCK, (block + 1) * BLOCK)
     return FEATURES[rows], TARGETS[rows]
 
@@ -416,15 +421,87 @@ def of_pair(weights, pair):
     return robust(weights, pair[0], pair[1])
 
 
-@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_worker_that_is_killed_changes_nothing(client, tmp_path, monkeypatch, large):
-    if large:
-        monkeypatch.setattr(bridge, "_LARGE", 0)
+def check_deaths(client: Any, folder: Path, victims: list[int]) -> None:
     before = set(client.run(os.getpid).values())
-    deaths = 2 if large else 1
-    blocks = [delayed(loaded)(i, str(tmp_path), deaths) for i in range(-(-ROWS // BLOCK))]
-    found = bridge.value_and_grad(of_pair)(WEIGHTS, blocks)
-    assert bits(found) == bits(by_the_tree())
-    assert len(os.listdir(tmp_path)) == deaths
-    client.wait_for_workers(2, timeout=60)
+    blocks = [delayed(loaded)(i, str(folder), victims) for i in range(-(-ROWS // BLOCK))]
+    assert bits(bridge.value_and_grad(of_pair)(WEIGHTS, blocks)) == bits(by_the_tree())
+    assert (folder / "mark").exists()
+    client.wait_for_workers(1, timeout=60)
     assert set(client.run(os.getpid).values()) != before
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
+    check_deaths(client, tmp_path, [])
+
+
+@pytest.mark.slow
+def test_arguments_are_sent_again_if_all_workers_are_killed(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(bridge, "_LARGE", 0)
+    sent: list[Any] = []
+    scatter = client.scatter
+
+    def noted(*args: Any, **keywords: Any) -> Any:
+        sent.append(args)
+        return scatter(*args, **keywords)
+
+    monkeypatch.setattr(client, "scatter", noted)
+    check_deaths(client, tmp_path, list(client.run(os.getpid).values()))
+    assert len(sent) == 2
+
+
+SENT = [0]
+
+
+def count_bytes() -> None:
+    """Counts what this process sends from now on."""
+    write = TCP.write
+
+    async def counted(self: Any, *args: Any, **keywords: Any) -> Any:
+        count = await write(self, *args, **keywords)
+        module.SENT[0] += count or 0
+        return count
+
+    module: Any = importlib.import_module(__name__)
+    TCP.write = counted
+
+
+def bytes_sent() -> int:
+    return importlib.import_module(__name__).SENT[0]
+
+
+@pytest.mark.slow
+def test_a_fit_of_a_million_rows(monkeypatch):
+    """L-BFGS on two workers, on one, and in this process: the same fit; next to nothing goes over the wire."""
+    monkeypatch.setattr(TCP, "write", TCP.write)  # undone at the end
+    generator, chunks = da.random.default_rng(0), 50_000
+    rows, truth = 10**6, np.arange(10.0)
+    features = generator.standard_normal((rows, 10), chunks=(chunks, 10))
+    targets = features @ truth + generator.standard_t(3, size=rows, chunks=chunks)
+    derivative, fits, figures = bridge.value_and_grad(robust), [], {}
+    for count in (2, 1):
+        with (
+            distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            x, y = dask.persist(features, targets)
+            distributed.wait([x, y])
+            derivative(np.zeros(10), x, y)
+            if count == 2:
+                count_bytes()
+                client.run(count_bytes)
+            before, started = bytes_sent(), time.perf_counter()
+            fits.append(minimize(derivative, np.zeros(10), (x, y), jac=True, method="L-BFGS-B"))
+            seconds = (time.perf_counter() - started) / fits[-1].nfev
+            figures[f"{count} workers"] = f"{seconds:.3f} s an evaluation"
+            if count == 2:
+                sent = bytes_sent() - before + sum(client.run(bytes_sent).values())
+                figures["sent"] = f"{sent / fits[-1].nfev / 1000:.0f} kB an evaluation"
+                assert sent / fits[-1].nfev < 0.01 * (x.nbytes + y.nbytes)
+                args = dask.compute(x, y)
+    serial, started = irad.value_and_grad(robust), time.perf_counter()
+    fits.append(minimize(serial, np.zeros(10), args, jac=True, method="L-BFGS-B"))
+    figures["serial"] = f"{(time.perf_counter() - started) / fits[-1].nfev:.3f} s an evaluation"
+    print(figures)
+    assert fits[0].x.tobytes() == fits[1].x.tobytes()
+    np.testing.assert_allclose(fits[0].x, fits[2].x, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fits[0].x, truth, atol=0.01)
