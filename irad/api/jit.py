@@ -10,6 +10,7 @@ import numba
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.frontend.custom import catalogue
 from irad.frontend.numba import internals
 from irad.frontend.packing.dispatcher import StructureDispatcher
 from irad.lazy import offered
@@ -85,10 +86,15 @@ class InspectableDispatcher(Inspectable, StructureDispatcher):
     """Result of `irad.jit`: Numba's dispatcher with further methods."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickle writes: Numba's dispatchers lose their cache there, which another process could well use."""
+        """What pickle writes: Numba's dispatchers lose their cache there, and their rules."""
         reduced: tuple[Any, ...] = super().__reduce__()
-        is_cached = getattr(internals.cache_of(self), "keeps_derivatives", False)
-        return (_unpickled_with_cache, reduced) if is_cached else reduced
+        if getattr(internals.cache_of(self), "keeps_derivatives", False):
+            reduced = _unpickled_with_cache, reduced
+        if catalogue.is_declared(self):
+            from irad.frontend.custom.pickled_rules import with_rules  # few functions have a rule
+
+            reduced = with_rules(self, reduced)
+        return reduced
 
 
 class InspectableDerivative(Inspectable, DerivativeDispatcher):

@@ -13,7 +13,7 @@ from irad.api.jit import InspectableDispatcher, jit
 from irad.api.selection import check_positions, chosen
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue
+from irad.frontend.custom import catalogue, pickled_rules  # noqa: F401 - it tells pickle of rules
 from irad.frontend.custom.rules_from_pure_functions import cotangent_functions, tangent_functions
 from irad.frontend.numba import internals
 
@@ -58,6 +58,10 @@ class RuledDispatcher(InspectableDispatcher):
         _check_call(self, backward, len(self.constants) + 2, self._behind_constants("residuals, cotangent"))
         functions = _compiled(forward), _compiled(backward)
         self._define(cotangent_functions(*functions, self._count(), self.constants, self._file("vjp")))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickle writes: the function with its rules, and what further ones need."""
+        return _unpickled, (super().__reduce__(), self.constants)
 
     def _define(self, parts: dict[str, Callable[..., Any]]) -> None:
         with catalogue.edited(self) as rule:
@@ -233,6 +237,13 @@ def _ruled(f: Any, kind: str, argnums: int | Sequence[int], argnames: str | Sequ
         rule.is_total = True
     ruled: RuledDispatcher = dispatcher
     return ruled
+
+
+def _unpickled(reduced: tuple[Any, ...], constants: tuple[int, ...]) -> RuledDispatcher:
+    rebuild, args = reduced
+    made: RuledDispatcher = rebuild(*args)
+    made.constants = constants
+    return made
 
 
 def _check_call(f: Any, function: Any, count: int, wanted: str) -> None:

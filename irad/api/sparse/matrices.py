@@ -220,7 +220,9 @@ class SparseDerivative:
         return self.prepare(*args)(*args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return sparse_derivative, self._rebuild
+        from irad.frontend.custom.pickled_rules import with_rules_of_libraries  # few derivatives are pickled
+
+        return with_rules_of_libraries((sparse_derivative, self._rebuild))
 
     def __repr__(self) -> str:
         return f"<irad.{self.task.kind} of {self._primal.py_func.__qualname__}>"

@@ -404,7 +404,9 @@ class DerivativeDispatcher(StructureDispatcher):
         return untypable(function, own) or untypable_besides(repr(self), function, besides)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._irad_rebuild
+        from irad.frontend.custom.pickled_rules import with_rules_of_libraries  # few derivatives are pickled
+
+        return with_rules_of_libraries(self._irad_rebuild)
 
     def __repr__(self) -> str:
         innermost = self.primal if self.names_primal else self.primal.primal
