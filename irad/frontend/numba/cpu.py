@@ -88,7 +88,7 @@ def _forget() -> None:
     """Drops all programs: a rule decides which calls stay calls."""
     with private.compiler_lock():
         _programs.clear()
-        private.shadow().forget_callers()
+        private.shadow().forget_callers_when_idle()
 
 
 def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
@@ -214,9 +214,12 @@ def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Compil
 
 
 def _current(compile_it: Callable[[], CompileResult]) -> CompileResult:
-    """A compile result of which no function was lowered before Numba compiled it, with other values."""
+    """A compile result of which no function was lowered before Numba compiled it, with other values or rules."""
+    epoch = catalogue.epoch()
     compiled = compile_it()
-    if any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
+    # Numba imports the module of a function that came in a pickle while it lowers it; that may declare rules.
+    is_ruled_otherwise = catalogue.epoch() != epoch
+    if is_ruled_otherwise or any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
         private.shadow().forget_callers()
         compiled = compile_it()
     return compiled

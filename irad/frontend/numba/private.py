@@ -130,6 +130,7 @@ class Shadow:
     def __init__(self) -> None:
         self._owner: int | None = None
         self._depth = 0
+        self._is_outdated = False
         self._in_ruled = False
         self.form = Form()
         self._unchanged: dict[str, Any] = {}
@@ -155,6 +156,12 @@ class Shadow:
         self.typed_intrinsics.clear()
         for redirect in self._redirects.values():
             redirect.clear()
+
+    def forget_callers_when_idle(self) -> None:
+        """Drops what was lowered, now or when the function that is being lowered is complete: it needs the tables."""
+        self._is_outdated = self._depth > 0
+        if not self._is_outdated:
+            self.forget_callers()
 
     def tables(self, name: str) -> Mapping[Any, Any]:
         """The private tables of objects, by the name of the attribute in `patches.TABLES`."""
@@ -253,6 +260,8 @@ class Shadow:
         finally:
             self._depth -= 1
             self._owner, self.form = before
+            if self._is_outdated:
+                self.forget_callers_when_idle()
 
     @contextmanager
     def _patched(self) -> Iterator[None]:
