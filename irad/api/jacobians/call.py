@@ -307,12 +307,20 @@ class Call:
         Raises:
             UnsupportedError: the function cannot be run again and again.
         """
-        self.check_repeats(self.derivation)
+        return [at for at, _ in self.written(self.derivation)]
+
+    def written(self, derivation: Derivation) -> list[tuple[str, Any]]:
+        """Expressions for the arrays that the function writes to, and their types.
+
+        Raises:
+            UnsupportedError: the function cannot be run again and again.
+        """
+        self.check_repeats(derivation)
         return [
-            self._at(argument, leaf)
-            for argument in self.derivation.arguments
+            (self._at(argument, leaf), leaf.type)
+            for argument in derivation.arguments
             for leaf in argument.leaves
-            if leaf.is_array and leaf.data_index in self.derivation.compiled.written
+            if leaf.is_array and leaf.data_index in derivation.compiled.written
         ]
 
     def check_repeats(self, derivation: Derivation) -> None:
@@ -352,7 +360,7 @@ class Call:
             arrays=self.arrays,
             width=self.width,
         )
-        return self._code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
+        return self.code(code.lines(self.call), {"irad_push": self.push, "irad_shadow_like": shadow_like})
 
     def rows(self, *, is_flagged: bool = False) -> Written:
         """Code for reverse mode; where it is differentiated, for forward mode, which has no tape."""
@@ -369,7 +377,7 @@ class Call:
             width=self.row_width,
         )
         scope, _ = self.reverse()
-        return self._code(code.lines(self.call, ", ".join(self.parameters)), scope)
+        return self.code(code.lines(self.call, ", ".join(self.parameters)), scope)
 
     def reverse(self) -> tuple[dict[str, object], Derivation]:
         """The forward sweep and what makes a pullback of what that returns, for code; and what they are made from."""
@@ -400,7 +408,7 @@ class Call:
         lines = [f"irad_found, irad_is_complete = irad_first({call})"]
         if self.known_mode is None:
             lines += ["if not irad_is_complete:", f"    irad_found = irad_rows({call})"]
-        return self._code([*lines, "return irad_found"], {"irad_first": first, "irad_rows": rows})
+        return self.code([*lines, "return irad_found"], {"irad_first": first, "irad_rows": rows})
 
     @cached_property
     def known_mode(self) -> Mode | None:
@@ -416,7 +424,8 @@ class Call:
             return "reverse"
         return None if any(inputs) else "forward"
 
-    def _code(self, lines: Iterable[str], scope: Mapping[str, object]) -> Written:
+    def code(self, lines: Iterable[str], scope: Mapping[str, object]) -> Written:
+        """The code of a function body, with the global names that it needs in any case."""
         body = "".join(f"{line}\n" for line in indented(lines))
         fixed = {"irad_np": np, "irad_misfit": SignatureError, "irad_share_memory": share_memory}
         return body, {**fixed, **self.structure.scope, **scope}

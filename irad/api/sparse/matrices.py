@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numba.core.registry import CPUDispatcher
@@ -15,7 +15,8 @@ from irad.api.grad import grad
 from irad.api.jacobians.call import returning
 from irad.api.selection import Selection, selected
 from irad.api.sparse.colouring import Compression, by_columns, by_rows, by_symmetry, fewest_first
-from irad.api.sparse.patterns import blocks_of, by_dependence, by_probing, found_pattern
+from irad.api.sparse.entries import EntriesTask, Format, Layout, entries_of
+from irad.api.sparse.patterns import by_dependence, by_probing, found_pattern
 from irad.api.sparse.products import Product, products_of
 from irad.data.structure import is_structure
 from irad.errors import SignatureError, UnsupportedError
@@ -27,8 +28,6 @@ from irad.options import Options
 
 # A sparse matrix whose pattern is known: products are computed, and the entries taken out of them.
 
-_SEED: Final = 20261123
-
 
 class Runs:
     """Products of the Jacobian, or its transpose, at some arguments and vectors.
@@ -37,35 +36,51 @@ class Runs:
 
     Attributes:
         columns: how many the Jacobian has.
-        aux: the auxiliary output of the last run.
     """
 
     def __init__(
         self, products: Callable[..., Any], args: tuple[Any, ...], columns: int, *, is_transposed: bool
     ) -> None:
         self._products, self._args, self.columns, self._is_transposed = products, args, columns, is_transposed
-        arrays = (each for each in args if isinstance(each, np.ndarray) and each.flags.writeable)
-        self._before = [(array, array.copy()) for array in arrays]
-        self._is_first, self.aux = True, None
+        self._content, self._is_first = Content(args), True
 
     def __call__(self, vectors: Any) -> Any:
         """From vectors, as the rows of an array, to their products; none where the vectors do not fit."""
-        return self.run(vectors)[1]
+        return self._run(vectors)[1]
 
     def rows(self) -> int:
         """Number of rows of the Jacobian. Leaves the arrays as they were."""
-        with self:
-            rows, _ = self.run(np.zeros((0, 0 if self._is_transposed else self.columns)))
+        with self._content:
+            rows, _ = self._run(np.zeros((0, 0 if self._is_transposed else self.columns)))
         return int(rows)
 
-    def run(self, vectors: Any) -> tuple[Any, Any]:
+    def _run(self, vectors: Any) -> tuple[Any, Any]:
         """The number of rows of the Jacobian, and the products."""
         if not self._is_first:
-            self.restore()
+            self._content.restore()
         self._is_first = False
-        rows, products, *aux = self._products(vectors, *self._args)
-        self.aux = aux[0] if aux else None
+        rows, products, *_ = self._products(vectors, *self._args)
         return rows, products
+
+    def __enter__(self) -> None:
+        """Begins what leaves no trace in the arrays."""
+
+    def __exit__(self, *_: object) -> None:
+        """Gives the arrays the content that they had, also after an error."""
+        self._content.restore()
+
+
+class Content:
+    """The content of the arrays among some arguments: at the end of the context they have it again."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        arrays = (each for each in args if isinstance(each, np.ndarray) and each.flags.writeable)
+        self._before = [(array, array.copy()) for array in arrays]
+
+    def restore(self) -> None:
+        """Gives the arrays the content that they had."""
+        for array, content in self._before:
+            array[...] = content
 
     def __enter__(self) -> None:
         """Begins what leaves no trace in the arrays."""
@@ -74,88 +89,108 @@ class Runs:
         """Gives the arrays the content that they had, also after an error."""
         self.restore()
 
-    def restore(self) -> None:
-        """Gives the arrays the content that they had."""
-        for array, content in self._before:
-            array[...] = content
-
-
-class Derivative(Protocol):
-    """A prepared sparse derivative."""
-
-    def runs(self, product: Product, args: tuple[Any, ...]) -> Runs:
-        """Products at the arguments."""
-        ...
-
-    def misfit(self, problem: str, remedy: str) -> SignatureError:
-        """The error of a pattern that does not fit."""
-        ...
-
 
 class PreparedMatrix:
     """A sparse matrix whose pattern is known: call it with the arguments of the function.
 
     Attributes:
-        pattern: a sparse matrix of bools.
+        pattern: a sparse matrix of bools; of a Hessian both triangles.
+        rows: for each entry that is computed, its row, in the order of `values_into`.
+        columns: for each of these entries its column.
+        dtype: of the entries.
         mode: "forward" where columns are computed together, "reverse" where rows are.
         colours: a number for each column, or row; those of one colour are computed together.
         products: how many products with a vector a call takes, without the check.
     """
 
-    def __init__(self, derivative: Derivative, compression: Compression, *, checks: bool, has_aux: bool) -> None:
-        self._derivative, self._compression, self._checks, self._has_aux = derivative, compression, checks, has_aux
+    def __init__(self, derivative: SparseDerivative, compression: Compression, dtype: np.dtype[Any]) -> None:
+        self._derivative, self._compression, self.dtype = derivative, compression, dtype
         self.pattern, self.colours = compression.pattern, compression.colours
         self.mode, self.products = compression.mode, compression.count
-        self._weights = np.random.default_rng(_SEED).uniform(1.0, 2.0, (1, self.colours.size))
+        task = derivative.task
+        self.rows, self.columns, self._plan = task.layout.planned(compression, checks=task.check)
+        self._entries = derivative.entries(self.mode)
+        self._scratch: list[Any] = []  # memory that no call uses
 
     def __call__(self, *args: Any) -> Any:
-        """The matrix, of SciPy's in the format CSC. Arguments are left as the function leaves them.
+        """The matrix, of SciPy's, in the format that was asked for. Arguments are left as the function leaves them.
 
         Raises:
             SignatureError: the shape is not that of the pattern, or the pattern lacks an entry.
         """
-        from scipy import sparse  # an optional dependency
+        values = np.zeros(self.rows.size)
+        dtype, aux = self._fill(values, args)
+        layout = self._derivative.task.layout
+        matrix = layout.matrix(values.astype(dtype, copy=False), self.rows, self.columns, self.pattern.shape)
+        return (matrix, aux) if self._derivative.task.has_aux else matrix
 
-        pattern, where = self.pattern, self._compression
-        runs = self._derivative.runs(where.mode, args)
-        if runs.columns != pattern.shape[1]:
-            raise self._another_shape(f"{pattern.shape[1]} columns, the argument {runs.columns} numbers")
-        checked, values = np.zeros(0), np.zeros(0)
-        for first, last in blocks_of(self.colours):
-            unit = (self.colours == np.arange(first, last)[:, np.newaxis]).astype(float)
-            found = self._products(runs, np.vstack([self._weights, unit]) if self._checks and first == 0 else unit)
-            if first == 0:
-                values = np.zeros(pattern.nnz, found.dtype)
-                checked, found = (found[0], found[1:]) if self._checks else (checked, found)
-            mine = (first <= where.product) & (where.product < last)
-            values[mine] = found[where.product[mine] - first, where.place[mine]]
-        matrix = sparse.csc_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-        if self._checks:
-            self._compare(matrix.T if self.mode == "reverse" else matrix, checked)
-        return (matrix, runs.aux) if self._has_aux else matrix
+    def values_into(self, out: Any, *args: Any) -> Any:
+        """Writes the entries to an array: those in `rows` and `columns`, in this order.
 
-    def _products(self, runs: Runs, vectors: Any) -> Any:
-        rows, found = runs.run(vectors)
-        if rows != self.pattern.shape[0]:
-            raise self._another_shape(f"{self.pattern.shape[0]} rows, the value {rows} numbers")
-        return found
+        From the second call on irad allocates no memory for arguments of the same shapes, if the arrays that are
+        differentiated or written to are contiguous; what the function allocates, its derivative does as well.
 
-    def _compare(self, matrix: Any, product: Any) -> None:
-        """Compares with a product in a random direction: what the pattern lacks is in that, too."""
-        weights = self._weights[0].astype(product.dtype)
-        mine, scale = matrix @ weights, abs(matrix) @ weights
-        bound = np.sqrt(np.finfo(product.dtype).eps) * (scale + np.finfo(product.dtype).eps * scale.max(initial=0.0))
-        with np.errstate(invalid="ignore"):  # rows that are not finite tell nothing
-            differs = np.isfinite(mine) & ~(abs(product - mine) <= bound)
-        if differs.any():
+        Args:
+            out: an array with an element for each entry, of `dtype` or of a wider one. It must not share memory with
+                the arguments. What it holds does not matter, and after an error it is undefined.
+            args: of the function; they are left as the function leaves them.
+
+        Returns:
+            None, or ``aux`` with ``has_aux``.
+
+        Raises:
+            SignatureError: ``out`` is not such an array, the shape is not that of the pattern, or the pattern lacks an
+                entry.
+
+        Examples:
+            >>> import irad
+            >>> import numpy as np
+            >>> from numba import njit
+            >>> @njit
+            ... def differences(x):
+            ...     return x[1:] ** 2 - x[:-1]
+            >>> prepared = irad.sparse_jacobian(differences).prepare(np.ones(3))
+            >>> entries = np.empty(prepared.rows.size)
+            >>> prepared.values_into(entries, np.array([1.0, 2.0, 3.0]))
+            >>> [(int(i), int(j), float(v)) for i, j, v in zip(prepared.rows, prepared.columns, entries)]
+            [(0, 0, -1.0), (0, 1, 4.0), (1, 1, -1.0), (1, 2, 6.0)]
+        """
+        if not isinstance(out, np.ndarray) or out.shape != self.rows.shape or not out.flags.writeable:
+            given = f"of the shape {out.shape}" if isinstance(out, np.ndarray) else with_article(type(out).__name__)
+            what = "read-only" if isinstance(out, np.ndarray) and out.shape == self.rows.shape else given
             raise self._derivative.misfit(
-                f"lacks an entry in {'column' if self.mode == 'reverse' else 'row'} {int(np.argmax(differs))}",
+                f"has {self.rows.size} entries, and what they are to be written to is {what}",
+                f"pass an array that can be written to, np.empty({self.rows.size})",
+            )
+        return self._fill(out, args)[1]
+
+    def _fill(self, out: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Writes the entries to ``out``, and returns their dtype, and ``aux``."""
+        pattern, position = self.pattern, self._derivative.task.position
+        columns = np.asanyarray(args[position]).size if position < len(args) else pattern.shape[1]  # Numba tells of it
+        if columns != pattern.shape[1]:
+            raise self._another_shape(f"{pattern.shape[1]} columns, the argument {columns} numbers")
+        try:
+            scratch = self._scratch.pop()
+        except IndexError:
+            scratch = np.empty(0, np.uint8)
+        rows, line, itemsize, scratch, *aux = self._entries(out, self._plan, scratch, *args)
+        self._scratch.append(scratch)
+        if rows != pattern.shape[0]:
+            raise self._another_shape(f"{pattern.shape[0]} rows, the value {rows} numbers")
+        if line >= 0:
+            raise self._derivative.misfit(
+                f"lacks an entry in {'column' if self.mode == 'reverse' else 'row'} {line}",
                 "(a) prepare at these arguments as well, and pass the sum of both patterns as pattern= or (b) pass a "
                 "pattern with every entry that may differ from zero",
             )
+        return f"f{itemsize}", aux[0] if aux else None
 
     def _another_shape(self, what: str) -> SignatureError:
         return self._derivative.misfit(f"has {what}", "prepare for arguments of this shape")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PreparedMatrix, (self._derivative, self._compression, self.dtype)
 
     def __repr__(self) -> str:
         return f"<{self._derivative!r}, prepared: {self.products} products>"
@@ -180,6 +215,8 @@ class SparseTask:
         modes: by which products the matrix may be computed.
         is_symmetric: the matrix is.
         check: each result is compared with a further product.
+        outputs: positions of the arrays that the function writes its results to, those of a method with its instance.
+        layout: which entries there are, and in what order.
         has_aux: the function returns ``(value, aux)``.
         options: how the derivative is created.
     """
@@ -191,6 +228,8 @@ class SparseTask:
     is_symmetric: bool
     check: bool
     has_aux: bool
+    outputs: tuple[int, ...]
+    layout: Layout
     options: Options
 
 
@@ -235,6 +274,13 @@ class SparseDerivative:
         columns = np.asanyarray(args[task.position]).size
         return Runs(self._wanted.bound(found, leading=1), args, columns, is_transposed=product == "reverse")
 
+    def entries(self, mode: Mode) -> Callable[..., Any]:
+        """What `entries_of` returns, for the arguments of what the user gave."""
+        task, (position,) = self.task, self._wanted.positions
+        function = self._primal if task.is_symmetric else self._function
+        asked = EntriesTask(task.kind, mode == "forward", position, task.outputs, task.has_aux, task.options)
+        return self._wanted.bound(entries_of(self._primal, function, asked), leading=3)
+
     def misfit(self, problem: str, remedy: str) -> SignatureError:
         """The error of a pattern that does not fit."""
         return SignatureError(
@@ -273,15 +319,17 @@ class SparseDerivative:
             yield (by_rows if self.task.modes == ("reverse",) else by_columns)(pattern)
 
     def _prepared(self, compression: Compression, args: tuple[Any, ...]) -> PreparedMatrix:
-        """Compiles the products, too."""
-        runs = self.runs(compression.mode, args)
-        shape = (runs.rows(), runs.columns)
-        if compression.pattern.shape != shape:
+        """Compiles the entries, too."""
+        columns = np.asanyarray(args[self.task.position]).size
+        plan = self.task.layout.empty_plan(compression, columns)
+        with Content(args):
+            rows, _, itemsize, *_ = self.entries(compression.mode)(np.empty(0), plan, np.empty(0, np.uint8), *args)
+        if compression.pattern.shape != (rows, columns):
             raise self.misfit(
-                f"has the shape {compression.pattern.shape}, the {self._matrix} has {shape}",
+                f"has the shape {compression.pattern.shape}, the {self._matrix} has {(rows, columns)}",
                 "pass a matrix with a row for each number returned and a column for each number of the argument",
             )
-        return PreparedMatrix(self, compression, checks=self.task.check, has_aux=self.task.has_aux)
+        return PreparedMatrix(self, compression, np.dtype(f"f{itemsize}"))
 
     def _given(self, pattern: Any) -> Any:
         from scipy import sparse  # an optional dependency
@@ -336,6 +384,7 @@ def sparse_derivative(
     check: bool,
     has_aux: bool,
     options: Options | None,
+    layout: Layout,
 ) -> SparseDerivative:
     """The callable of a public function: its name is ``kind``, a Hessian is the Jacobian of the gradient.
 
@@ -345,19 +394,29 @@ def sparse_derivative(
     wanted, used, is_symmetric = selected(f, argnums, argnames), options_or_default(options), kind == "sparse_hessian"
     primal, (position,) = wanted.primal, wanted.positions
     _check_scipy(kind, primal)
-    _check_choices(kind, primal, pattern, mode)
+    _check_choices(kind, primal, pattern, mode, layout)
     function: Any = primal
+    written: tuple[int, ...] = ()
     if is_symmetric:
         function = grad(primal, position, has_aux, options=used)
     elif outputs is not None:
-        function = returning(primal, selected(f, outputs).argnums, has_aux)
+        results = selected(f, outputs)
+        function, written = returning(primal, results.argnums, has_aux), results.positions
     modes: tuple[Mode, ...] = ("forward",) if is_symmetric else (mode,) if mode else ("forward", "reverse")
-    task = SparseTask(kind, position - len(wanted.leading), pattern, modes, is_symmetric, check, has_aux, used)
-    rebuild = (kind, f, argnums, argnames, pattern, mode, outputs, check, has_aux, used)
+    own = position - len(wanted.leading)
+    task = SparseTask(kind, own, pattern, modes, is_symmetric, check, has_aux, written, layout, used)
+    rebuild = (kind, f, argnums, argnames, pattern, mode, outputs, check, has_aux, used, layout)
     return SparseDerivative(wanted, function, task, rebuild)
 
 
-def _check_choices(kind: str, primal: CPUDispatcher, pattern: Any, mode: Any) -> None:
+def _check_choices(kind: str, primal: CPUDispatcher, pattern: Any, mode: Any, layout: Layout) -> None:
+    if layout.format not in get_args(Format):
+        raise SignatureError(
+            f"format={layout.format!r} is not a format of irad.{kind}",
+            '(a) format="csc" or (b) format="csr" or (c) format="coo"',
+            "the matrix is one of SciPy's, and its entries are in the order of its format",
+            location_of(primal.py_func),
+        )
     if isinstance(pattern, str) and pattern not in _PATTERNS:
         raise SignatureError(
             f"pattern={pattern!r} is not a pattern",
@@ -397,6 +456,7 @@ def sparse_jacobian(
     mode: Mode | None = None,
     outputs: int | None = None,
     check: bool = True,
+    format: Format = "csc",
     argnames: str | None = None,
     options: Options | None = None,
 ) -> SparseDerivative:
@@ -425,13 +485,15 @@ def sparse_jacobian(
         mode: "forward" or "reverse"; None: the one that takes fewer products and passes through all that ``f`` calls.
         outputs: the position of the array that ``f`` writes its results to, in place of what it returns.
         check: whether each Jacobian is compared with one more product.
+        format: of the matrix: "csc", "csr" or "coo", which has rows, columns and entries by columns.
         argnames: in place of ``argnums``, the name of the parameter.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
         A callable that takes the arguments of ``f``. Its method ``prepare`` takes them, too, and returns a callable to
         be reused, with the attributes ``pattern``, ``mode``, ``colours`` (of the columns or rows) and ``products`` (how
-        many).
+        many). Its method ``values_into(out, *args)`` writes the entries to an array that is passed in, in the order of
+        its attributes ``rows`` and ``columns``, and allocates nothing from the second call on.
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or SciPy is not installed; in a call: ``f`` maps no
@@ -455,7 +517,7 @@ def sparse_jacobian(
                [ 0., -1., 12.]])
     """
     return sparse_derivative(
-        "sparse_jacobian", f, argnums, argnames, pattern, mode, outputs, check, bool(has_aux), options
+        "sparse_jacobian", f, argnums, argnames, pattern, mode, outputs, check, bool(has_aux), options, Layout(format)
     )
 
 
@@ -470,6 +532,8 @@ def sparse_hessian(
     *,
     pattern: Any = None,
     check: bool = True,
+    format: Format = "csc",
+    lower: bool = False,
     argnames: str | None = None,
     options: Options | None = None,
 ) -> SparseDerivative:
@@ -490,12 +554,15 @@ def sparse_hessian(
         pattern: "dependence", "probe", or an array or sparse matrix that is symmetric and differs from zero wherever a
             second derivative may.
         check: whether each Hessian is compared with one more product.
+        format: of the matrix, as in `irad.sparse_jacobian`.
+        lower: leave out the entries above the diagonal.
         argnames: in place of ``argnums``, the name of the parameter.
         options: how the derivatives are created; see `irad.Options`.
 
     Returns:
         A callable that takes the arguments of ``f``. Its method ``prepare`` takes them, too, and returns a callable to
-        be reused, with the attributes ``pattern``, ``colours`` (of the columns) and ``products`` (how many).
+        be reused, with the attributes ``pattern``, ``colours`` (of the columns) and ``products`` (how many), and the
+        method ``values_into`` of those of `irad.sparse_jacobian`.
 
     Raises:
         SignatureError: as `irad.sparse_jacobian`.
@@ -515,7 +582,10 @@ def sparse_hessian(
                [-12.,  24., -12.],
                [  0., -12.,  24.]])
     """
-    return sparse_derivative("sparse_hessian", f, argnums, argnames, pattern, None, None, check, bool(has_aux), options)
+    layout = Layout(format, is_lower=bool(lower))
+    return sparse_derivative(
+        "sparse_hessian", f, argnums, argnames, pattern, None, None, check, bool(has_aux), options, layout
+    )
 
 
 refuse_in_compiled_code(sparse_hessian, "(a) irad.hessian, which returns an array or (b) call it from Python")

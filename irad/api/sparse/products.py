@@ -29,7 +29,8 @@ from irad.options import Options
 
 Product: TypeAlias = Literal["forward", "reverse", "sets"]
 
-_WIDTH: Final = 4
+WIDTH: Final = 4
+"""Directions in each run of forward mode."""
 
 
 def products_of(
@@ -48,7 +49,7 @@ def products_of(
     Returns:
         A callable. ``rows`` is how many numbers the value has; there are no products of vectors that do not fit it.
     """
-    task = JacobianTask("jacobian", (position,), True, _WIDTH, None, has_aux, options)
+    task = JacobianTask("jacobian", (position,), True, WIDTH, None, has_aux, options)
     function = primal.py_func
     vectors = f"{INTERNAL}directions"
 
@@ -64,27 +65,39 @@ def products_of(
     return remembered(primal, (kind, product, task), build)
 
 
-class _Forward(Call):
-    """Products with the Jacobian, some in each run."""
+class SparseCall(Call):
+    """A Jacobian of one array with respect to another."""
 
     repetition = "its sparse Jacobian is computed in several runs"
 
-    def products(self) -> Written:
-        """Code of the products."""
-        self._check_types()
-        return self._code(self._lines(), {"irad_push": self.push, "irad_shadow_like": shadow_like})
+    def check_types(self) -> None:
+        """Checks that the Jacobian is one matrix of floats.
 
-    def _check_types(self) -> None:
-        structure, name = self.structure, self.function.__qualname__
+        Raises:
+            SignatureError: it is not.
+        """
+        structure = self.structure
         parts = [*structure.inputs, *structure.outputs]
-        if len(parts) == 2 and structure.inputs[0].is_array and not any(part.is_complex or part.path for part in parts):
-            return
-        raise SignatureError(
-            f"the Jacobian of {name} for these arguments is not one matrix of floats",
+        if len(parts) != 2 or not structure.inputs[0].is_array or any(part.is_complex or part.path for part in parts):
+            raise self.no_matrix()
+
+    def no_matrix(self) -> SignatureError:
+        """The error of a Jacobian that is not one matrix of floats."""
+        return SignatureError(
+            f"the Jacobian of {self.function.__qualname__} for these arguments is not one matrix of floats",
             "(a) pass an array of floats to a function that returns one or (b) irad.jacobian",
             "a sparse matrix has a row for each number returned and a column for each number of one argument",
             location_of(self.function),
         )
+
+
+class _Forward(SparseCall):
+    """Products with the Jacobian, some in each run."""
+
+    def products(self) -> Written:
+        """Code of the products."""
+        self.check_types()
+        return self.code(self._lines(), {"irad_push": self.push, "irad_shadow_like": shadow_like})
 
     @property
     def _input(self) -> Part:
@@ -151,10 +164,10 @@ class _Reverse(_Forward):
 
     def products(self) -> Written:
         """Code of the products."""
-        self._check_types()
+        self.check_types()
         scope, derivation = self.reverse()
         self.check_repeats(derivation)
-        return self._code(self._lines(), scope)
+        return self.code(self._lines(), scope)
 
     def _lines(self) -> Iterator[str]:
         output, has_aux, at = self._output, self.task.has_aux, self._array
