@@ -30,11 +30,13 @@ from irad.api.grad import value_and_grad_into
 from irad.api.jacobians.call import Call, JacobianTask, call_of
 from irad.api.jacobians.source import indented, when
 from irad.api.jacobians.structure import Part
+from irad.api.makers import MAKERS, derivative_of
 from irad.api.sparse.colouring import Compression
 from irad.api.sparse.products import WIDTH, SparseCall
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
+from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.emit import INTP, Emit
 from irad.frontend.generated import function_from
@@ -51,7 +53,7 @@ _SHARED: Final = (
 
 
 class Plan(NamedTuple):
-    """What compiled code is told of a matrix: which products there are, and where in them each entry is.
+    """The products that a matrix is computed from, and where in them each entry is, for compiled code.
 
     A vector has a number for each column in forward mode, for each row in reverse mode; a product the other way round.
 
@@ -100,10 +102,8 @@ class Layout:
             checks: compare with one more product.
         """
         pattern = compression.pattern
-        rows, columns = (
-            pattern.indices.astype(np.int64),
-            np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr)),
-        )
+        rows = pattern.indices.astype(np.int64)
+        columns = np.repeat(np.arange(pattern.shape[1]), np.diff(pattern.indptr))
         order = np.lexsort((columns, rows)) if self.format == "csr" else np.lexsort((rows, columns))
         order = order[rows[order] >= columns[order]] if self.is_lower else order
         rows, columns, product, place = (
@@ -152,13 +152,13 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class EntriesTask:
-    """What entries are asked for.
+    """A request for entries.
 
     Attributes:
         kind: the name of the public function.
         is_forward: columns are computed together, and not rows.
         position: of the argument.
-        outputs: positions of the arrays that the function writes its results to.
+        through: positions of further arrays that have derivatives: results, or what they are computed from.
         has_aux: the function returns ``(value, aux)``.
         options: of the derivative.
     """
@@ -166,14 +166,14 @@ class EntriesTask:
     kind: str
     is_forward: bool
     position: int
-    outputs: tuple[int, ...]
+    through: tuple[int, ...]
     has_aux: bool
     options: Options
 
     @property
     def active(self) -> tuple[int, ...]:
-        """Positions of all arguments that have derivatives: results pass through ``outputs``."""
-        return tuple(sorted({self.position, *self.outputs}))
+        """Positions of all arguments that have derivatives."""
+        return tuple(sorted({self.position, *self.through}))
 
 
 def entries_of(primal: CPUDispatcher, function: CPUDispatcher, task: EntriesTask) -> DerivativeDispatcher:
@@ -210,9 +210,9 @@ def entries_of(primal: CPUDispatcher, function: CPUDispatcher, task: EntriesTask
 # --- functions that write to memory given to them ---------------------------------------------------------------------
 
 
-def _with_destination(function: CPUDispatcher, has_aux: bool, ndim: int) -> Any:
+def _with_destination(function: CPUDispatcher, has_aux: bool, ndim: int | None) -> Any:
     """``written(out, *args)``, which writes the value to ``out``, and returns how many numbers it has."""
-    if ndim == 0:
+    if ndim is None:
         lines = ["irad_rows = 1", "if irad_out.size == 1:", "    irad_out[0] = irad_value"]
     else:
         count = "range(irad_rows)" if ndim == 1 else "irad_value.flat"
@@ -223,9 +223,9 @@ def _with_destination(function: CPUDispatcher, has_aux: bool, ndim: int) -> Any:
     return _around(function, "irad_out", has_aux, ndim, [*lines, "irad_total = 0.0"])
 
 
-def _with_weights(function: CPUDispatcher, has_aux: bool, ndim: int) -> Any:
+def _with_weights(function: CPUDispatcher, has_aux: bool, ndim: int | None) -> Any:
     """``weighted(cotangents, *args)``, which returns the sum of cotangents and numbers of the value, and how many."""
-    if ndim == 0:
+    if ndim is None:
         lines = ["irad_rows, irad_total = 1, 0.0", "if irad_weights.size == 1:"]
         lines += ["    irad_total += irad_weights[0] * irad_value"]
     else:
@@ -239,16 +239,18 @@ def _with_weights(function: CPUDispatcher, has_aux: bool, ndim: int) -> Any:
     return _around(function, "irad_weights", has_aux, ndim, lines)
 
 
-def _around(function: CPUDispatcher, first: str, has_aux: bool, ndim: int, lines: list[str]) -> Any:
+def _around(function: CPUDispatcher, first: str, has_aux: bool, ndim: int | None, lines: list[str]) -> Any:
     """A function of one more argument that calls another, and returns ``(total, (rows, aux))``."""
-    given, name = function.py_func, function.py_func.__name__
+    given = function.py_func
 
     def build() -> Any:
         call, aux = call_of(given), ", irad_aux" * has_aux
         returned = f"return irad_total, {'(irad_rows, irad_aux)' if has_aux else 'irad_rows'}"
         body = [f"irad_value{aux} = irad_f({call})", *lines, returned]
-        source = f"def {name}({first}, {call}):\n" + "".join(f"    {line}\n" for line in body)
-        made: Any = function_from(name, source, f"irad.sparse_jacobian of {given.__qualname__}", {"irad_f": function})
+        source = f"def around({first}, {call}):\n" + "".join(f"    {line}\n" for line in body)
+        made: Any = function_from(
+            "around", source, f"irad.sparse_jacobian of {given.__qualname__}", {"irad_f": function}
+        )
         made.__qualname__ = given.__qualname__
         return njit(nogil=bool(function.targetoptions.get("nogil")))(made)
 
@@ -266,7 +268,7 @@ def _part(typing: Any, scratch: Any, start: Any, shape: Any, number: Any) -> Any
         emit = Emit(context, builder)
         memory = emit.array(signature.args[0], values[0])
         lengths = cgutils.unpack_tuple(builder, values[2])
-        strides = [INTP(context.get_abi_sizeof(context.get_data_type(number)))]
+        strides: list[Value] = [INTP(context.get_abi_sizeof(context.get_data_type(number)))]
         for length in reversed(lengths[1:]):
             strides.insert(0, builder.mul(strides[0], length))
         data = builder.gep(memory.data, [values[1]])
@@ -350,15 +352,16 @@ class _Entries:
             SignatureError: there is no such matrix, or the entries do not fit the array.
             UnsupportedError: the function cannot be run again and again.
         """
+        self._check_through()
         self._check(values)
-        own = self.derived.parameters[0]  # memory for results, or cotangents
-        arrays = [at for at in self.derived.arrays if at != own]
+        arrays = [at for at in self.derived.arrays if not self._is_own(at)]
         self._part("irad_vectors", self.vector_dtype, self.width, "irad_colours.size")
         self._part("irad_products", self.dtype, self.width, "irad_length")
         self._part("irad_sums", "float64", 2, "irad_length")
         saved = [*self._saved()]
         run = list(self.run())  # names the remaining parts
-        eps, checked = float(np.finfo(self.dtype).eps), "irad_entries, irad_weights, irad_sums, irad_is_lower"
+        eps = max(float(np.finfo(each).eps) for each in (self.dtype, self.vector_dtype))
+        checked = "irad_entries, irad_weights, irad_sums, irad_is_lower"
         body = [
             f"{', '.join(f'irad_{each}' for each in Plan._fields)} = irad_plan",
             *when(" or ".join(f"irad_share_memory(irad_values, {at})" for at in arrays), [_SHARED]),
@@ -392,6 +395,18 @@ class _Entries:
         }
         return self.derived.code(body, {**scope, **self.scope})
 
+    def _check_through(self) -> None:
+        arguments = Call(self.function, self._jacobian((self.task.position,)), self.given).arguments
+        for each in self.task.through:
+            kind = arguments[each].type
+            if not isinstance(kind, types.Array) or not isinstance(kind.dtype, types.Float):
+                raise SignatureError(
+                    f"argument {each} of {self.function.py_func.__qualname__}, named by work= or outputs=, is {kind}",
+                    "name arrays of floats",
+                    "memory for derivatives is kept for these",
+                    location_of(self.function.py_func),
+                )
+
     def _check(self, values: Any) -> None:
         if isinstance(values.dtype, types.Float) and values.dtype.bitwidth >= 8 * np.dtype(self.dtype).itemsize:
             return
@@ -405,14 +420,20 @@ class _Entries:
 
     # ---------------------------------------------------------------------------------- what each kind says of itself
 
-    derived: Call
-    """What is differentiated: the function, or one made from it with memory for results or cotangents in front."""
+    @property
+    def derived(self) -> Call:
+        """A function with memory for results, or cotangents, before the arguments of the user: it is differentiated."""
+        raise NotImplementedError
 
-    vector_dtype: str
-    """The dtype of vectors."""
+    @property
+    def vector_dtype(self) -> str:
+        """The dtype of vectors."""
+        raise NotImplementedError
 
-    dtype: str
-    """The dtype of products, and so of the entries."""
+    @property
+    def dtype(self) -> str:
+        """The dtype of products, and so of the entries."""
+        raise NotImplementedError
 
     @property
     def derivation(self) -> Derivation:
@@ -451,6 +472,10 @@ class _Entries:
     def _call(self) -> str:
         return call_of(self.function.py_func)
 
+    def _is_own(self, at: str) -> bool:
+        """True of memory for results, or cotangents, which precedes the arguments of the user."""
+        return at.partition("[")[0] == self.derived.parameters[0]
+
     def _at(self, position: int) -> str:
         return self.derived.names[1 + position]
 
@@ -487,9 +512,8 @@ class _Entries:
 
     def _saved(self) -> Iterator[tuple[str, str]]:
         """Copies of the arrays that are restored before each run, and these."""
-        own = self.derived.parameters[0]
         for i, (at, kind) in enumerate(self.derived.written(self.derivation)):
-            if at == own:
+            if self._is_own(at):
                 continue
             if isinstance(kind.dtype, types.Number | types.Boolean):
                 self._part(f"irad_copy{i}", str(kind.dtype), 1, f"{at}.size")
@@ -504,31 +528,35 @@ class _Columns(_Entries):
     """Entries by forward mode."""
 
     @cached_property
-    def derived(self) -> Call:  # type: ignore[override]
+    def derived(self) -> Call:
         """The function that writes its results to memory."""
         output = self._base.structure.outputs[0]
-        made = _with_destination(self.function, self.task.has_aux, output.type.ndim if output.is_array else 0)
+        made = _with_destination(self.function, self.task.has_aux, output.type.ndim if output.is_array else None)
         argnums = (0, *(1 + each for each in self.task.active))
         return self._made_from(made, argnums, _vector_of(output))
 
     @property
-    def vector_dtype(self) -> str:  # type: ignore[override]
+    def vector_dtype(self) -> str:
         """That of the argument."""
         return str(self._type(self.task.position).dtype)
 
     @property
-    def dtype(self) -> str:  # type: ignore[override]
+    def dtype(self) -> str:
         """That of the value."""
         return str(self._base.structure.outputs[0].dtype)
 
     def run(self) -> Iterator[str]:
         """Products with some vectors."""
         self._part("irad_results", self.dtype, 1, "irad_length")
+        yield from self._others_cleared()
+        yield from self._pushed("irad_results[0]", lambda lane: f"irad_products[{lane}]", "irad_found")
+        yield f"irad_rows{', irad_aux' * self.task.has_aux} = irad_found"
+
+    def _others_cleared(self) -> Iterator[str]:
+        """Makes tangents of further arrays, which are zero before each run."""
         for each in self._others:
             self._part(f"irad_other{each}", str(self._type(each).dtype), self.width, f"{self._at(each)}.size")
             yield f"irad_other{each}[...] = 0"
-        yield from self._pushed("irad_results[0]", lambda lane: f"irad_products[{lane}]", "irad_found")
-        yield f"irad_rows{', irad_aux' * self.task.has_aux} = irad_found"
 
     def _pushed(self, results: str, product: Callable[[int], str], aux: str) -> Iterator[str]:
         """The call of the pushforward.
@@ -538,13 +566,12 @@ class _Columns(_Entries):
             product: from a lane to memory for the tangents of the results.
             aux: what is returned besides; empty if nothing is.
         """
-        written = {at for at, _ in self.derived.written(self.derivation)}
 
         def tangent(position: int, lane: int) -> str:
             at, kind = self._at(position), self._type(position)
             name = "irad_vectors" if position == self.task.position else f"irad_other{position}"
             given = self._lane(name, lane, position)
-            return given if kind.layout == "C" or at not in written else f"irad_own({given}, {at})"
+            return given if kind.layout == "C" else f"irad_own({given}, {at})"
 
         lanes = (
             _tuple([product(lane), *(tangent(each, lane) for each in self.task.active)]) for lane in range(self.width)
@@ -564,9 +591,10 @@ class _Gradients(_Columns):
         kind = of_function.arguments[task.position].type
         if not isinstance(kind, types.Array) or not isinstance(kind.dtype, types.Float):
             raise of_function.no_matrix()
-        gradient: Any = value_and_grad_into(self.function, task.position, task.has_aux, options=task.options)
-        out = types.Array(kind.dtype, kind.ndim, "C")
-        return self._made_from(gradient, (0, 1 + task.position), out, has_aux=task.has_aux)
+        gradient: Any = value_and_grad_into(self.function, task.active, task.has_aux, options=task.options)
+        kinds = [of_function.arguments[each].type for each in task.active]
+        out = types.Tuple([types.Array(each.dtype, each.ndim, "C") for each in kinds])
+        return self._made_from(gradient, (0, *(1 + each for each in task.active)), out, has_aux=task.has_aux)
 
     @property
     def dtype(self) -> str:
@@ -575,13 +603,20 @@ class _Gradients(_Columns):
 
     def run(self) -> Iterator[str]:
         """Products of the Hessian and some vectors."""
+        yield from self._others_cleared()
         position = self.task.position
-        self._part("irad_gradient", self.dtype, 1, "irad_length")
-        yield from self._pushed(
-            self._lane("irad_gradient", 0, position),
-            lambda lane: self._lane("irad_products", lane, position),
-            "irad_aux" * self.task.has_aux,
-        )
+        for each in self.task.active:
+            at, dtype = self._at(each), str(self._type(each).dtype)
+            self._part(f"irad_gradient{each}", dtype, 1, f"{at}.size")
+            if each != position:
+                self._part(f"irad_slope{each}", dtype, self.width, f"{at}.size")
+
+        def product(lane: int) -> str:
+            names = {each: f"irad_slope{each}" for each in self._others} | {position: "irad_products"}
+            return _tuple(self._lane(names[each], lane, each) for each in self.task.active)
+
+        gradients = _tuple(self._lane(f"irad_gradient{each}", 0, each) for each in self.task.active)
+        yield from self._pushed(gradients, product, "irad_aux" * self.task.has_aux)
         yield f"irad_rows = {self._at(position)}.size"
 
 
@@ -592,17 +627,24 @@ class _Rows(_Entries):
     expected = "irad_colours.size"
 
     @cached_property
-    def derived(self) -> Call:  # type: ignore[override]
+    def derived(self) -> Call:
         """The function whose gradient is a product."""
         output = self._base.structure.outputs[0]
-        made = _with_weights(self.function, self.task.has_aux, output.type.ndim if output.is_array else 0)
+        made = _with_weights(self.function, self.task.has_aux, output.type.ndim if output.is_array else None)
         argnums = tuple(1 + each for each in self.task.active)
         return self._made_from(made, argnums, _vector_of(output))
 
     @cached_property
+    def _is_in_place(self) -> bool:
+        """True if products are computed where they are read; else they have the strides of the argument first."""
+        return all(self._type(each).layout == "C" for each in self.task.active)
+
+    @cached_property
     def _gradient(self) -> Any:
-        derived = self.derived
-        return value_and_grad_into(derived.primal, derived.task.argnums, True, options=self.task.options)
+        primal, argnums, options = self.derived.primal, self.derived.task.argnums, self.task.options
+        if self._is_in_place:
+            return _added_gradient(primal, argnums, options)
+        return value_and_grad_into(primal, argnums, True, options=options)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -615,12 +657,12 @@ class _Rows(_Entries):
         return {"irad_into": self._gradient}
 
     @property
-    def vector_dtype(self) -> str:  # type: ignore[override]
+    def vector_dtype(self) -> str:
         """That of the value."""
         return str(self._base.structure.outputs[0].dtype)
 
     @property
-    def dtype(self) -> str:  # type: ignore[override]
+    def dtype(self) -> str:
         """That of the argument."""
         return str(self._type(self.task.position).dtype)
 
@@ -628,10 +670,23 @@ class _Rows(_Entries):
         """The product of the transpose and a vector."""
         for each in self._others:
             self._part(f"irad_other{each}", str(self._type(each).dtype), 1, f"{self._at(each)}.size")
+            yield f"irad_other{each}[...] = 0"
         names = {each: f"irad_other{each}" for each in self._others} | {self.task.position: "irad_products"}
-        out = _tuple(self._lane(names[each], 0, each) for each in self.task.active)
+        shadows = [self._lane(names[each], 0, each) for each in self.task.active]
+        out = ", ".join(shadows) if self._is_in_place else _tuple(shadows)
         yield f"irad_value, irad_found = irad_into({out}, irad_vectors[0], {self._call})"
         yield f"irad_rows{', irad_aux' * self.task.has_aux} = irad_found"
+
+
+def _added_gradient(primal: Any, argnums: tuple[int, ...], options: Options) -> Any:
+    """The gradient of ``(value, aux)``, added to shadows, one for each argument, that are passed first."""
+
+    def build() -> Any:
+        roles = tuple((each, Role.SHADOW) for each in argnums)
+        task = Task(roles, Seed.ONE, Returns.VALUE, has_aux=True, lends_shadows=True, options=options)
+        return derivative_of(MAKERS["autodiff"], primal, task, (_added_gradient, (primal, argnums, options)))
+
+    return remembered(primal, ("added gradient", argnums, options), build)
 
 
 def _vector_of(output: Part) -> Any:

@@ -174,7 +174,8 @@ class PreparedMatrix:
             scratch = self._scratch.pop()
         except IndexError:
             scratch = np.empty(0, np.uint8)
-        rows, line, itemsize, scratch, *aux = self._entries(out, self._plan, scratch, *args)
+        given = self._derivative.packed(args)
+        rows, line, itemsize, scratch, *aux = self._entries(out, self._plan, scratch, *given)
         self._scratch.append(scratch)
         if rows != pattern.shape[0]:
             raise self._another_shape(f"{pattern.shape[0]} rows, the value {rows} numbers")
@@ -215,7 +216,8 @@ class SparseTask:
         modes: by which products the matrix may be computed.
         is_symmetric: the matrix is.
         check: each result is compared with a further product.
-        outputs: positions of the arrays that the function writes its results to, those of a method with its instance.
+        through: positions of the arrays that the function works in or writes its results to, counted with the instance
+            of a method.
         layout: which entries there are, and in what order.
         has_aux: the function returns ``(value, aux)``.
         options: how the derivative is created.
@@ -228,7 +230,7 @@ class SparseTask:
     is_symmetric: bool
     check: bool
     has_aux: bool
-    outputs: tuple[int, ...]
+    through: tuple[int, ...]
     layout: Layout
     options: Options
 
@@ -247,6 +249,7 @@ class SparseDerivative:
             args: arguments of the function, at which it takes the branches that matter.
         """
         self._check_argument(args)
+        args = self.packed(args)
         given = self.task.pattern
         is_found = given is None or isinstance(given, str)
         pattern = self._pattern(args) if is_found else self._given(given)
@@ -274,11 +277,19 @@ class SparseDerivative:
         columns = np.asanyarray(args[task.position]).size
         return Runs(self._wanted.bound(found, leading=1), args, columns, is_transposed=product == "reverse")
 
+    def packed(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with a contiguous copy of a read-only view, whose elements may lie in one place."""
+        position = self.task.position
+        given = args[position] if position < len(args) else None
+        if not isinstance(given, np.ndarray) or given.flags.writeable or given.flags.c_contiguous:
+            return args
+        return (*args[:position], given.copy(), *args[position + 1 :])
+
     def entries(self, mode: Mode) -> Callable[..., Any]:
-        """What `entries_of` returns, for the arguments of what the user gave."""
+        """The derivative of `entries_of`, for the arguments of what the user gave."""
         task, (position,) = self.task, self._wanted.positions
         function = self._primal if task.is_symmetric else self._function
-        asked = EntriesTask(task.kind, mode == "forward", position, task.outputs, task.has_aux, task.options)
+        asked = EntriesTask(task.kind, mode == "forward", position, task.through, task.has_aux, task.options)
         return self._wanted.bound(entries_of(self._primal, function, asked), leading=3)
 
     def misfit(self, problem: str, remedy: str) -> SignatureError:
@@ -385,6 +396,7 @@ def sparse_derivative(
     has_aux: bool,
     options: Options | None,
     layout: Layout,
+    work: int | Sequence[int] = (),
 ) -> SparseDerivative:
     """The callable of a public function: its name is ``kind``, a Hessian is the Jacobian of the gradient.
 
@@ -396,16 +408,17 @@ def sparse_derivative(
     _check_scipy(kind, primal)
     _check_choices(kind, primal, pattern, mode, layout)
     function: Any = primal
-    written: tuple[int, ...] = ()
+    through = set(selected(f, work).positions if isinstance(work, int) or work else ())
     if is_symmetric:
         function = grad(primal, position, has_aux, options=used)
     elif outputs is not None:
         results = selected(f, outputs)
-        function, written = returning(primal, results.argnums, has_aux), results.positions
+        function = returning(primal, results.argnums, has_aux)
+        through |= set(results.positions)
     modes: tuple[Mode, ...] = ("forward",) if is_symmetric else (mode,) if mode else ("forward", "reverse")
     own = position - len(wanted.leading)
-    task = SparseTask(kind, own, pattern, modes, is_symmetric, check, has_aux, written, layout, used)
-    rebuild = (kind, f, argnums, argnames, pattern, mode, outputs, check, has_aux, used, layout)
+    task = SparseTask(kind, own, pattern, modes, is_symmetric, check, has_aux, tuple(sorted(through)), layout, used)
+    rebuild = (kind, f, argnums, argnames, pattern, mode, outputs, check, has_aux, used, layout, work)
     return SparseDerivative(wanted, function, task, rebuild)
 
 
@@ -457,6 +470,7 @@ def sparse_jacobian(
     outputs: int | None = None,
     check: bool = True,
     format: Format = "csc",
+    work: int | Sequence[int] = (),
     argnames: str | None = None,
     options: Options | None = None,
 ) -> SparseDerivative:
@@ -486,6 +500,8 @@ def sparse_jacobian(
         outputs: the position of the array that ``f`` writes its results to, in place of what it returns.
         check: whether each Jacobian is compared with one more product.
         format: of the matrix: "csc", "csr" or "coo", which has rows, columns and entries by columns.
+        work: the position, or positions, of arrays of floats that ``f`` works in. It need not be said; ``values_into``
+            then has no memory to allocate for their derivatives.
         argnames: in place of ``argnums``, the name of the parameter.
         options: how the derivative is created; see `irad.Options`.
 
@@ -517,7 +533,18 @@ def sparse_jacobian(
                [ 0., -1., 12.]])
     """
     return sparse_derivative(
-        "sparse_jacobian", f, argnums, argnames, pattern, mode, outputs, check, bool(has_aux), options, Layout(format)
+        "sparse_jacobian",
+        f,
+        argnums,
+        argnames,
+        pattern,
+        mode,
+        outputs,
+        check,
+        bool(has_aux),
+        options,
+        Layout(format),
+        work,
     )
 
 
@@ -534,6 +561,7 @@ def sparse_hessian(
     check: bool = True,
     format: Format = "csc",
     lower: bool = False,
+    work: int | Sequence[int] = (),
     argnames: str | None = None,
     options: Options | None = None,
 ) -> SparseDerivative:
@@ -556,6 +584,7 @@ def sparse_hessian(
         check: whether each Hessian is compared with one more product.
         format: of the matrix, as in `irad.sparse_jacobian`.
         lower: leave out the entries above the diagonal.
+        work: as in `irad.sparse_jacobian`.
         argnames: in place of ``argnums``, the name of the parameter.
         options: how the derivatives are created; see `irad.Options`.
 
@@ -584,7 +613,7 @@ def sparse_hessian(
     """
     layout = Layout(format, is_lower=bool(lower))
     return sparse_derivative(
-        "sparse_hessian", f, argnums, argnames, pattern, None, None, check, bool(has_aux), options, layout
+        "sparse_hessian", f, argnums, argnames, pattern, None, None, check, bool(has_aux), options, layout, work
     )
 
 
