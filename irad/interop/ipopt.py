@@ -97,13 +97,16 @@ class Functions:
         make: Callable[..., Any],
         options: Options | None,
     ) -> None:
-        self.size, self._args, self._make = x0.size, args, make
+        self.size: int = x0.size
+        self._args, self._make = args, make
         self._objective, self._constraints = objective, constraints
         self._value_and_grad_into = irad.value_and_grad_into(objective, options=options)
         self._gradient = np.empty(x0.size)
         self._value_and_grad_into(self._gradient, x0, *args)  # compiled before Ipopt runs, and refused here
         self._out = () if writes is None else (np.zeros(writes),)
-        self.count, self._jacobian, self._hessian = 0, None, None
+        self.count = 0
+        self._jacobian: Any = None
+        self._hessian: Any = None
         if constraints is not None:
             places = {} if writes is None else {"argnums": 1, "outputs": 0}
             self._jacobian = make(irad.sparse_jacobian, constraints, **places).prepare(*self._out, x0, *args)
@@ -142,7 +145,6 @@ class Functions:
 
     def jacobian(self, x: _Array) -> _Array:
         """The entries of the Jacobian of the constraints."""
-        assert self._jacobian is not None
         self._jacobian.values_into(self._slopes, *self._out, x, *self._args)
         return self._slopes
 
@@ -152,14 +154,12 @@ class Functions:
 
     def hessian(self, x: _Array, multipliers: _Array, factor: float) -> _Array:
         """The entries of the lower triangle of the Hessian of ``factor * objective + multipliers @ constraints``."""
-        assert self._hessian is not None
         given = (factor, multipliers, *self._out) if self._constraints is not None else (factor,)
         self._hessian.values_into(self._curvatures, x, *given, *self._args)
         return self._curvatures
 
     def hessianstructure(self) -> tuple[Any, Any]:
         """Rows and columns of these entries."""
-        assert self._hessian is not None
         return self._hessian.rows, self._hessian.columns
 
     @property
@@ -239,7 +239,7 @@ def problem(
         objective: ``objective(x, *args)`` returns a float; a plain function or one of ``numba.njit``.
         constraints: ``constraints(x, *args)`` returns an array of floats, or a float.
         bounds: of the variables: a pair of lower and upper ones, each a number, or an array with one for each variable.
-            None stands for none, as a whole, in place of one of the two, and so does an infinity.
+            Infinities, and None in place of one or both, leave them out.
         constraint_bounds: of the values of the constraints, in the same form; equal ones state an equation.
         x0: an array of one dimension, with a number for each variable.
         args: further arguments of both functions, which are constants.
@@ -253,7 +253,7 @@ def problem(
         A `Problem`, which has the methods ``add_option`` and ``solve`` of `cyipopt.Problem`.
 
     Raises:
-        SignatureError: shapes do not fit, bounds are no bounds, or a function is not one that Numba compiles.
+        SignatureError: shapes do not fit, bounds contradict each other, or a function is not one that Numba compiles.
 
     Examples:
         >>> import irad.interop.ipopt
@@ -273,13 +273,13 @@ def problem(
     start, args = _start(x0), args if isinstance(args, tuple) else (args,)
     if constraints is None and (constraint_bounds is not None or writes is not None):
         raise SignatureError(
-            "bounds of constraints are given, and no constraints",
+            "bounds of constraints are given without constraints",
             "(a) pass constraints or (b) leave constraint_bounds and writes out",
             "bounds of the variables are passed as bounds",
         )
     if constraints is not None and constraint_bounds is None:
         raise SignatureError(
-            "constraints are given, and no bounds of their values",
+            "constraints are given without bounds of their values",
             "pass constraint_bounds, a pair of lower and upper bounds: (0.0, 0.0) for equations",
             "a constraint that has no bounds has no effect",
         )
@@ -290,10 +290,9 @@ def problem(
             "the array for these is made before they are called",
         )
     limits = _bounds("bounds", bounds, start.size, "variables")
-    made = [None if each is None or hasattr(each, "py_func") else irad.jit(each) for each in (objective, constraints)]
-    compiled = [new or given for new, given in zip(made, (objective, constraints), strict=True)]
+    made = [each if each is None or hasattr(each, "py_func") else irad.jit(each) for each in (objective, constraints)]
     make = partial(_made, check=check, options=derivation)
-    functions = Functions(*compiled, start, args, writes, make, derivation)
+    functions = Functions(made[0], made[1], start, args, writes, make, derivation)
     if hessian:
         functions.with_hessian(start)
     functions.intermediate = intermediate

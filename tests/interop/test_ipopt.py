@@ -190,8 +190,8 @@ def test_what_does_not_fit_is_refused_by_name():
     refuses(r"the upper bounds have the shape \(3,\), and there are 4 variables", None, (0.0, np.ones(3)))
     refuses("the lower bounds hold a NaN", None, (np.nan, 1.0))
     refuses(r"the lower bounds exceed the upper ones: 2.0 > 1.0 at 0", None, (2.0, 1.0))
-    refuses("no bounds of their values", limits)
-    refuses("no constraints", None, None, pair)
+    refuses("without bounds of their values", limits)
+    refuses("without constraints", None, None, pair)
     refuses(
         r"the lower constraint_bounds have the shape \(3,\), and there are 2 constr", limits, None, (np.ones(3), None)
     )
@@ -232,6 +232,10 @@ def test_a_trajectory_of_ten_thousand_variables(monkeypatch):
     n = z.size // 3
     times, torque = step * np.arange(n), z[2 * n :]
     found = solve_ivp(
-        lambda t, y: [y[1], np.interp(t, times, torque) - np.sin(y[0])], (0.0, times[-1]), [0.0, 0.0], rtol=1e-8, max_step=step
+        lambda t, y: [y[1], np.interp(t, times, torque) - np.sin(y[0])],
+        (0.0, times[-1]),
+        [0.0, 0.0],
+        rtol=1e-8,
+        max_step=step,
     )
     np.testing.assert_allclose(found.y[:, -1], [np.pi, 0.0], atol=1e-3)

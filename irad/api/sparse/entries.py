@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -462,9 +462,21 @@ class _Entries:
     def _jacobian(self, argnums: tuple[int, ...], *, has_aux: bool = True) -> JacobianTask:
         return JacobianTask("jacobian", argnums, False, WIDTH, None, has_aux, self.task.options)
 
-    def _made_from(self, made: Any, argnums: tuple[int, ...], first: Any, *, has_aux: bool = True) -> Call:
-        """A function that calls the user's; messages are about that."""
-        call = SparseCall(made, self._jacobian(argnums, has_aux=has_aux), (first, *self.given))
+    @property
+    def leading(self) -> int:
+        """How many parameters for memory precede the arguments of the user."""
+        return 1
+
+    def _made_from(self, made: Any, leading: Sequence[Any], argnums: Sequence[int], *, has_aux: bool = True) -> Call:
+        """A function that calls the user's; messages are about that.
+
+        Args:
+            made: the function.
+            leading: types of what precedes the user's arguments.
+            argnums: as those of a Jacobian.
+            has_aux: the function returns ``(value, aux)``.
+        """
+        call = SparseCall(made, self._jacobian(tuple(argnums), has_aux=has_aux), (*leading, *self.given))
         call.function = self.function.py_func
         return call
 
@@ -474,13 +486,13 @@ class _Entries:
 
     def _is_own(self, at: str) -> bool:
         """True of memory for results, or cotangents, which precedes the arguments of the user."""
-        return at.partition("[")[0] == self.derived.parameters[0]
+        return at.partition("[")[0] in self.derived.parameters[: self.leading]
 
     def _at(self, position: int) -> str:
-        return self.derived.names[1 + position]
+        return self.derived.names[self.leading + position]
 
     def _type(self, position: int) -> Any:
-        return self.derived.arguments[1 + position].type
+        return self.derived.arguments[self.leading + position].type
 
     @cached_property
     def _others(self) -> list[int]:
@@ -533,7 +545,7 @@ class _Columns(_Entries):
         output = self._base.structure.outputs[0]
         made = _with_destination(self.function, self.task.has_aux, output.type.ndim if output.is_array else None)
         argnums = (0, *(1 + each for each in self.task.active))
-        return self._made_from(made, argnums, _vector_of(output))
+        return self._made_from(made, [_vector_of(output)], argnums)
 
     @property
     def vector_dtype(self) -> str:
@@ -591,10 +603,21 @@ class _Gradients(_Columns):
         kind = of_function.arguments[task.position].type
         if not isinstance(kind, types.Array) or not isinstance(kind.dtype, types.Float):
             raise of_function.no_matrix()
-        gradient: Any = value_and_grad_into(self.function, task.active, task.has_aux, options=task.options)
         kinds = [of_function.arguments[each].type for each in task.active]
-        out = types.Tuple([types.Array(each.dtype, each.ndim, "C") for each in kinds])
-        return self._made_from(gradient, (0, *(1 + each for each in task.active)), out, has_aux=task.has_aux)
+        out = [types.Array(each.dtype, each.ndim, "C") for each in kinds]
+        self._is_in_place = len(kinds) > 1 and all(each.layout == "C" for each in kinds)
+        if self._is_in_place:
+            gradient = _added_gradient(self.function, task.active, task.options, has_aux=task.has_aux)
+        else:
+            gradient = value_and_grad_into(self.function, task.active, task.has_aux, options=task.options)
+            out = [types.Tuple(out)]
+        argnums = (*range(len(out)), *(len(out) + each for each in task.active))
+        return self._made_from(gradient, out, argnums, has_aux=task.has_aux)
+
+    @cached_property
+    def leading(self) -> int:
+        """One for each array, or one for all."""
+        return len(self.derived.parameters) - len(self.given)
 
     @property
     def dtype(self) -> str:
@@ -611,13 +634,20 @@ class _Gradients(_Columns):
             if each != position:
                 self._part(f"irad_slope{each}", dtype, self.width, f"{at}.size")
 
+            if self._is_in_place:  # added to
+                yield f"irad_gradient{each}[...] = 0"
+                yield from [f"irad_slope{each}[...] = 0"] * (each != position)
+
         def product(lane: int) -> str:
             names = {each: f"irad_slope{each}" for each in self._others} | {position: "irad_products"}
-            return _tuple(self._lane(names[each], lane, each) for each in self.task.active)
+            return self._together(self._lane(names[each], lane, each) for each in self.task.active)
 
-        gradients = _tuple(self._lane(f"irad_gradient{each}", 0, each) for each in self.task.active)
+        gradients = self._together(self._lane(f"irad_gradient{each}", 0, each) for each in self.task.active)
         yield from self._pushed(gradients, product, "irad_aux" * self.task.has_aux)
         yield f"irad_rows = {self._at(position)}.size"
+
+    def _together(self, arrays: Iterable[str]) -> str:
+        return ", ".join(arrays) if self._is_in_place else _tuple(arrays)
 
 
 class _Rows(_Entries):
@@ -632,7 +662,7 @@ class _Rows(_Entries):
         output = self._base.structure.outputs[0]
         made = _with_weights(self.function, self.task.has_aux, output.type.ndim if output.is_array else None)
         argnums = tuple(1 + each for each in self.task.active)
-        return self._made_from(made, argnums, _vector_of(output))
+        return self._made_from(made, [_vector_of(output)], argnums)
 
     @cached_property
     def _is_in_place(self) -> bool:
@@ -678,15 +708,19 @@ class _Rows(_Entries):
         yield f"irad_rows{', irad_aux' * self.task.has_aux} = irad_found"
 
 
-def _added_gradient(primal: Any, argnums: tuple[int, ...], options: Options) -> Any:
-    """The gradient of ``(value, aux)``, added to shadows, one for each argument, that are passed first."""
+def _added_gradient(primal: Any, argnums: tuple[int, ...], options: Options, *, has_aux: bool = True) -> Any:
+    """The gradient, added to shadows, one for each argument, that are passed first; with no buffer in between.
+
+    Where one of several arguments is written to, `value_and_grad_into` computes in buffers, which it allocates.
+    """
 
     def build() -> Any:
         roles = tuple((each, Role.SHADOW) for each in argnums)
-        task = Task(roles, Seed.ONE, Returns.VALUE, has_aux=True, lends_shadows=True, options=options)
-        return derivative_of(MAKERS["autodiff"], primal, task, (_added_gradient, (primal, argnums, options)))
+        task = Task(roles, Seed.ONE, Returns.VALUE, has_aux=has_aux, lends_shadows=True, options=options)
+        rebuild = partial(_added_gradient, has_aux=has_aux), (primal, argnums, options)
+        return derivative_of(MAKERS["autodiff"], primal, task, rebuild)
 
-    return remembered(primal, ("added gradient", argnums, options), build)
+    return remembered(primal, ("added gradient", argnums, options, has_aux), build)
 
 
 def _vector_of(output: Part) -> Any:
