@@ -45,13 +45,22 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/programs/test_recursion.py",
 )
 
-BRIDGES = ("torch==2.13.*", "jax==0.10.*", "pymc==5.28.*", "nutpie==0.16.*")  # PyMC holds Numba at 0.65
+BRIDGES = (
+    "torch==2.13.*",
+    "jax==0.10.*",
+    "pymc==5.28.*",  # holds Numba at 0.65
+    "nutpie==0.16.*",
+    "dask[array]==2026.8.*",
+    "distributed==2026.8.*",
+    "joblib",
+)
 WITH_PARTNERS = (
     "tests/interop",
+    "tests/robustness/test_processes.py",
     "tests/docs/test_guides.py",
     "tests/docs/test_docstrings.py",
     "-k",
-    "(interop or use_with) and not scipy",
+    "(interop or use_with or joblib) and not scipy",
 )
 
 WITH_MPI = ("tests/mpi", "tests/docs/test_guides.py", "-k", "mpi")
@@ -153,8 +162,7 @@ _SAY = """
 import importlib.metadata, platform
 INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc",
-                   "numba-mpi", "mpich")
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc", "numba-mpi", "mpich", "dask", "joblib")
       if name in INSTALLED),
       sep=" | ", flush=True)
 """

@@ -28,6 +28,7 @@ GUIDES = (
     "docs/testing_gradients.md",
 )
 PARTNERS = {
+    "docs/use_with/dask.md": "distributed",
     "docs/use_with/jax.md": "jax",
     "docs/use_with/mpi.md": "numba_mpi",
     "docs/use_with/pymc.md": "pymc",
