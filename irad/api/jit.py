@@ -86,15 +86,16 @@ class InspectableDispatcher(Inspectable, StructureDispatcher):
     """Result of `irad.jit`: Numba's dispatcher with further methods."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickle writes: Numba's dispatchers lose their cache there, and their rules."""
-        reduced: tuple[Any, ...] = super().__reduce__()
+        """Parts of the function for pickle, with its cache and its rules, which Numba's dispatchers lose there."""
+        reduced: Any = super().__reduce__()
         if getattr(internals.cache_of(self), "keeps_derivatives", False):
             reduced = _unpickled_with_cache, reduced
         if catalogue.is_declared(self):
             from irad.frontend.custom.pickled_rules import with_rules  # few functions have a rule
 
             reduced = with_rules(self, reduced)
-        return reduced
+        found: tuple[Any, ...] = reduced
+        return found
 
 
 class InspectableDerivative(Inspectable, DerivativeDispatcher):

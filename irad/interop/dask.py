@@ -10,7 +10,7 @@ import functools
 import itertools
 import operator
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from numbers import Number
@@ -63,7 +63,7 @@ def value_and_grad(
     Several such arguments have the same number of partitions, of as many rows each. They may lie in tuples and
     dictionaries. A single delayed value, or a future, is a value that all partitions share, like all other arguments.
 
-    The first call in a process compiles the derivative, or loads it from the `cache on disk <cache.md>`_.
+    The first call in a process compiles the derivative, or loads it from the disk; see `docs/cache.md`.
 
     Args:
         loss: a function of one partition that returns a float, plain or of ``numba.njit``.
@@ -257,7 +257,7 @@ class _Partitions(NamedTuple):
         keys: for each partition the key of the value of each leaf.
         are_bags: whether each leaf is a bag.
         collections: of Dask, which the keys belong to.
-        futures: of distributed, likewise.
+        futures: of distributed, which keys belong to, too.
     """
 
     keys: list[tuple[_Key, ...]]
@@ -278,7 +278,7 @@ class _Partitions(NamedTuple):
         # All at once: what they share is computed once, and blocks are fused with what they are made from.
         optimized = iter(dask.optimize(*(each for each in flat if not isinstance(each, TaskRef))))
         known = [each if isinstance(each, TaskRef) else next(optimized) for each in flat]
-        values, columns, counts = iter(known), [], list[int]()
+        values, columns, counts = iter(known), list[Iterable[_Key]](), list[int]()
         for leaf in leaves:
             if isinstance(leaf, _Listed):
                 columns.append([each.key for each in itertools.islice(values, len(leaf.values))])
@@ -287,8 +287,9 @@ class _Partitions(NamedTuple):
                 value = next(values)
                 columns.append(itertools.repeat(value.key if _is_value(value) else (value.name,)))
             else:
-                columns.append(list(flatten(next(values).__dask_keys__())))
-                counts.append(len(columns[-1]))
+                keys = list(flatten(next(values).__dask_keys__()))
+                columns.append(keys)
+                counts.append(len(keys))
         _check_counts(counts)
         return cls(
             list(itertools.islice(zip(*columns, strict=False), counts[0])),
@@ -340,7 +341,7 @@ def _check_counts(counts: list[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What all partitions share: the derivative and its arguments. It goes to each worker once.
+    """The derivative and its arguments, which all partitions share. It goes to each worker once.
 
     Attributes:
         derivative: the callable.

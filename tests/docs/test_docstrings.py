@@ -35,7 +35,12 @@ MODULES = (
     *("cuda", "data", "implicit", "integrate", "interop", "interop.scipy", "interpolate", "nn", "ode", "rules"),
     *("sparse_linalg", "testing"),
 )
-BRIDGES = {"interop.jax": "jax", "interop.pytensor": "pytensor", "interop.torch": "torch"}  # what has to be installed
+BRIDGES = {
+    "interop.dask": "distributed",
+    "interop.jax": "jax",
+    "interop.pytensor": "pytensor",
+    "interop.torch": "torch",
+}  # what has to be installed
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES, *BRIDGES)
 

@@ -60,7 +60,7 @@ class RuledDispatcher(InspectableDispatcher):
         self._define(cotangent_functions(*functions, self._count(), self.constants, self._file("vjp")))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickle writes: the function with its rules, and what further ones need."""
+        """Parts of the function for pickle, its rules among them."""
         return _unpickled, (super().__reduce__(), self.constants)
 
     def _define(self, parts: dict[str, Callable[..., Any]]) -> None:

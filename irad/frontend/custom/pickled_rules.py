@@ -1,8 +1,8 @@
 """Rules in pickles: they go with the functions that they are for.
 
 Numba writes a function to a pickle as its code, and so another process gets a function without a rule, whose body irad
-would differentiate instead. So what irad and Python's `copyreg` write of a function has its rules in it, and what is
-written of a derivative those that users declared for functions of libraries and for symbols.
+would differentiate instead. So `with_rules` adds them to a function, through Python's `copyreg` to those of Numba, too;
+`with_rules_of_libraries` adds to a derivative those that users declared for functions of libraries and for symbols.
 
 Functions of irad itself are written by their name: rules for them are declared where they are defined. Checkpoints
 are left out: the body has the same derivative.
@@ -45,7 +45,7 @@ _state: Final = _State()
 
 
 def with_rules(dispatcher: Any, reduced: _Reduced) -> _Reduced:
-    """What pickle writes of a function.
+    """Parts of a function for pickle, its rules among them.
 
     Args:
         dispatcher: the function.
@@ -67,7 +67,7 @@ def with_rules(dispatcher: Any, reduced: _Reduced) -> _Reduced:
 
 
 def with_rules_of_libraries(reduced: _Reduced) -> _Reduced:
-    """What pickle writes of a derivative.
+    """Parts of a derivative for pickle, rules for functions of libraries and for symbols among them.
 
     Args:
         reduced: how it is made again without rules for functions of libraries and symbols.
