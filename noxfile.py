@@ -53,6 +53,8 @@ BRIDGES = (
     "dask[array]==2026.8.*",
     "distributed==2026.8.*",
     "joblib",
+    *("torch==2.13.*", "jax==0.10.*", "pymc==5.28.*", "nutpie==0.16.*"),  # PyMC holds Numba at 0.65
+    "cyipopt-wheels==1.7.0.dev0",
 )
 WITH_PARTNERS = (
     "tests/interop",
@@ -162,7 +164,7 @@ _SAY = """
 import importlib.metadata, platform
 INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc", "numba-mpi", "mpich", "dask", "joblib")
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc", "numba-mpi", "mpich", "dask", "joblib", "cyipopt-wheels")
       if name in INSTALLED),
       sep=" | ", flush=True)
 """

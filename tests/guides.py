@@ -29,6 +29,7 @@ GUIDES = (
 )
 PARTNERS = {
     "docs/use_with/dask.md": "distributed",
+    "docs/use_with/ipopt.md": "cyipopt",
     "docs/use_with/jax.md": "jax",
     "docs/use_with/mpi.md": "numba_mpi",
     "docs/use_with/pymc.md": "pymc",
