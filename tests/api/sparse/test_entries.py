@@ -69,6 +69,17 @@ def test_jacobians_in_all_formats(mode, dtype):
     assert orders["csc"] == orders["coo"] == sorted(orders["csc"], key=lambda place: place[::-1])
 
 
+def test_hessians_by_way_of_a_work_array():
+    x = np.linspace(-1.0, 1.0, 9)
+    expected = irad.hessian(energy)(x, 1.0) + irad.hessian(energy)(x, 1.0)
+    for work in (1, ()):
+        np.testing.assert_allclose(
+            irad.sparse_hessian(through_work, work=work)(x, np.ones(8)).toarray(), expected, rtol=1e-13
+        )
+    with pytest.raises(irad.SignatureError, match=r"argument 1 of energy, named by work= or outputs=, is float64"):
+        irad.sparse_hessian(energy, work=1)(x, 1.0)
+
+
 def test_hessians_and_their_lower_triangles():
     x = np.linspace(-1.0, 1.0, 9)
     expected = irad.hessian(energy)(x, 2.0)
@@ -174,6 +185,17 @@ def costs(call, arrays):
     return allocated, peak
 
 
+@njit
+def through_work(x, work):
+    """Twice the energy, by way of an array."""
+    for i in range(work.size):
+        work[i] = np.exp(x[i] * x[i + 1])
+    total = 2.0 * x[0] * x[-1]
+    for i in range(work.size):
+        total += 2.0 * work[i]
+    return total
+
+
 def test_nothing_is_allocated_from_the_second_call_on():
     plan = 4 + 2  # arrays of the plan; entries and scratch memory
     for size in (50, 50_000):
@@ -183,10 +205,12 @@ def test_nothing_is_allocated_from_the_second_call_on():
             for mode in ("forward", "reverse")
         ]
         cases.append((irad.sparse_hessian(energy, lower=True), (x, 2.0)))
+        cases.append((irad.sparse_hessian(through_work, work=1), (x, np.empty(size - 1))))
         for derivative, args in cases:
             prepared = derivative.prepare(*args)
             entries = np.empty(prepared.rows.size)
-            allocated, peak = costs(lambda: prepared.values_into(entries, *args), plan + len(args) - 1)  # noqa: B023
+            arrays = sum(isinstance(each, np.ndarray) for each in args)
+            allocated, peak = costs(lambda: prepared.values_into(entries, *args), plan + arrays)  # noqa: B023
             assert allocated == 0
             assert peak < 4000  # a tuple of arguments, whatever their size
 
