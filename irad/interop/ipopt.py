@@ -27,6 +27,16 @@ class Problem(cyipopt.Problem):
     """A nonlinear program, made by `problem`: a `cyipopt.Problem` with all of its options.
 
     Its methods are what Ipopt calls, and may be called by hand; the next call overwrites the arrays that one returns.
+
+    Examples:
+        >>> import irad.interop.ipopt
+        >>> import numpy as np
+        >>> program = irad.interop.ipopt.problem(lambda x: x[0] ** 3 * x[1], x0=np.ones(2))
+        >>> program.gradient(np.array([2.0, 1.0]))
+        array([12.,  8.])
+        >>> rows, columns = program.hessianstructure()
+        >>> rows.tolist(), columns.tolist(), program.hessian(np.array([2.0, 1.0]), np.zeros(0), 1.0)
+        ([0, 1], [0, 0], array([12., 12.]))
     """
 
     def __init__(self, functions: Functions, bounds: tuple[_Array, _Array], limits: tuple[_Array, _Array]) -> None:
@@ -62,7 +72,7 @@ class Problem(cyipopt.Problem):
         return found
 
     def __getattr__(self, name: str) -> Any:
-        if name in _CALLED and not name.startswith("_"):
+        if name in _CALLED and name in self._functions.names:
             return getattr(self._functions, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -220,7 +230,7 @@ def problem(
     constraint_bounds: Any = None,
     *,
     x0: Any,
-    args: tuple[Any, ...] = (),
+    args: Any = (),
     writes: int | None = None,
     hessian: bool = True,
     check: bool = True,
@@ -242,7 +252,7 @@ def problem(
             Infinities, and None in place of one or both, leave them out.
         constraint_bounds: of the values of the constraints, in the same form; equal ones state an equation.
         x0: an array of one dimension, with a number for each variable.
-        args: further arguments of both functions, which are constants.
+        args: further arguments of both functions, in a tuple; they are constants.
         writes: how many numbers ``constraints(out, x, *args)`` writes to ``out``; None if it returns its values.
         hessian: False leaves the Hessian to Ipopt, which approximates it.
         check: compare each sparse derivative with one more product, as `irad.sparse_jacobian` does.

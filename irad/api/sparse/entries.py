@@ -604,7 +604,7 @@ class _Gradients(_Columns):
         if not isinstance(kind, types.Array) or not isinstance(kind.dtype, types.Float):
             raise of_function.no_matrix()
         kinds = [of_function.arguments[each].type for each in task.active]
-        out = [types.Array(each.dtype, each.ndim, "C") for each in kinds]
+        out: list[Any] = [types.Array(each.dtype, each.ndim, "C") for each in kinds]
         self._is_in_place = len(kinds) > 1 and all(each.layout == "C" for each in kinds)
         if self._is_in_place:
             gradient = _added_gradient(self.function, task.active, task.options, has_aux=task.has_aux)
