@@ -43,7 +43,8 @@ def by_dependence(sets: Products, dtype: Any) -> Marking:
     """
 
     def reached(groups: Any) -> Any:
-        return np.vstack([_reached(sets, dtype, groups[i : i + SET_SIZE]) for i in range(0, len(groups), SET_SIZE)])
+        firsts = range(0, max(len(groups), 1), SET_SIZE)  # a run without groups has the right shape as well
+        return np.vstack([_reached(sets, dtype, groups[first : first + SET_SIZE]) for first in firsts])
 
     return reached
 

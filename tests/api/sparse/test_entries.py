@@ -162,6 +162,7 @@ def test_no_entries_numbers_and_one_row():
         assert prepared.rows.size == 0
         assert prepared.values_into(np.empty(0), x) is None
         assert prepared(x).nnz == 0
+        assert derivative(np.zeros(0)).nnz == 0  # nothing to differentiate
     for mode in ("forward", "reverse"):
         prepared = irad.sparse_jacobian(linear, mode=mode).prepare(x)
         entries = np.empty(4)
