@@ -6,7 +6,6 @@
     nox -s edges                                    # the oldest and the newest Numba, some of the tests
     nox -s numba_cuda                               # kernels, with the oldest and the newest package numba-cuda
     nox -s bridges                                  # PyTorch and others, with which the bridges are tested
-    nox -s mpi                                      # programs that communicate, under mpiexec
     nox -s mutants -- --sample 50 --seed 1          # what the tests of passes/ do not notice
     nox -s next                                     # a release of Numba to come, where the index has one
 
@@ -53,19 +52,19 @@ BRIDGES = (
     "dask[array]==2026.8.*",
     "distributed==2026.8.*",
     "joblib",
-    *("torch==2.13.*", "jax==0.10.*", "pymc==5.28.*", "nutpie==0.16.*"),  # PyMC holds Numba at 0.65
     "cyipopt-wheels==1.7.0.dev0",
+    "numba-mpi==1.3.*",
+    "mpich==4.*",  # brings mpiexec
 )
 WITH_PARTNERS = (
     "tests/interop",
+    "tests/mpi",
     "tests/robustness/test_processes.py",
     "tests/docs/test_guides.py",
     "tests/docs/test_docstrings.py",
     "-k",
-    "(interop or use_with or joblib) and not scipy",
+    "(interop or mpi or use_with or joblib) and not scipy",
 )
-
-WITH_MPI = ("tests/mpi", "tests/docs/test_guides.py", "-k", "mpi")
 
 nox.options.sessions = ["tests"]
 
@@ -108,14 +107,6 @@ def bridges(session: nox.Session) -> None:
     session.install("--editable", ".", "pytest", "pytest-xdist", "scipy", *BRIDGES)
     session.run("python", "-c", _SAY, silent=False)
     session.run("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "8", *(session.posargs or WITH_PARTNERS))
-
-
-@nox.session
-def mpi(session: nox.Session) -> None:
-    """Programs that communicate through numba-mpi, on up to four ranks, with MPICH from the index."""
-    session.install("--editable", ".[mpi]", "pytest", "scipy")
-    session.run("python", "-c", _SAY, silent=False)
-    session.run("python", "-m", "pytest", *(session.posargs or WITH_MPI))
 
 
 @nox.session
@@ -164,7 +155,8 @@ _SAY = """
 import importlib.metadata, platform
 INSTALLED = {found.name for found in importlib.metadata.distributions()}
 print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
-      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc", "numba-mpi", "mpich", "dask", "joblib", "cyipopt-wheels")
+      for name in ("numba", "llvmlite", "numpy", "scipy", "numba-cuda", "cuda-bindings", "torch", "jax", "pymc", "dask",
+                   "joblib", "cyipopt-wheels", "numba-mpi", "mpich")
       if name in INSTALLED),
       sep=" | ", flush=True)
 """

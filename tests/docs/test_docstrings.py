@@ -37,11 +37,11 @@ MODULES = (
 )
 BRIDGES = {
     "interop.dask": "distributed",
+    "interop.ipopt": "cyipopt",
     "interop.jax": "jax",
     "interop.pytensor": "pytensor",
     "interop.torch": "torch",
 }  # what has to be installed
-BRIDGES = {"interop.ipopt": "cyipopt", "interop.jax": "jax", "interop.pytensor": "pytensor", "interop.torch": "torch"}  # what has to be installed
 TUPLES = ("irad.cuda.SCHEDULES", "irad.rules.ALL")
 NOT_IN_REFERENCE = ("__version__", *MODULES, *BRIDGES)
 

@@ -21,7 +21,7 @@ from tests.guides import examples_of
 ROOT = Path(__file__).parents[2]
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 pytestmark = [
-    pytest.mark.skipif(importlib.util.find_spec("numba_mpi") is None, reason="numba-mpi is an extra: nox -s mpi"),
+    pytest.mark.skipif(importlib.util.find_spec("numba_mpi") is None, reason="numba-mpi is an extra: nox -s bridges"),
     pytest.mark.skipif(MPIEXEC is None, reason="needs mpiexec: pip install mpich, or apt install mpich"),
 ]
 # numba_mpi starts MPI where it is imported, so this process does not.
