@@ -450,7 +450,7 @@ def intrinsic_call(
         def derive() -> Derivation:
             """The derivation for whoever compiles now: Numba, which has typed the call once for both, or irad."""
             types_of_arguments = tuple(argument_types[: len(parameters)])
-            if not shadow().is_here():
+            if not shadow().differentiates():
                 return derivation_of(primal, types_of_arguments, task)
             return derivation_to_differentiate(primal, types_of_arguments, task)
 

@@ -156,7 +156,7 @@ class AugmentedDispatcher(DerivativeDispatcher):
             self.specialisations.append(Specialisation(derivation, pullback, result_type.types[3]))
 
             def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
-                if private.shadow().is_here():
+                if private.shadow().differentiates():
                     library: Any = emit.context.active_code_library
                     library.pullback = primal.py_func.__qualname__
                 held = tuple(zip(values, signature.args, strict=True))

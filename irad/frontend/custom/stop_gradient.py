@@ -67,10 +67,14 @@ def within_autodiff() -> bool:
     return False
 
 
+def _differentiates(context: BaseContext) -> bool:
+    return isinstance(context, RawContext) and not context.form.only_runs
+
+
 @intrinsic
 def _within(context):  # type: ignore[no-untyped-def]
     def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        return ir.Constant(ir.IntType(1), isinstance(context, RawContext))
+        return ir.Constant(ir.IntType(1), _differentiates(context))
 
     return types.boolean(), lower
 
@@ -84,7 +88,7 @@ def _within_autodiff_typed():  # type: ignore[no-untyped-def]
 def _stop(context, number):  # type: ignore[no-untyped-def]
     def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (value,) = values
-        if not isinstance(context, RawContext) and not for_derivatives(context):
+        if not _differentiates(context) and not for_derivatives(context):
             return value
         if number in layouts.COMPLEX:
             for part in range(2):

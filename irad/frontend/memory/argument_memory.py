@@ -132,7 +132,7 @@ class ArgumentMemory:
         for tracked in self.tracked:
             if tracked.target is not None and tracked not in automatic:
                 tracked.shadow = self._copied_tangent(tracked) if self._is_copied(tracked) else self._data_of(tracked)
-        if self.derivation.active_objects() and private.shadow().is_here():
+        if self.derivation.active_objects() and private.shadow().differentiates():
             self._allocate_separately(automatic)
         elif self.derivation.active_objects():
             self._allocate_objects(automatic)
@@ -372,7 +372,7 @@ class ArgumentMemory:
     def _list_block(self, argument: Argument, leaf: Content) -> ListBlock:
         head, of_items = INTP(head_size(leaf.type)), items_size(self.emit, leaf, self.flat)
         size = self.builder.add(head, of_items)
-        if private.shadow().is_here():
+        if private.shadow().differentiates():
             meminfo = self.references.scratch(head)
             items = self.context.nrt.meminfo_data(self.builder, self.references.scratch(of_items))
             data = self.context.nrt.meminfo_data(self.builder, meminfo)
@@ -476,7 +476,7 @@ class ArgumentMemory:
 
     def list_shadow(self, leaf: Content) -> Any:
         """The shadow of a list as an array of bytes, a new reference."""
-        assert not private.shadow().is_here()  # there the items are not in the block
+        assert not private.shadow().differentiates()  # there the items are not in the block
         block = self._lists[leaf.data_index]
         self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)
         return bytes_at(self.emit, block.data, block.size, block.meminfo)

@@ -390,7 +390,7 @@ class SsaRecorder:
 
     def _unchecked(self, size: Any) -> Any:
         # Code that is differentiated itself needs the function that has a rule.
-        name = "irad.arena_alloc" if private.shadow().is_here() else "irad.arena_memory"
+        name = "irad.arena_alloc" if private.shadow().differentiates() else "irad.arena_memory"
         return resident.call(self._builder, name, VOID_POINTER, self._arena, size)
 
     def _check(self, memory: Any) -> None:

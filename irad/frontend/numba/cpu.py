@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 from numba.core import errors as numba_errors
@@ -44,6 +44,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
 from irad.passes.prepare.devirtualise import devirtualise
+from irad.passes.subscripts.dimensions import DIMENSION
 from irad.records import dataclass
 
 
@@ -162,6 +163,33 @@ def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str
     """
     with private.shadow().active():
         return str(_Linker(_compile(dispatcher, argument_types).library).module)
+
+
+def program_to_run(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> tuple[str, CompileResult]:
+    """The program as Numba lowers it, to be run and not differentiated; linked, not optimised, and not remembered.
+
+    Returns:
+        The text, without marks of irad, and Numba's compile result, which the text has addresses of.
+
+    Raises:
+        BackendError: Numba cannot compile it.
+        ChangedProgramError: Numba compiled it, or what it calls, with values that it did not keep.
+    """
+    with private.shadow().active(Form(only_runs=True)):
+        compiled = _current(lambda: _compile(dispatcher, argument_types))
+        linked = _Linker(compiled.library)
+        _check_frozen(linked.libraries)
+        module = linked.module
+        if any(each.name == DIMENSION for each in module.functions):
+            module.link_in(llvm.parse_assembly(_UNMARKED_DIMENSION))
+        return shortcuts.define(samplers.define_draws(equality.reveal(str(module)))), compiled
+
+
+_UNMARKED_DIMENSION: Final = f"""
+define linkonce_odr i64 @{DIMENSION}(i64 %size, ptr %array) alwaysinline {{
+  ret i64 %size
+}}
+"""
 
 
 def load_callee(

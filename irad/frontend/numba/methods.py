@@ -254,7 +254,7 @@ def implementation(shadow: Shadow, original: Original, self: Any, args: object, 
         if shadow.refuses_pullbacks:
             self._impl_cache = shadow.own_implementations.setdefault(type(self), {})
         return original(self, args, kws)
-    own = _stand_in(self)
+    own = None if shadow.form.only_runs else _stand_in(self)
     if own is not None:
         self._overload_func = own
         self._impl_cache = shadow.own_implementations.setdefault(type(self), {})

@@ -194,7 +194,7 @@ class Shadow:
         The body of a function with a rule, and what that calls, is only run. Whoever else calls the same functions
         finds them marked (`RawLibrary.pullback`).
         """
-        return self.is_here() and not self._in_ruled
+        return self.differentiates() and not self._in_ruled
 
     def note_flags(self, flags: Any) -> None:
         """Notes what the user, or Numba, wants of a function, before irad changes it; None: irad does not."""
@@ -217,6 +217,10 @@ class Shadow:
     def is_here(self) -> bool:
         """True if the calling thread compiles in the shadow now."""
         return self._owner == threading.get_ident()
+
+    def differentiates(self) -> bool:
+        """True if the calling thread compiles, in the shadow, code that is to be differentiated."""
+        return self.is_here() and not self.form.only_runs
 
     @contextmanager
     def active(self, form: Form | None = None) -> Iterator[None]:

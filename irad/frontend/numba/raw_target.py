@@ -51,13 +51,17 @@ class Form:
         checks: whether indices are checked. Parallel loops are serial then: what their threads raise is lost.
         plain: whether parallel loops are compiled as loops, and checkpoints as calls: in derivatives that are
             differentiated.
+        only_runs: whether the code is only run: what derivatives need to know of it is left out.
     """
 
     checks: bool = False
     plain: bool = False
+    only_runs: bool = False
 
     def rule(self, found: CustomRule | None) -> CustomRule | None:
         """The rule that there is for a call."""
+        if self.only_runs:
+            return None
         return None if found is not None and found.is_checkpoint and self.plain else found
 
 
@@ -193,6 +197,8 @@ class RawContext(cpu.CPUContext):
         key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
         if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
             self._defns[key] = real_context()._defns[key]
+        if self.form.only_runs:
+            return super().get_function(fn, sig, _firstcall)
         rule = self.form.rule(rule_of(fn, sig.args))
         if isinstance(key, templates._EmptyImplementationEntry) and rule is not None:
             fn = self._not_inlined(fn, sig)
@@ -204,7 +210,8 @@ class RawContext(cpu.CPUContext):
 
     def get_ufunc_info(self, ufunc_key: object) -> Any:
         """The kernels of a ufunc, by the types that they are for."""
-        return shortcuts.kernels(ufunc_key, super().get_ufunc_info(ufunc_key))
+        found = super().get_ufunc_info(ufunc_key)
+        return found if self.form.only_runs else shortcuts.kernels(ufunc_key, found)
 
     def _not_inlined(self, fn: Any, sig: Signature) -> object:
         """The implementation of an overload that Numba only puts in line, as a function that can be called."""
@@ -283,7 +290,8 @@ class RawContext(cpu.CPUContext):
     def get_executable(self, library: Any, fndesc: Any, env: object) -> Entry:
         """The end of a compilation: no machine code, but the library is remembered under its symbol."""
         library.descriptor, library.environment = fndesc, env
-        mark_draws(library.module, fndesc)
+        if not self.form.only_runs:
+            mark_draws(library.module, fndesc)
         self.libraries[fndesc.mangled_name] = library
         return Entry(fndesc.mangled_name, fndesc.qualname)
 
