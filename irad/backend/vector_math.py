@@ -23,7 +23,7 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-_LIBRARY: Final = "libmvec.so.1"
+LIBRARY: Final = "libmvec.so.1"
 _OF_ONE: Final = "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp10 exp2 expm1 log log10 log1p log2"
 _NUMBERS_OF_ARGUMENTS: Final = {
     **dict.fromkeys((*_OF_ONE.split(), "sin", "sinh", "tan", "tanh"), 1),
@@ -91,7 +91,7 @@ def is_loaded() -> bool:
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     try:
-        llvm.load_library_permanently(_LIBRARY)
+        llvm.load_library_permanently(LIBRARY)
     except RuntimeError:  # no glibc, or built without it
         return False
     return True

@@ -116,7 +116,7 @@ def join(
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_global_dead_code_eliminate_pass()
     pipeline.add_strip_dead_prototype_pass()
-    pipeline.run(module, _builder(module.triple, 0))
+    pipeline.run(module, pass_builder(machine_for(module.triple, 0), 0))
     module.verify()
     return module
 
@@ -157,13 +157,19 @@ def _support(texts: list[str], wrappers: frozenset[str], level: int, original: l
         if not value.is_declaration and value.name not in wrappers and not value.name.startswith("llvm."):
             value.linkage = "internal"
     module.triple, module.data_layout = original.triple, original.data_layout
-    builder = _builder(module.triple, level)
+    builder = pass_builder(machine_for(module.triple, level), level)
     builder.getModulePassManager().run(module, builder)
     return module
 
 
-def machine_for(triple: str, level: int = 2) -> llvm.TargetMachine:
-    """A target machine for a module: of its architecture, of no processor in particular.
+def machine_for(triple: str, level: int = 2, cpu: str = "", features: str = "") -> llvm.TargetMachine:
+    """A target machine for a module: of its architecture, by default of no processor in particular.
+
+    Args:
+        triple: of the module.
+        level: of optimisation.
+        cpu: a processor, by LLVM's name.
+        features: what it has or lacks beside what its name says, as LLVM writes it.
 
     Raises:
         BackendError: this LLVM makes no code for it.
@@ -179,12 +185,15 @@ def machine_for(triple: str, level: int = 2) -> llvm.TargetMachine:
             "(a) write bitcode and compile it with a compiler for the target, or (b) compile on such a machine",
             "the LLVM that irad uses supports only a few targets",
         ) from None
-    machine: llvm.TargetMachine = target.create_target_machine(opt=level, reloc="pic", codemodel="default")
+    machine: llvm.TargetMachine = target.create_target_machine(
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default"
+    )
     return machine
 
 
-def _builder(triple: str, level: int) -> llvm.PassBuilder:
+def pass_builder(machine: llvm.TargetMachine, level: int) -> llvm.PassBuilder:
+    """LLVM's pipeline of a level of optimisation for a machine; from level 2 on it makes vectors."""
     tuning = llvm.create_pipeline_tuning_options(level)
     tuning.loop_vectorization = tuning.slp_vectorization = level > 1
-    builder: llvm.PassBuilder = llvm.create_pass_builder(machine_for(triple, level), tuning)
+    builder: llvm.PassBuilder = llvm.create_pass_builder(machine, tuning)
     return builder

@@ -1,4 +1,4 @@
-; What takes the place of Python and Numba in a program of `irad opt`: a module of its own beside the run-time support.
+; What takes the place of Python in a program that runs without it: a module of its own beside the run-time support.
 ;
 ; The key of the threads' arenas is made when the program starts, before its own constructors run. Its destructor frees
 ; the arena of a thread that ends; nothing else is owned. A derivative that cannot go on ends the process with a message:
@@ -31,12 +31,6 @@ done:
 ; The resolver of tables of pairs. Pairs of functions that are known are called directly; the tables are empty.
 define hidden ptr @irad.no_pair(ptr %table, ptr %address, ptr %why) nounwind {
   ret ptr null
-}
-
-; A program without Numba has no reference counts: nothing waits in an arena to be released. It takes the place of the
-; function of this name in `arena.ll`: what is not linkonce wins.
-define hidden void @irad.run_deferred(ptr %mark) nounwind {
-  ret void
 }
 
 ; Writes why a derivative cannot go on and aborts.

@@ -44,13 +44,19 @@ def runtime_text() -> str:
 
 
 def standalone_text(tables: Iterable[str] = ()) -> str:
-    """LLVM text of what the run-time support takes from its process, for a program without Python.
+    """LLVM text of what the run-time support takes from its process, for a program without Python and Numba.
 
     Args:
         tables: symbols of the tables of pairs that calls through pointers ask; a call that asks one ends the process.
     """
     table = f"hidden global %{PAIRS.name} {{ ptr null, ptr @irad.no_pair }}"
-    return "\n".join((read(FOLDER, "standalone").text(), *(f"@{name} = {table}" for name in sorted(set(tables))), ""))
+    text = read(FOLDER, "standalone", "uncounted").text()
+    return "\n".join((text, *(f"@{name} = {table}" for name in sorted(set(tables))), ""))
+
+
+def counted_text() -> str:
+    """Text of what it takes from its process in a program that counts references, as those of Numba do."""
+    return read(FOLDER, "standalone").text()
 
 
 class _Process:

@@ -262,15 +262,23 @@ def _check_names(module: Any) -> None:
 
 
 def _check_addresses(text: str) -> None:
-    if any(name != MARKER for name in re.findall(rf"@({re.escape(_DYNAMIC)}[\w.$]+)", text)) or _UNRESOLVED in text:
-        raise CannotStore("it has addresses of objects of this process")
+    found = addresses_in(text)
+    if found is not None:
+        raise CannotStore(found)
     for module in _IN_PYTHON.findall(text):
         if module not in _FREE_OF_PROCESS:
             raise CannotStore(f"it calls {module}, which knows objects of this process by numbers")
+
+
+def addresses_in(text: str) -> str | None:
+    """Sentence about what LLVM text holds that only this process has; None if it holds nothing of the kind."""
+    if any(name != MARKER for name in re.findall(rf"@({re.escape(_DYNAMIC)}[\w.$]+)", text)) or _UNRESOLVED in text:
+        return "it has addresses of objects of this process"
     mapped = tuple(_mapped())
     for number in set(_INTEGER.findall(text)):
         if any(start <= int(number) < end for start, end in mapped):
-            raise CannotStore(f"it has an address of this process, {int(number):#x}")
+            return f"it has an address of this process, {int(number):#x}"
+    return None
 
 
 def _mapped() -> Iterator[tuple[int, int]]:
