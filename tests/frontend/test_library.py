@@ -180,6 +180,7 @@ def test_extension_modules_with_derivatives_are_refused_as_they_are_compiled(
         with pytest.raises(irad.IradError, match="extension module shipped cannot be made") as caught:
             module.compile()
     assert caught.value.location.file == __file__
+    assert "irad.export" in caught.value.remedy
     assert not list(tmp_path.iterdir())
 
 

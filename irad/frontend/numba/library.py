@@ -176,8 +176,8 @@ def refuse_extension_modules(marker: str) -> None:
         if any(variable.name == marker for variable in internals.compiled_module(library).global_variables):
             raise BackendError(
                 f"the extension module {library.name} cannot be made: a function in it calls a derivative",
-                "(a) export functions that call none, and take derivatives with irad where they are used or "
-                "(b) compile the function when the program runs, by @irad.jit(cache=True), which keeps it on disk",
+                "(a) for programs in C, C++ or Fortran, make a library of it with irad.export, or "
+                "(b) for Python, compile it when the program runs, by @irad.jit(cache=True), which keeps it on disk",
                 "the code of a derivative refers to objects and functions of the process that compiled it",
                 HERE,
             )
