@@ -41,7 +41,7 @@ __dir__ = _NAMES.listed
 
 
 def __getattr__(name: str) -> object:
-    if _NAMES.origins.get(name, "").startswith(("irad.api.", "irad.report.")):
+    if _NAMES.origins.get(name, "").startswith(("irad.api.", "irad.c_library.", "irad.report.")):
         from irad.backend import compat, machine
 
         machine.check_machine()  # before anything that is made for such machines

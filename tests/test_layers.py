@@ -41,6 +41,7 @@ LAYERS = (
         "irad",
         "irad.api",
         "irad.benchmark",
+        "irad.c_library",
         "irad.cuda",
         "irad.cli",
         "irad.report",
@@ -71,6 +72,7 @@ BESIDE = {
     "irad.report": {"irad", "irad.api", "irad.cuda", "irad.decompile"},
     "irad.testing": {"irad", "irad.api", "irad.cuda", "irad.report"},
     "irad.benchmark": {"irad", "irad.testing"},
+    "irad.c_library": {"irad"},
     "irad.demo": {"irad"},
     "irad.cli": {
         "irad",

@@ -23,6 +23,7 @@ OTHER_TEXTS = {
         "frontend/linkable.py",
         "frontend/packing/packed.py",
         "debug/seal.py",
+        "c_library/interface.py",
         "interop/jax.py",
     ),
     *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "hints")),
