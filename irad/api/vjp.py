@@ -100,7 +100,7 @@ class Pullback:
             raise leaving(error)  # noqa: B904
         if self._argnums is None:
             return found[self._skipped :] if self._skipped else found
-        return found[self._argnums] if isinstance(self._argnums, int) else tuple(found[i] for i in self._argnums)
+        return found[self._argnums] if isinstance(self._argnums, int) else tuple([found[i] for i in self._argnums])
 
     def __repr__(self) -> str:
         return f"<pullback of {self._tape.function}>"
@@ -194,26 +194,23 @@ def vjp(
     """
     check_options(options)
     primal, leading = callee_of(f)
-    wanted = _wanted(f, primal, argnums, argnames)
-    sweep = augmented_of(primal, options, None if wanted is None else wanted.positions)
+
+    def find() -> tuple[AugmentedDispatcher, int | tuple[int, ...] | None]:
+        wanted = selected_if_any(f, argnums, argnames)
+        found = augmented_of(primal, options, None if wanted is None else wanted.positions)
+        return found, None if wanted is None else wanted.argnums
+
+    if options is None and is_usual(f, 0 if argnums is None else argnums, argnames):
+        sweep, returned = remembered(primal, ("sweep", argnums), find)
+    else:
+        sweep, returned = find()
     value, tape = _run(sweep, (*leading, *args), keywords)
-    pullback = Pullback(tape, None if wanted is None else wanted.argnums, len(leading), has_aux=has_aux)
+    pullback = Pullback(tape, returned, len(leading), has_aux=has_aux)
     if not has_aux:
         return value, pullback
     if not isinstance(value, tuple) or len(value) != 2:
         raise without_aux(primal, typeof(value))
     return value[0], pullback, value[1]
-
-
-def _wanted(
-    f: Any, primal: Any, argnums: int | Sequence[int] | None, argnames: str | Sequence[str] | None
-) -> Selection | None:
-    """The arguments that the user selects, or None; those that a function is asked for again are remembered."""
-    if argnums is None and argnames is None:
-        return None
-    if not is_usual(f, 0 if argnums is None else argnums, argnames):
-        return selected_if_any(f, argnums, argnames)
-    return remembered(primal, ("selected", argnums), lambda: selected_if_any(f, argnums, None))
 
 
 def _run(sweep: AugmentedDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Tape]:

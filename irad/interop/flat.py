@@ -1,13 +1,14 @@
 """Functions of arrays and numbers alone, and their derivatives as such functions: what bridges compile and call.
 
 A tool that compiles programs wants a function as it wants its own operations: a list of arrays in, a list of arrays
-out. Tuples of the user's function are taken apart and put together in compiled code, and constants are part of it.
+out. Tuples and dictionaries of the user's function are taken apart, and put together in compiled code. All else is part
+of that code, or passed to it before the arrays.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
@@ -17,12 +18,18 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 import irad
+import irad.frontend.packing.dispatcher  # tells Numba how compiled code takes parts of dictionaries
 from irad.errors import SignatureError
 from irad.frontend.generated import function_from
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.target import typing_context
+from irad.frontend.packing.packed import class_for
 from irad.message import with_article
 
 LEAF: Final = ...  # a constant, since graphs hold structures
 """Marks the place of an array in a structure."""
+HELD: Final = object()
+"""Marks the place of a value that is passed as it is."""
 _NUMBERS: Final = frozenset("?bBhHiIlLqQfdFD")  # the characters of NumPy's dtypes that Numba has as well
 
 
@@ -66,31 +73,48 @@ class Kind:
         return cls(dtype, axes)
 
 
+_CONTAINERS: Final = (dict, tuple, list)
+
+
 def mapped(structure: Any, change: Callable[[Any], Any]) -> Any:
     """A structure of tuples, lists and dictionaries with its parts changed; of lists, which Numba has not, tuples."""
     if isinstance(structure, dict):
         return {key: mapped(each, change) for key, each in structure.items()}
-    if isinstance(structure, tuple | list):
+    if isinstance(structure, _CONTAINERS):
         items = [mapped(each, change) for each in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
     return change(structure)
 
 
-def split(value: Any, leaves: list[Any], kinds: tuple[type, ...]) -> Any:
-    """Appends the parts of a value that are arrays, of some classes, and returns the structure with `LEAF` for each."""
+def split(value: Any, leaves: list[Any], kinds: tuple[type, ...], held: list[Any] | None = None) -> Any:
+    """Appends the parts of a value that are arrays, of some classes, and returns the structure with `LEAF` for each.
+
+    If a list is given for them, all other parts are appended to it, and are `HELD` in the structure.
+    """
 
     def taken(part: Any) -> Any:
         if isinstance(part, kinds):
             leaves.append(part)
             return LEAF
-        return part
+        if held is None:
+            return part
+        held.append(part)
+        return HELD
 
-    return mapped(value, taken)
+    return mapped(value, taken) if isinstance(value, _CONTAINERS) else taken(value)
 
 
 def filled(structure: Any, values: Iterator[Any]) -> Any:
     """A structure with a value for each `LEAF`."""
     return mapped(structure, lambda part: next(values) if part is LEAF else part)
+
+
+def owners_of(structure: tuple[Any, ...]) -> tuple[int, ...]:
+    """For each array in the structure of some arguments, the position of its argument."""
+    owners: list[int] = []
+    for position, each in enumerate(structure):
+        mapped(each, lambda part, position=position: owners.append(position) if part is LEAF else None)
+    return tuple(owners)
 
 
 def positions_of(f: Any, argnums: int | Sequence[int] | None) -> frozenset[int] | None:
@@ -146,12 +170,19 @@ def example(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def identity(structure: Any) -> Any:
-    """A key that differs for different constants: also for 1 and True, and for numbers of NumPy and of Python."""
+    """A key that differs for different constants: also for 1 and True, and for numbers of NumPy and of Python.
+
+    It holds the address of what has no value of its own; whoever keeps the key has to keep the structure.
+    """
     if isinstance(structure, dict):
-        return tuple((key, identity(each)) for key, each in structure.items())
+        return dict, tuple((key, identity(each)) for key, each in structure.items())
     if isinstance(structure, tuple):
         return type(structure), tuple(map(identity, structure))
-    return type(structure), repr(structure)
+    is_value = isinstance(structure, _VALUES) or structure is None
+    return type(structure), repr(structure) if is_value else id(structure)
+
+
+_VALUES: Final = (bool, int, float, complex, str, np.generic)
 
 
 class Flattened(NamedTuple):
@@ -169,67 +200,105 @@ class Flattened(NamedTuple):
 
 
 def flattened(
-    f: Any, structure: tuple[Any, ...], inputs: tuple[Kind, ...], wanted: Callable[[Kind], Kind] = lambda kind: kind
+    f: Any,
+    structure: tuple[Any, ...],
+    inputs: tuple[Kind, ...],
+    held: Sequence[Any] = (),
+    wanted: Callable[[Kind], Kind] = lambda kind: kind,
 ) -> Flattened:
-    """A function of the arrays in its arguments alone.
+    """A function of the arrays in the arguments of another, before them of the values that are `HELD`.
 
     Args:
         f: of Numba.
-        structure: of its arguments; what is no `LEAF` and no tuple is a constant.
+        structure: of its arguments; what is no `LEAF`, not `HELD`, no tuple and no dictionary is a constant.
         inputs: kinds of the arrays.
+        held: Numba's types of the values.
         wanted: of the kind of a result, the one that it is converted to.
 
     Raises:
-        SignatureError: it returns something else than arrays, numbers and tuples of these.
+        SignatureError: it returns something else than arrays, numbers, tuples and dictionaries of these.
     """
+    inspect.signature(f.py_func).bind(*structure)
     scope: dict[str, Any] = {"f": f, "np": np}
-    names = iter(f"x{i}" for i in range(len(inputs)))
-    given = ", ".join(_expression(each, names, scope) for each in structure)
-    listed = ", ".join(f"x{i}" for i in range(len(inputs)))
-    inner = numba.njit(function_from("inner", f"def inner({listed}): return f({given})", "irad.interop", scope))
-    types = tuple(each.numba_type for each in inputs)
-    inner.compile(types)
+    arrays = [(f"x{i}", each.numba_type) for i, each in enumerate(inputs)]
+    values = [(f"k{i}", each) for i, each in enumerate(held)]
+    places = {id(LEAF): iter(arrays), id(HELD): iter(values)}
+    given = [_argument(each, places, scope) for each in structure]
+    found = typing_context().resolve_function_type(numba.types.Dispatcher(f), tuple(type_ for _, type_ in given), {})
     outputs: list[tuple[str, Kind]] = []
-    returned = _returned(inner.overloads[types].signature.return_type, "r", outputs)
-    kinds = [wanted(kind) for _, kind in outputs]
+    returned = _returned(found.return_type, "r", outputs)
+    kinds = tuple(wanted(kind) for _, kind in outputs)
     casts = [
         path if kind == given_kind else kind.converted(path)
         for (path, given_kind), kind in zip(outputs, kinds, strict=True)
     ]
-    source = f"def flat({listed}):\n    r = f({given})\n    return ({''.join(f'{each}, ' for each in casts)})\n"
-    return Flattened(numba.njit(function_from("flat", source, "irad.interop", scope)), tuple(kinds), returned)
+    listed = ", ".join(name for name, _ in (*values, *arrays))
+    passed = ", ".join(expression for expression, _ in given)
+    source = f"def flat({listed}):\n    r = f({passed})\n    return {tuple_of(casts)}\n"
+    return Flattened(numba.njit(function_from("flat", source, "irad.interop", scope)), kinds, returned)
 
 
-def _expression(structure: Any, names: Iterator[str], scope: dict[str, Any]) -> str:
-    """An argument as text; a constant becomes a global name of the function."""
-    if structure is LEAF:
-        return next(names)
-    if isinstance(structure, tuple):
-        items = "".join(f"{_expression(each, names, scope)}, " for each in structure)
-        if not hasattr(structure, "_fields"):
-            return f"({items})"
-        structure, call = type(structure), f"({items})"
-    elif isinstance(structure, dict):
-        raise SignatureError(
-            "an argument holds a dictionary",
-            "pass a named tuple: collections.namedtuple, typing.NamedTuple",
-            "compiled code has no dictionaries of values of different types",
-        )
-    else:
-        call = ""
-        _check_constant(structure)
+def _argument(structure: Any, places: dict[int, Iterator[tuple[str, Any]]], scope: dict[str, Any]) -> tuple[str, Any]:
+    """An argument as text, and its type; a constant becomes a global name of the function."""
+    if id(structure) in places:
+        return next(places[id(structure)])
     name = f"c{len(scope)}"
-    scope[name] = structure
-    return name + call
+    if not isinstance(structure, tuple | dict):
+        scope[name] = structure
+        return name, _type_of_constant(structure)
+    parts = structure.values() if isinstance(structure, dict) else structure
+    items = [_argument(each, places, scope) for each in parts]
+    written, types = tuple_of([text for text, _ in items]), tuple(type_ for _, type_ in items)
+    if isinstance(structure, dict):
+        class_ = class_for(dict, tuple(structure))
+    elif hasattr(structure, "_fields"):
+        class_ = type(structure)
+    else:
+        return written, numba.types.BaseTuple.from_types(types)
+    scope[name := f"c{len(scope)}"] = class_
+    return f"{name}{written}", numba.types.BaseTuple.from_types(types, class_)
 
 
-def _check_constant(value: Any) -> None:
+def _type_of_constant(value: Any) -> Any:
+    type_ = type_of(value)
+    if not isinstance(type_, _FROZEN):
+        raise SignatureError(
+            f"an argument is {with_article(type(value).__name__)}, which compiled code cannot hold as a constant",
+            "pass arrays, numbers, strings, functions of Numba, and tuples and dictionaries of these",
+            "what is no array is part of the compiled code",
+        )
+    return type_
+
+
+_FROZEN: Final = (
+    numba.types.Number,
+    numba.types.Boolean,
+    numba.types.UnicodeType,
+    numba.types.NoneType,
+    numba.types.Callable,
+    numba.types.DType,
+    numba.types.EnumMember,
+    numba.types.Array,
+)
+
+
+def is_constant(value: Any) -> bool:
+    """True if compiled code can hold a value as a part of itself."""
+    return isinstance(type_of(value), _FROZEN)
+
+
+def type_of(value: Any) -> Any:
+    """Numba's type of a value.
+
+    Raises:
+        SignatureError: it has none.
+    """
     try:
-        numba.typeof(value)
+        return numba.typeof(value)
     except (NumbaError, ValueError):
         raise SignatureError(
             f"an argument is {with_article(type(value).__name__)}, which is neither an array nor a constant",
-            "pass arrays, numbers, strings, functions of Numba, and tuples of these",
+            "pass arrays, numbers, strings, functions of Numba, and tuples and dictionaries of these",
             "what is passed to compiled code has a type of Numba",
         ) from None
 
@@ -238,19 +307,19 @@ def _returned(type_: Any, path: str, outputs: list[tuple[str, Kind]]) -> Any:
     """Appends the arrays and numbers of a result, as expressions, and returns its structure."""
     if isinstance(type_, numba.types.BaseTuple):
         items = [_returned(each, f"{path}[{i}]", outputs) for i, each in enumerate(type_)]
-        return (
-            type_.instance_class(*items)
-            if isinstance(type_, numba.types.NamedTuple | numba.types.NamedUniTuple)
-            else tuple(items)
-        )
+        return type_.instance_class(*items) if isinstance(type_, numba.types.BaseNamedTuple) else tuple(items)
     if isinstance(type_, numba.types.NoneType):
         return None
-    number = type_.dtype if isinstance(type_, numba.types.Array) else numba.types.unliteral(type_)
+    is_array = isinstance(type_, numba.types.Array)
+    number = type_.dtype if is_array else numba.types.unliteral(type_)
     if isinstance(number, numba.types.Number | numba.types.Boolean):
-        outputs.append((path, Kind(np.dtype(str(number)), getattr(type_, "ndim", 0))))
+        axes = type_.ndim if is_array else 0
+        outputs.append((path if axes or not is_array else f"{path}[()]", Kind(np.dtype(str(number)), axes)))
         return LEAF
     raise SignatureError(
-        f"the function returns {type_}", "return arrays, numbers, and tuples of these", "a graph holds nothing else"
+        f"the function returns {described(type_)}",
+        "return arrays, numbers, and tuples and dictionaries of these",
+        "what it returns becomes arrays of the other library",
     )
 
 
@@ -263,12 +332,15 @@ class Flat:
     Attributes:
         number: its index in `all`: programs of other tools hold numbers.
         name: for messages.
-        function: of Numba.
-        inputs: kinds of the arguments.
+        function: of Numba; before the arrays it takes ``held`` further values.
+        inputs: kinds of the arrays.
         outputs: kinds of the results.
+        held: how many values it takes before the arrays.
+        owners: for each array, the position of the argument that it is in.
         origin: what it is.
         base: the function that it is a derivative of.
-        positions: of the arguments that the derivative is with respect to.
+        positions: of the arrays that the derivative is with respect to.
+        rows: of how many cotangents, or tangents, it gives the derivatives, one after the other.
         conjugates: cotangents of complex numbers are the conjugates of those of `irad.vjp`.
     """
 
@@ -281,61 +353,115 @@ class Flat:
         function: Any,
         inputs: tuple[Kind, ...],
         outputs: tuple[Kind, ...],
-        origin: Origin = "function",
-        base: Self | None = None,
-        positions: tuple[int, ...] = (),
+        held: int = 0,
+        owners: tuple[int, ...] = (),
     ) -> None:
         self.name, self.function, self.inputs, self.outputs = name, function, inputs, outputs
-        self.origin, self.base, self.positions = origin, base, positions
+        self.held, self.owners = held, owners
+        self.origin: Origin = "function"
+        self.base: Self | None = None
+        self.positions: tuple[int, ...] = ()
+        self.rows = 1
         self._derivatives: dict[Any, Self] = {}
         self.number = len(self.all)
         self.all.append(self)
 
-    @property
+    @cached_property
     def floats(self) -> list[int]:
         """Positions of the results that have a derivative."""
         return [i for i, each in enumerate(self.outputs) if each.is_float]
 
-    @cached_property
-    def in_program(self) -> Any:
-        """The function with arrays of no axes in place of numbers, one of which it returns itself, not in a tuple."""
-        arguments = ", ".join(
-            name if kind.axes else f"{name}[()]" for name, kind in zip(self._names, self.inputs, strict=True)
-        )
-        results = [f"r[{i}]" if each.axes else f"np.asarray(r[{i}])" for i, each in enumerate(self.outputs)]
-        returned = results[0] if len(results) == 1 else _tuple(results)
-        source = f"def flat({', '.join(self._names)}):\n    r = f({arguments})\n    return {returned}\n"
-        return numba.njit(function_from("flat", source, "irad.interop", {"f": self.function, "np": np}))
+    # ---- the results
 
-    def pullback(self, positions: tuple[int, ...]) -> Self:
+    def shapes(self, inputs: Sequence[Any], held: Sequence[Any] = ()) -> list[tuple[int, ...]]:
+        """Shapes of the results, from arguments that have shapes; where these do not say, from a run on examples."""
+        if self.base is None:
+            arrays = [
+                example(tuple(map(int, each.shape)), kind.dtype) for each, kind in zip(inputs, self.inputs, strict=True)
+            ]
+            given = [each if each.ndim else each[()] for each in arrays]
+            return [np.shape(each) for each in self.checked(arrays, lambda: self.function(*held, *given))]
+        if self.origin == "pullback":
+            return [tuple(inputs[i].shape) for i in self.positions] * self.rows
+        results = self.base.shapes(inputs[: len(self.base.inputs)], held)
+        return [results[i] for i in self.base.floats] * self.rows
+
+    def checked(self, arrays: Sequence[Any], run: Callable[[], Any]) -> Any:
+        """The results of a call, which must leave the arrays as they are.
+
+        Raises:
+            SignatureError: it writes to one.
+        """
+        copies = [each.copy() for each in arrays]
+        found = run()
+        for array, copy, owner in zip(arrays, copies, self.owners, strict=True):
+            if array.tobytes() != copy.tobytes():
+                array[...] = copy
+                raise SignatureError(
+                    f"{self.name} writes to its argument {owner}",
+                    "let it write to a copy that it makes",
+                    "its caller cannot see that an array was changed, and would use what it has saved of it",
+                )
+        return found
+
+    # ---- derivatives
+
+    def pullback(self, positions: tuple[int, ...], rows: int = 1) -> Self:
         """The function of the arguments and the cotangents of `floats` that returns those of some arguments."""
-        cotangents = [
-            self._conjugate(f"c{i}", kind) if kind.is_float else "None" for i, kind in enumerate(self.outputs)
+        names = [[f"c{i}_{row}" for i in range(len(self.outputs))] for row in range(rows)]
+        passed = [
+            tuple_of([self._conjugate(name, kind) if kind.is_float else "None" for name, kind in pairs])
+            for pairs in (zip(each, self.outputs, strict=True) for each in names)
         ]
-        body = (
-            f"    _, back = vjp(f, {', '.join(self._names)}, argnums={positions!r})\n"
-            f"    r = back({_tuple(cotangents)})\n"
-        )
-        given = {f"c{i}": self.outputs[i] for i in self.floats}
+        at = tuple(self.held + i for i in positions)
+        backs = tuple_of([f"back({each})" for each in passed])
+        body = f"    _, back = vjp(f, {', '.join(self._names)}, argnums={at!r})\n    r = {backs}\n"
+        given = {each[i]: self.outputs[i] for each in names for i in self.floats}
         results = [
-            (self._conjugate(_number(f"r[{i}]", self.inputs[position]), self.inputs[position]), self.inputs[position])
+            (
+                self._conjugate(_number(f"r[{row}][{i}]", self.inputs[position]), self.inputs[position]),
+                self.inputs[position],
+            )
+            for row in range(rows)
             for i, position in enumerate(positions)
         ]
-        return self._derivative("pullback", positions, given, body, results)
+        return self._derivative("pullback", positions, rows, given, body, results)
 
-    def pushforward(self, positions: tuple[int, ...]) -> Self:
+    def pushforward(self, positions: tuple[int, ...], rows: int = 1) -> Self:
         """The function of the arguments and tangents of some of them that returns those of `floats`."""
-        last = positions[-1] + 1
-        tangents = _tuple([f"t{i}" for i in positions])
-        arguments = ", ".join([*self._names[:last], tangents, *self._names[last:]])
-        body = f"    r = push(f, {positions!r})({arguments})[1]\n"
-        given = {f"t{i}": self.inputs[i] for i in positions}
-        results = [(_number(f"r[{i}]", self.outputs[i]), self.outputs[i]) for i in self.floats]
-        return self._derivative("pushforward", positions, given, body, results)
+        names = [[f"t{i}_{row}" for i in positions] for row in range(rows)]
+        if rows == 1:
+            last = self.held + positions[-1] + 1
+            at = tuple(self.held + i for i in positions)
+            passed = ", ".join([*self._names[:last], tuple_of(names[0]), *self._names[last:]])
+            body = f"    r = (push(f, {at!r})({passed})[1],)\n"
+        else:
+            tangents = {
+                self._arrays[i]: tuple_of(each) for i, each in zip(positions, zip(*names, strict=True), strict=True)
+            }
+            passed = ", ".join(
+                f"Batch({name}, {tangents[name]})" if name in tangents else f"Const({name})" for name in self._names
+            )
+            body = f"    r = autodiff(Forward, f, {passed})\n"
+        given = {name: self.inputs[i] for each in names for name, i in zip(each, positions, strict=True)}
+        results = [
+            (_number(f"r[{row}][{i}]", self.outputs[i]), self.outputs[i]) for row in range(rows) for i in self.floats
+        ]
+        return self._derivative("pushforward", positions, rows, given, body, results)
+
+    def of_rows(self, rows: int) -> Self:
+        """The same derivative for several cotangents, or tangents, which are its last arguments."""
+        assert self.base is not None
+        make = self.base.pullback if self.origin == "pullback" else self.base.pushforward
+        return make(self.positions, rows)
+
+    @property
+    def _arrays(self) -> list[str]:
+        return [f"x{i}" for i in range(len(self.inputs))]
 
     @property
     def _names(self) -> list[str]:
-        return [f"x{i}" for i in range(len(self.inputs))]
+        return [*(f"k{i}" for i in range(self.held)), *self._arrays]
 
     def _conjugate(self, expression: str, kind: Kind) -> str:
         return f"np.conj({expression})" if self.conjugates and kind.dtype.kind == "c" else expression
@@ -344,21 +470,29 @@ class Flat:
         self,
         origin: Literal["pullback", "pushforward"],
         positions: tuple[int, ...],
+        rows: int,
         given: dict[str, Kind],
         body: str,
         results: Sequence[tuple[str, Kind]],
     ) -> Self:
-        key = origin, positions
+        key = origin, positions, rows
         if key not in self._derivatives:
-            returned = _tuple([expression for expression, _ in results])
+            returned = tuple_of([expression for expression, _ in results])
             source = f"def {origin}({', '.join([*self._names, *given])}):\n{body}    return {returned}\n"
-            scope = {"f": self.function, "vjp": irad.vjp, "push": irad.pushforward, "np": np}
-            function = numba.njit(function_from(origin, source, "irad.interop", scope))
-            kinds = tuple(kind for _, kind in results)
+            function = numba.njit(function_from(origin, source, "irad.interop", {**_offered(), "f": self.function}))
             inputs = *self.inputs, *given.values()
-            name = f"the {origin} of {self.name}"
-            self._derivatives[key] = type(self)(name, function, inputs, kinds, origin, self, positions)
+            name, outputs = f"the {origin} of {self.name}", tuple(kind for _, kind in results)
+            owners = *self.owners, *[max(self.owners, default=0) + 1] * len(given)
+            made = type(self)(name, function, inputs, outputs, self.held, owners)
+            made.origin, made.base, made.positions, made.rows = origin, self, positions, rows
+            self._derivatives[key] = made
         return self._derivatives[key]
+
+
+def _offered() -> dict[str, Any]:
+    """What the text of derivatives calls."""
+    annotations = {"Forward": irad.Forward, "Batch": irad.BatchDuplicated, "Const": irad.Const}
+    return {"np": np, "vjp": irad.vjp, "push": irad.pushforward, "autodiff": irad.autodiff, **annotations}
 
 
 def _number(expression: str, kind: Kind) -> str:
@@ -366,5 +500,6 @@ def _number(expression: str, kind: Kind) -> str:
     return expression if kind.axes else kind.converted(expression)
 
 
-def _tuple(items: Sequence[str]) -> str:
+def tuple_of(items: Iterable[str]) -> str:
+    """Code for a tuple."""
     return f"({''.join(f'{each}, ' for each in items)})"

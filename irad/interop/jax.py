@@ -29,16 +29,21 @@ from irad.errors import BackendError, SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.interop.flat import (
+    HELD,
+    LEAF,
     Flat,
     Kind,
-    example,
     filled,
     flattened,
     identity,
+    is_constant,
+    mapped,
+    owners_of,
     positional,
     positions_of,
     shapes_in,
     split,
+    type_of,
 )
 
 __all__ = ["wrap"]
@@ -139,8 +144,19 @@ class _Wrapped:
     def _flattened(self, structure: tuple[Any, ...], kinds: tuple[Kind, ...]) -> tuple[_Flat, Any]:
         """The function of the arrays alone, and the structure of its result."""
         name = self._function.__name__
-        found = flattened(self._function, structure, kinds, lambda kind: _of_jax(kind, name))
-        flat = _Flat(name, found.function, kinds, found.outputs)
+        held: list[Any] = []
+
+        def hold(part: Any) -> Any:
+            if part is LEAF or is_constant(part):
+                return part
+            held.append(part)
+            return HELD
+
+        places = tuple(mapped(each, hold) for each in structure)
+        types = list(map(type_of, held))
+        found = flattened(self._function, places, kinds, types, lambda kind: _of_jax(kind, name))
+        flat = _Flat(name, found.function, kinds, found.outputs, len(held), owners_of(structure))
+        flat.values = tuple(held)
         if self._shapes is not None:
             flat.stated = lambda inputs: list(shapes_in(self._shapes(*filled(structure, iter(inputs)))))  # type: ignore[misc]
         return flat, found.returned
@@ -167,10 +183,17 @@ class _Flat(Flat):
 
     Attributes:
         stated: the shapes of its results from the arguments, as the user states them; None where it is to be run.
+        values: what it takes before the arrays, which compiled code cannot hold. XLA calls it through Python then.
     """
 
     conjugates = True  # JAX transposes without conjugation
+    values: tuple[Any, ...] = ()
     stated: Callable[[Sequence[Any]], list[tuple[int, ...]]] | None = None
+
+    @functools.cached_property
+    def held_values(self) -> tuple[Any, ...]:
+        """The values, which a derivative takes as its function does."""
+        return self.values if self.base is None else self.base.held_values
 
     @functools.cached_property
     def _known(self) -> dict[Any, list[jax.ShapeDtypeStruct]]:
@@ -180,30 +203,21 @@ class _Flat(Flat):
         """Shapes and dtypes of the results, from those of the arguments."""
         key = tuple(each.shape for each in inputs)
         if key not in self._known:
-            kinds = zip(self._shapes(inputs), self.outputs, strict=True)
+            kinds = zip(self.shapes(inputs, self.held_values), self.outputs, strict=True)
             self._known[key] = [jax.ShapeDtypeStruct(shape, kind.dtype) for shape, kind in kinds]
         return self._known[key]
 
-    def _shapes(self, inputs: Sequence[Any]) -> list[tuple[int, ...]]:
-        if self.origin == "pullback":
-            return [inputs[i].shape for i in self.positions]
-        if self.base is not None:
-            results = self.base.results(inputs[: len(self.base.inputs)])
-            return [results[i].shape for i in self.base.floats]
+    def shapes(self, inputs: Sequence[Any], held: Sequence[Any] = ()) -> list[tuple[int, ...]]:
+        """Shapes of the results, from those of the arguments."""
         if self.stated is not None:
             return self.stated([jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs])
-        return self._shapes_of_a_run([example(each.shape, each.dtype) for each in inputs])
+        return super().shapes(inputs, held)
 
-    def _shapes_of_a_run(self, examples: list[Any]) -> list[tuple[int, ...]]:
-        found = self.function(*(each if each.ndim else each[()] for each in examples))
-        for index, each in enumerate(examples):
-            if not (each == example(each.shape, each.dtype)).all():
-                raise SignatureError(
-                    f"{self.name} writes to an argument (array {index} of the call)",
-                    "let it write to a copy that it makes",
-                    "arrays of JAX never change",
-                )
-        return [np.shape(each) for each in found]
+    def from_python(self, *arrays: Any) -> tuple[Any, ...]:
+        """The results, called by XLA through Python."""
+        given = [np.array(each, kind.dtype, order="C") for each, kind in zip(arrays, self.inputs, strict=True)]
+        found = self.function(*self.held_values, *(each if each.ndim else each[()] for each in given))
+        return tuple(np.asarray(each, kind.dtype) for each, kind in zip(found, self.outputs, strict=True))
 
     @functools.cached_property
     def target(self) -> str:
@@ -239,7 +253,10 @@ def _jitted(number: int, linear: int) -> Callable[..., Any]:
 
 def _lower(*inputs: Any, number: int, linear: int) -> Any:
     flat = _Flat.all[number]
-    return jax.ffi.ffi_call(flat.target, flat.results(inputs))(*inputs)
+    results = flat.results(inputs)
+    if flat.held:
+        return jax.pure_callback(flat.from_python, tuple(results), *inputs)
+    return jax.ffi.ffi_call(flat.target, results)(*inputs)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, number: int, linear: int) -> tuple[Any, Any]:

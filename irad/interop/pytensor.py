@@ -7,9 +7,11 @@ program; its other back ends call them from Python.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
+import numba
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType
@@ -20,7 +22,19 @@ from pytensor.link.numba.dispatch import numba_funcify
 import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
-from irad.interop.flat import Flat, Kind, filled, flattened, identity, positional, shapes_in, split
+from irad.frontend.generated import function_from
+from irad.interop.flat import (
+    Flat,
+    Kind,
+    filled,
+    flattened,
+    identity,
+    owners_of,
+    positional,
+    shapes_in,
+    split,
+    tuple_of,
+)
 
 __all__ = ["as_op"]
 
@@ -34,7 +48,8 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
     result holds arrays, numbers, and tuples of these, as variables.
 
     Args:
-        f: a plain function, or one of ``numba.njit`` or `irad.jit`. It must not write to its arguments.
+        f: a plain function, or one of ``numba.njit`` or `irad.jit`. An array that it may write to, or return a part of,
+            is copied first.
         shapes: ``shapes(*args)``, of arguments with a tuple of lengths, as integers or variables, for each variable,
             returns the shape of the result, or a tuple of shapes if ``f`` returns several arrays. Without it, PyTensor
             runs ``f`` where a program asks for the shape alone.
@@ -83,7 +98,7 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
         key = identity(structure), kinds
         if key not in known:
             found = flattened(compiled, structure, kinds)
-            flat = Flat(compiled.__name__, found.function, kinds, found.outputs)
+            flat = _Flat(compiled.__name__, found.function, kinds, found.outputs, owners=owners_of(structure))
             known[key] = CompiledOp(flat, None if shapes is None else _stated(shapes, structure)), found.returned
         op, returned = known[key]
         return filled(returned, iter(op.make_node(*variables).outputs))
@@ -96,6 +111,44 @@ def _stated(shapes: Callable[..., Any], structure: tuple[Any, ...]) -> Callable[
     return lambda given: list(shapes_in(shapes(*filled(structure, iter(map(tuple, given))))))
 
 
+class _Flat(Flat):
+    """A compiled function of arrays, which may not write to what PyTensor gives it, nor return it."""
+
+    @functools.cached_property
+    def copied(self) -> tuple[bool, ...]:
+        """For each array, whether the function is given a copy: all that LLVM does not know to be read alone."""
+        if self.base is not None:
+            return *self.base.copied, *[False] * (len(self.inputs) - len(self.base.inputs))
+        types = tuple(each.numba_type for each in self.inputs)
+        self.function.compile(types)
+        code = self.function.inspect_llvm(types)
+        return tuple(
+            bool(kind.axes) and not all(map(_is_read_only, re.findall(_POINTER.format(i), code)))
+            for i, kind in enumerate(self.inputs)
+        )
+
+    @functools.cached_property
+    def in_program(self) -> Any:
+        """The function with arrays of no axes in place of numbers, one of which it returns itself, not in a tuple."""
+        names = [f"x{i}" for i in range(len(self.inputs))]
+        arguments = [
+            f"{name}.copy()" if is_copied else name if kind.axes else f"{name}[()]"
+            for name, kind, is_copied in zip(names, self.inputs, self.copied, strict=True)
+        ]
+        results = [f"r[{i}]" if each.axes else f"np.asarray(r[{i}])" for i, each in enumerate(self.outputs)]
+        returned = results[0] if len(results) == 1 else tuple_of(results)
+        source = f"def flat({', '.join(names)}):\n    r = f({', '.join(arguments)})\n    return {returned}\n"
+        return numba.njit(function_from("flat", source, "irad.interop", {"f": self.function, "np": np}))
+
+
+_POINTER: Final = r"ptr((?:[^%(),]|\((?:[^()]|\([^()]*\))*\))*)%\"?arg\.x{}\.4\b"
+"""The attributes of the parameter of a function of Numba that points to the elements of an array."""
+
+
+def _is_read_only(attributes: str) -> bool:
+    return not {"readonly", "readnone"}.isdisjoint(attributes.split())
+
+
 class CompiledOp(Op):
     """An operation that is a compiled function.
 
@@ -106,7 +159,7 @@ class CompiledOp(Op):
 
     __props__ = ("number",)
 
-    def __init__(self, flat: Flat, stated: Callable[[Sequence[Any]], list[Any]] | None = None) -> None:
+    def __init__(self, flat: _Flat, stated: Callable[[Sequence[Any]], list[Any]] | None = None) -> None:
         self.flat, self._stated, self.number = flat, stated, flat.number
         if flat.origin == "pullback" or self._stated is not None or all(not each.axes for each in flat.outputs):
             self.infer_shape = self._infer_shape
@@ -121,7 +174,11 @@ class CompiledOp(Op):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         """Calls the function from Python."""
-        found = self.flat.function(*(each if each.ndim else each[()] for each in map(np.asarray, inputs)))
+        arrays = [
+            np.array(each) if is_copied else np.asarray(each)
+            for each, is_copied in zip(inputs, self.flat.copied, strict=True)
+        ]
+        found = self.flat.function(*(each if each.ndim else each[()] for each in arrays))
         for storage, value, kind in zip(output_storage, found, self.flat.outputs, strict=True):
             storage[0] = np.asarray(value, kind.dtype)
 

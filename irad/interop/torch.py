@@ -1,7 +1,7 @@
 """PyTorch: a function that Numba compiles as a differentiable function of tensors.
 
-A call runs the function on the tensors' own memory. Its derivatives are functions that Numba compiles as well, made of
-`irad.vjp` and `irad.pushforward` and called in the same way; so they have derivatives themselves, of any order.
+A call runs the function on the tensors' own memory. Its derivatives are functions that Numba compiles as well, called
+in the same way; so they have derivatives themselves, of any order.
 
 In eager mode a call is a `torch.autograd.Function`, which has forward mode and `vmap`. Under `torch.compile`, which
 accepts neither in such a function, it is the operator `irad::call`, whose second argument says which function it calls.
@@ -11,21 +11,33 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final
 
-import numba
 import numpy as np
 import torch
 
 import irad
 from irad.errors import SignatureError
 from irad.frontend.calls.raising import public
-from irad.frontend.generated import function_from
-from irad.interop.flat import LEAF, example, filled, identity, mapped, positional, positions_of, split
+from irad.frontend.packing.packed import packed, type_key
+from irad.interop.flat import (
+    HELD,
+    LEAF,
+    Flat,
+    Kind,
+    filled,
+    flattened,
+    identity,
+    mapped,
+    owners_of,
+    positional,
+    positions_of,
+    split,
+    type_of,
+)
 
 __all__ = ["wrap"]
 
@@ -36,13 +48,15 @@ _NUMPY: Final = {
     torch.complex128: np.complex128,
     torch.bool: np.bool_,
     torch.uint8: np.uint8,
+    torch.uint16: np.uint16,
+    torch.uint32: np.uint32,
+    torch.uint64: np.uint64,
     torch.int8: np.int8,
     torch.int16: np.int16,
     torch.int32: np.int32,
     torch.int64: np.int64,
 }
 _TORCH: Final = {np.dtype(each): dtype for dtype, each in _NUMPY.items()}
-_OF_PYTHON: Final = {float: torch.float64, complex: torch.complex128, int: torch.int64, bool: torch.bool}
 _TENSORS: Final = (torch.Tensor,)
 _WIDTH: Final = 8  # rows of `vmap` that one call of a derivative takes
 
@@ -107,53 +121,14 @@ def wrap(
     return functools.update_wrapper(_Function(compiled, positions, fake), compiled.py_func)
 
 
-# ------------------------------------------------------------------------------------------------ structures
-
-
-def _split_result(value: Any, values: list[Any]) -> Any:
-    """Appends the arrays and numbers of a result, and returns its structure."""
-
-    def taken(part: Any) -> Any:
-        if isinstance(part, np.generic | float | complex | int) or (isinstance(part, np.ndarray) and part.ndim):
-            values.append(part)
-            return LEAF
-        if part is None:
-            return None
-        raise SignatureError(
-            f"the function returns {'an array of no axes' if isinstance(part, np.ndarray) else type(part).__name__}",
-            "return arrays with axes, numbers, and tuples of these",
-            "PyTorch follows derivatives through tensors, and tensors of no axes are numbers in the function",
-        )
-
-    return mapped(value, taken)
-
-
-def _aligned(structure: Any, value: Any) -> Iterator[Any]:
-    """Parts of a value at the places of a structure's tensors; None where it has nothing."""
-    if structure is LEAF:
-        yield value
-    elif isinstance(structure, dict | tuple):
-        for key in structure if isinstance(structure, dict) else range(len(structure)):
-            yield from _aligned(structure[key], None if value is None else value[key])
-
-
-def _has_dictionary(structure: Any) -> bool:
-    return isinstance(structure, dict) or (isinstance(structure, tuple) and any(map(_has_dictionary, structure)))
-
-
 # ------------------------------------------------------------------------------------------------ tensors and arrays
 
 
 def _array(tensor: torch.Tensor) -> Any:
     """The memory of a tensor as an array; a tensor of no axes is a number, which is how Numba's functions take it."""
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.dtype not in _NUMPY:
+    if not tensor.is_cpu or tensor.layout is not torch.strided:
         raise _foreign(tensor)
-    plain = tensor.detach()
-    if plain.is_conj():
-        plain = plain.resolve_conj()
-    if plain.is_neg():
-        plain = plain.resolve_neg()
-    array = plain.numpy()
+    array = tensor.numpy(force=True)  # detached; of conjugate and negative views a copy
     if not array.ndim:
         return array[()]
     # elements that share memory would share their derivative as well
@@ -180,45 +155,75 @@ def _foreign(tensor: torch.Tensor) -> SignatureError:
             "pass tensor.cpu(), or differentiate a CUDA kernel with irad.cuda",
             "the function is compiled for the CPU",
         )
-    if tensor.layout is not torch.strided:
-        return SignatureError(
-            f"a tensor has the layout {tensor.layout}", "pass tensor.to_dense()", "functions of Numba take dense arrays"
-        )
     return SignatureError(
-        f"a tensor has the dtype {tensor.dtype}",
+        f"a tensor has the layout {tensor.layout}", "pass tensor.to_dense()", "functions of Numba take dense arrays"
+    )
+
+
+def _kind(dtype: torch.dtype, axes: int) -> Kind:
+    """The kind of the array of a tensor."""
+    if dtype in _NUMPY:
+        return Kind.of(_NUMPY[dtype], axes)
+    raise SignatureError(
+        f"a tensor has the dtype {dtype}",
         "convert it, as tensor.float() does",
         "Numba has single and double precision, complex numbers of both, and integers",
     )
 
 
-def _tensor(value: Any, dtype: torch.dtype, inputs: Sequence[Any] = ()) -> torch.Tensor:
+def _tensor(value: Any, dtype: np.dtype[Any], inputs: Sequence[Any] = ()) -> torch.Tensor:
     """A result as a tensor, which shares the memory of an array unless an input has it."""
     if not isinstance(value, np.ndarray):
-        return torch.from_numpy(np.array(value, _NUMPY[dtype]))  # `torch.tensor` takes five times as long
-    is_foreign = any(each < 0 for each in value.strides) or not value.flags.writeable
+        return torch.from_numpy(np.array(value, dtype))  # `torch.tensor` takes five times as long
+    flags = value.flags
+    is_foreign = not flags.writeable or (not flags.c_contiguous and any(each < 0 for each in value.strides))
     if is_foreign or any(isinstance(each, np.ndarray) and np.may_share_memory(value, each) for each in inputs):
         value = value.copy()
     return torch.from_numpy(value)
 
 
-def _is_float(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point or dtype.is_complex
-
-
-def _is_single(value: Any) -> bool:
-    return hasattr(value, "dtype") and value.dtype in (np.float32, np.complex64)
-
-
-def _dtypes(type_: Any) -> Iterator[torch.dtype | None]:
-    """For each array and number of a result of Numba's, the dtype of a number, which Python's numbers have lost."""
-    if isinstance(type_, numba.types.BaseTuple):
-        for each in type_:
-            yield from _dtypes(each)
-    elif not isinstance(type_, numba.types.NoneType):
-        yield _TORCH[np.dtype(str(type_))] if isinstance(type_, numba.types.Float | numba.types.Complex) else None
-
-
 # ------------------------------------------------------------------------------------------------ functions
+
+
+class _Flat(Flat):
+    """A compiled function of arrays, called with tensors.
+
+    Attributes:
+        is_checked: whether it is known to leave its arguments as they are.
+    """
+
+    is_checked = False
+
+    @functools.cached_property
+    def active(self) -> tuple[int, ...]:
+        """Positions of the arguments that may have a derivative."""
+        return tuple(i for i, each in enumerate(self.inputs) if each.is_float)
+
+    @functools.cached_property
+    def integers(self) -> tuple[int, ...]:
+        """Positions of the results that have no derivative."""
+        return tuple(i for i, each in enumerate(self.outputs) if not each.is_float)
+
+    def chosen(self, wanted: Iterable[bool]) -> tuple[int, ...]:
+        """Positions of the arrays of floats in the arguments of which some are wanted.
+
+        A derivative with respect to whole arguments serves for all their parts: there are fewer to compile.
+        """
+        owners = {owner for owner, is_wanted in zip(self.owners, wanted, strict=True) if is_wanted}
+        return tuple([i for i in self.active if self.owners[i] in owners])
+
+    def cotangents(self, given: Sequence[torch.Tensor | None], shapes: Sequence[Any]) -> list[torch.Tensor]:
+        """Cotangents of `floats`: zeros where PyTorch gives nothing."""
+        full: list[torch.Tensor] = []
+        for i in self.floats:
+            each = given[i]
+            full.append(torch.zeros(shapes[i], dtype=_TORCH[self.outputs[i].dtype]) if each is None else each)
+        return full
+
+    def placed(self, positions: Sequence[int], found: Sequence[Any]) -> list[Any]:
+        """What is found for some arguments, with None for the others."""
+        of_position = dict(zip(positions, found, strict=True))
+        return [of_position.get(i) for i in range(len(self.inputs))]
 
 
 class _Function:
@@ -238,93 +243,76 @@ class _Function:
     def __init__(
         self, f: Callable[..., Any], differentiable: frozenset[int] | None, fake: Callable[..., Any] | None
     ) -> None:
-        self.compiled: Any = f
-        self._differentiable, self.fake = differentiable, fake
-        self.__name__: str = getattr(f, "__name__", type(f).__name__)
-        self._derivatives: dict[tuple[Any, ...], _Derivative] = {}
-        self.seen: set[Any] = set()  # types of arguments with which it is known to write to none
+        self._compiled: Any = f
+        self._differentiable, self._fake = differentiable, fake
+        self._flat: dict[Any, tuple[_Flat, Any]] = {}
         self.number = str(len(self.all))
         self.all[self.number] = self
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
-            args = positional(self.compiled, args, keywords)
+            args = positional(self._compiled, args, keywords)
         if torch.compiler.is_compiling():
-            return _call_in_graph(self, args)
+            return self._call_in_graph(args)
         tensors: list[torch.Tensor] = []
-        call = _Call.of(self, args, tensors)
-        outputs = _Node.apply(call, *tensors)
-        return filled(call.result, iter(outputs))
+        held: list[Any] = []
+        structure = self._split(args, tensors, held)
+        flat, returned = self._flattened(structure, [(each.dtype, each.ndim) for each in tensors], held)
+        outputs = _Node.apply(_Call(flat, held), *tensors)
+        return outputs[0] if returned is LEAF else filled(returned, iter(outputs))
 
-    @functools.cached_property
-    def taking_dictionaries(self) -> Any:
-        """The function, where arguments have dictionaries."""
-        return irad.jit(self.compiled.py_func)
+    def _split(self, args: Sequence[Any], tensors: list[torch.Tensor], held: list[Any] | None = None) -> Any:
+        """The structure of the arguments, without their tensors, which are appended."""
+        structure: list[Any] = []
+        for position, each in enumerate(args):
+            before = len(tensors)
+            structure.append(split(each, tensors, _TENSORS, held))
+            if self._differentiable is not None and position not in self._differentiable:
+                tensors[before:] = [each.detach() for each in tensors[before:]]
+        return tuple(structure)
 
-    def may_have_derivative(self, position: int) -> bool:
-        """False for an argument that is a constant."""
-        return self._differentiable is None or position in self._differentiable
+    def _flattened(
+        self, structure: tuple[Any, ...], kinds: Sequence[tuple[torch.dtype, int]], held: list[Any]
+    ) -> tuple[_Flat, Any]:
+        """The function of the tensors alone, and the structure of its result."""
+        types = []
+        for i, each in enumerate(held):
+            if (type_ := type_key(each)) is None:
+                held[i] = packed(each)
+                type_ = type_of(held[i])
+            types.append(type_)
+        shape = tuple([each if each is LEAF or each is HELD else identity(each) for each in structure])
+        key = shape, tuple(kinds), tuple(types)
+        if key not in self._flat:
+            name = self._compiled.__name__
+            inputs = tuple(_kind(*each) for each in kinds)
+            found = flattened(self._compiled, structure, inputs, list(map(type_of, held)))
+            flat = _Flat(name, found.function, inputs, found.outputs, len(held), owners_of(structure))
+            self._flat[key] = flat, found.returned
+        return self._flat[key]
 
-    def pullback(self, positions: tuple[int, ...], count: int, rows: int | None = None) -> _Derivative:
-        """The function of the arguments and a cotangent that gives the cotangents of some arguments.
+    # ---- under torch.compile
 
-        With rows, it takes a tuple of cotangents and gives a tuple of results.
-        """
-        names = ", ".join(f"x{i}" for i in range(count))
-        back = "back(given)" if rows is None else _tuple(f"back(given[{i}])" for i in range(rows))
-        source = (
-            f"def pullback({names}, given):\n    _, back = vjp(f, {names}, argnums={positions!r})\n    return {back}\n"
-        )
-        return self._derivative((_Function.pullback, positions, count), rows, source)
+    def _call_in_graph(self, args: Sequence[Any]) -> Any:
+        tensors: list[torch.Tensor] = []
+        structure = mapped(self._split(args, tensors), _constant)
+        key = _key(self.number, structure, tuple([(each.dtype, each.ndim) for each in tensors]))
+        outputs = _operator(tensors, key)
+        return filled(_result(key), iter(outputs))
 
-    def pushforward(self, positions: tuple[int, ...], count: int, rows: int | None = None) -> _Derivative:
-        """The function of the arguments and a tuple of tangents of some of them that gives the tangent of the value."""
-        names = [f"x{i}" for i in range(count)]
-        if rows is None:
-            last = positions[-1] + 1
-            push = f"push(f, {positions!r})({', '.join([*names[:last], 'given', *names[last:]])})[1]"
-        else:
-            tangents = {
-                position: _tuple(f"given[{row}][{i}]" for row in range(rows)) for i, position in enumerate(positions)
-            }
-            annotated = [f"Batch({x}, {tangents[i]})" if i in tangents else f"Const({x})" for i, x in enumerate(names)]
-            push = f"autodiff(Forward, f, {', '.join(annotated)})"
-        source = f"def pushforward({', '.join(names)}, given):\n    return {push}\n"
-        return self._derivative((_Function.pushforward, positions, count), rows, source)
+    def key(self, structure: tuple[Any, ...], kinds: Sequence[tuple[torch.dtype, int]]) -> int:
+        """The number of a call, from the structure of its arguments with the constants."""
+        held: list[Any] = []
+        places = tuple(split(each, [], (), held) if each is not LEAF else LEAF for each in structure)
+        flat, returned = self._flattened(places, kinds, held)
+        return _Traced.key(flat, held, returned, self._fake and functools.partial(self._stated, structure))
 
-    def _derivative(self, maker: tuple[Any, ...], rows: int | None, source: str) -> _Derivative:
-        key = (*maker, rows)
-        if key not in self._derivatives:
-            known = {"f": self.compiled, "vjp": irad.vjp, "push": irad.pushforward, "autodiff": irad.autodiff}
-            annotations = {"Forward": irad.Forward, "Batch": irad.BatchDuplicated, "Const": irad.Const}
-            name = source[4 : source.index("(")]
-            compiled = irad.jit(function_from(name, source, "irad.interop.torch", {**known, **annotations}))
-            of_rows = None if rows else functools.partial(maker[0], self, *maker[1:])
-            returned = maker[1] if maker[0] is _Function.pullback and not rows else None
-            self._derivatives[key] = _Derivative(compiled, of_rows, returned)
-        return self._derivatives[key]
-
-
-def _tuple(items: Iterable[str]) -> str:
-    return f"({', '.join(items)},)"
-
-
-class _Derivative(_Function):
-    """A derivative of a function, whose last argument is a cotangent or a tuple of tangents.
-
-    Attributes:
-        of_rows: makes the derivative that takes a number of these; None if this is one.
-        returned: positions of the arguments that it returns cotangents of, None if it returns anything else.
-    """
-
-    def __init__(
-        self,
-        f: Callable[..., Any],
-        of_rows: Callable[[int], _Derivative] | None,
-        returned: tuple[int, ...] | None,
-    ) -> None:
-        super().__init__(f, None, None)
-        self.of_rows, self.returned = of_rows, returned
+    def _stated(self, structure: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> list[tuple[int, ...]]:
+        """The shapes of the results, as the user states them."""
+        found: list[torch.Tensor] = []
+        assert self._fake is not None
+        split(self._fake(*filled(structure, iter(tensors))), found, _TENSORS)
+        return [tuple(each.shape) for each in found]
 
 
 # ------------------------------------------------------------------------------------------------ calls
@@ -334,191 +322,92 @@ class _Call:
     """A call of a function.
 
     Attributes:
-        function: that is called.
-        structure: of the arguments, with `LEAF` for each tensor.
-        owners: for each tensor, the position of its argument.
-        result: the structure of the value, once the function has run.
+        flat: the function.
+        held: what it takes before the tensors.
+        positions: of the tensors that the pullback is with respect to.
+        back: the pullback, with what the forward sweep has saved; None where nothing requires a gradient.
     """
 
-    __slots__ = ("_back", "_positions", "_records", "function", "owners", "result", "structure")
+    __slots__ = ("_records", "back", "flat", "held", "positions")
 
-    def __init__(self, function: _Function, structure: tuple[Any, ...], owners: list[int], *, records: bool) -> None:
-        self.function, self.structure, self.owners, self._records = function, structure, owners, records
-        self._back: Any = None
-        self._positions: tuple[int, ...] = ()
-        self.result: Any = None
-
-    @classmethod
-    def of(cls, function: _Function, args: Sequence[Any], tensors: list[torch.Tensor]) -> _Call:
-        """Appends the tensors of the arguments."""
-        structure: list[Any] = []
-        owners: list[int] = []
-        for position, each in enumerate(args):
-            before = len(tensors)
-            structure.append(split(each, tensors, _TENSORS))
-            owners.extend([position] * (len(tensors) - before))
-        return cls(function, tuple(structure), owners, records=torch.is_grad_enabled())
-
-    def again(self) -> _Call:
-        """A call of the function with the same structure, not yet run."""
-        return _Call(self.function, self.structure, self.owners, records=self._records)
-
-    def arguments(self, tensors: Iterable[Any]) -> Any:
-        """The arguments of the function, with these tensors or arrays."""
-        return filled(self.structure, iter(tensors))
-
-    # ---- the value
+    def __init__(self, flat: _Flat, held: Sequence[Any], *, records: bool | None = None) -> None:
+        self.flat, self.held = flat, held
+        self._records = torch.is_grad_enabled() if records is None else records
+        self.positions: tuple[int, ...] = ()
+        self.back: Any = None
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Runs the function; what its reverse sweep needs is saved if a tensor requires a gradient."""
-        if self._records:
-            self._positions = self.chosen(each.requires_grad for each in tensors)
+        flat = self.flat
         arrays = [_array(each) for each in tensors]
+        if self._records:
+            self.positions = tuple([i for i in flat.active if tensors[i].requires_grad])
+        if flat.is_checked or flat.base is not None:
+            values = self._values(arrays)
+        else:
+            values = flat.checked(arrays, lambda: self._values(arrays))
+            flat.is_checked = True
         outputs = []
-        for value, dtype in self.values(arrays):
-            outputs.append(_tensor(value, dtype, arrays))
+        for value, kind in zip(values, flat.outputs, strict=True):
+            outputs.append(_tensor(value, kind.dtype, arrays))
             arrays.append(value)
         return tuple(outputs)
 
-    def values(self, arrays: Sequence[Any]) -> list[tuple[Any, torch.dtype]]:
-        """Arrays and numbers of the result, with their types as tensors."""
-        args = self.arguments(arrays)
-        has_dictionary = _has_dictionary(self.structure)
-        compiled = self.function.taking_dictionaries if has_dictionary else self.function.compiled
-        first = self._first(arrays)
-        if self._positions:
-            value, self._back = irad.vjp(compiled, *args, argnums=self._positions)
-        else:
-            value = compiled(*args)
-        if first is not None:
-            self._check_unchanged(arrays, *first)
-        values: list[Any] = []
-        returned = getattr(self.function, "returned", None)
-        if returned is None:
-            self.result = _split_result(value, values)
-        else:
-            self.result = self.cotangents_of(returned, (each.dtype.kind in "fc" for each in arrays))
-            values.extend(each for each in _aligned(self.result, value))
-        numbers: Iterator[Any] = itertools.repeat(None)
-        has_numbers = any(type(each) in (float, complex) for each in values)
-        if has_numbers and not has_dictionary and any(map(_is_single, arrays)):
-            types = tuple(map(numba.typeof, args))
-            compiled.compile(types)
-            numbers = _dtypes(compiled.overloads[types].signature.return_type)
-        return [
-            (each, _TORCH[each.dtype] if hasattr(each, "dtype") else number or _OF_PYTHON[type(each)])
-            for each, number in zip(values, numbers)  # noqa: B905 - there may be more of them
-        ]
-
-    def _first(self, arrays: Sequence[Any]) -> Any:
-        """Copies of the arguments, the first time that the function is called with such arguments."""
-        key = tuple((each.dtype.char, each.ndim) for each in arrays)
-        if isinstance(self.function, _Derivative) or key in self.function.seen:
-            return None
-        return key, [each.copy() for each in arrays]
-
-    def _check_unchanged(self, arrays: Sequence[Any], key: Any, before: Sequence[Any]) -> None:
-        for array, copy, owner in zip(arrays, before, self.owners, strict=True):
-            if array.tobytes() != copy.tobytes():
-                array[...] = copy
-                raise SignatureError(
-                    f"{self.function.__name__} writes to its argument {owner}",
-                    "let it write to a copy that it makes",
-                    "PyTorch cannot see that a tensor was changed, and would use what it has saved of it",
-                )
-        self.function.seen.add(key)
-
-    def cotangents_of(self, positions: Iterable[int], are_floats: Iterable[bool]) -> tuple[Any, ...]:
-        """The structure of the cotangents of some arguments, in which integers have no place."""
-        places = self.arguments(LEAF if each else None for each in are_floats)
-        return tuple(mapped(places[position], lambda part: part if part is LEAF else None) for position in positions)
-
-    # ---- derivatives
-
-    def chosen(self, wanted: Iterable[bool]) -> tuple[int, ...]:
-        """Positions of the arguments that may have a derivative and of which a tensor is wanted."""
-        owners = {owner for owner, is_wanted in zip(self.owners, wanted, strict=True) if is_wanted}
-        return tuple(sorted(filter(self.function.may_have_derivative, owners)))
+    def _values(self, arrays: Sequence[Any]) -> Any:
+        if not self.positions:
+            return self.flat.function(*self.held, *arrays)
+        at = tuple([len(self.held) + i for i in self.positions]) if self.held else self.positions
+        values, self.back = irad.vjp(self.flat.function, *self.held, *arrays, argnums=at)
+        return values
 
     def cotangents(self, ctx: Any, given: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
         """Cotangents of the tensors, from those of the outputs.
 
         The function's own pullback gives them, or, where they are to be differentiated, a call that repeats it.
         """
-        needed = ctx.needs_input_grad[1:]
-        if self._back is not None and not torch.is_grad_enabled():
-            arrays = [None if each is None else _array(each.contiguous()) for each in given]
-            found = self._back(filled(self.result, iter(arrays)))
-            return self.gradients(self._positions, found, needed, ctx.kinds)
-        positions = self.chosen(needed)
+        flat, needed = self.flat, ctx.needs_input_grad[1:]
+        if self.back is not None and not torch.is_grad_enabled():
+            found = self.back(tuple([None if each is None else _array(each.contiguous()) for each in given]))
+            gradients: list[Any] = [None] * len(needed)
+            for i, each in zip(self.positions, found, strict=True):
+                if needed[i]:
+                    gradients[i] = _tensor(each, flat.inputs[i].dtype)
+            return gradients
+        positions = flat.chosen(needed)
         if not positions:
-            return [None] * len(self.owners)
-        args = self.arguments(ctx.saved_tensors)
-        found = self.function.pullback(positions, len(args))(*args, self.cotangent(given, ctx.outputs))
-        return self.gradients(positions, found, needed, ctx.kinds)
-
-    def cotangent(self, given: Sequence[torch.Tensor | None], outputs: Sequence[tuple[Any, torch.dtype]]) -> Any:
-        """Cotangent of the value: zeros where PyTorch gives nothing, and nothing for integers."""
-        full = [
-            (torch.zeros(shape, dtype=dtype) if each is None else each) if _is_float(dtype) else None
-            for each, (shape, dtype) in zip(given, outputs, strict=True)
-        ]
-        return filled(self.result, iter(full))
-
-    def gradients(
-        self, positions: Sequence[int], found: Sequence[Any], needed: Sequence[bool], kinds: Sequence[torch.dtype]
-    ) -> list[torch.Tensor | None]:
-        """Gradients of the tensors, from the cotangents of some arguments."""
-        of_position = dict(zip(positions, found, strict=True))
-        aligned = itertools.chain.from_iterable(
-            _aligned(each, of_position.get(position)) for position, each in enumerate(self.structure)
-        )
-        return [
-            None if each is None or not wanted else each if isinstance(each, torch.Tensor) else _tensor(each, kind)
-            for each, wanted, kind in zip(aligned, needed, kinds, strict=True)
-        ]
+            return [None] * len(needed)
+        pull = _Call(flat.pullback(positions), self.held)
+        return flat.placed(positions, _Node.apply(pull, *ctx.saved_tensors, *flat.cotangents(given, ctx.shapes)))
 
     def tangents(
         self, tensors: Sequence[torch.Tensor], given: Sequence[torch.Tensor | None]
     ) -> tuple[torch.Tensor | None, ...]:
         """Tangents of the outputs, from those of the tensors."""
-        positions = self.chosen(each is not None for each in given)
-        full = [
-            (torch.zeros_like(tensor) if each is None else each) if _is_float(tensor.dtype) else None
-            for each, tensor in zip(given, tensors, strict=True)
-        ]
-        directions, args = self.arguments(full), self.arguments(tensors)
-        push = self.function.pushforward(positions, len(args))
-        return tuple(_aligned(self.result, push(*args, tuple(directions[i] for i in positions))))
-
-    # ---- rows
+        flat = self.flat
+        positions = flat.chosen(each is not None for each in given)
+        full = [torch.zeros_like(tensors[i]) if (each := given[i]) is None else each for i in positions]
+        push = _Call(flat.pushforward(positions), self.held)
+        found = iter(_Node.apply(push, *tensors, *full))
+        return tuple(next(found) if each.is_float else None for each in flat.outputs)
 
     def rows(self, tensors: Sequence[torch.Tensor], axes: Sequence[int | None], count: int) -> list[tuple[Any, ...]]:
         """The outputs for each row of a batch."""
-        last = len(self.structure) - 1
-        shared = [axis is None for axis in axes]
-        of_rows = getattr(self.function, "of_rows", None)
+        flat = self.flat
         batch = [
             [each if axis is None else each.select(axis, row) for each, axis in zip(tensors, axes, strict=True)]
             for row in range(count)
         ]
-        if of_rows is None or not all(each or owner == last for each, owner in zip(shared, self.owners, strict=True)):
-            return [self._row(each) for each in batch]
+        begin = len(flat.base.inputs) if flat.base is not None and flat.rows == 1 else len(tensors)
+        if begin == len(tensors) or any(axis is not None for axis in axes[:begin]):
+            return [_Node.apply(_Call(flat, self.held), *each) for each in batch]
         found: list[tuple[Any, ...]] = []
-        for begin in range(0, count, _WIDTH):
-            given = [self.arguments(each) for each in batch[begin : begin + _WIDTH]]
-            results = of_rows(len(given))(*given[0][:last], tuple(each[last] for each in given))
-            for each in results:
-                outputs: list[torch.Tensor] = []
-                self.result = split(each, outputs, _TENSORS)
-                found.append(tuple(outputs))
+        for first in range(0, count, _WIDTH):
+            given = [each[begin:] for each in batch[first : first + _WIDTH]]
+            wide = flat.of_rows(len(given))
+            outputs = _Node.apply(_Call(wide, self.held), *tensors[:begin], *[each for row in given for each in row])
+            size = len(flat.outputs)
+            found.extend(tuple(outputs[i : i + size]) for i in range(0, len(outputs), size))
         return found
-
-    def _row(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        call = self.again()
-        outputs = _Node.apply(call, *tensors)
-        self.result = call.result
-        return outputs
 
 
 class _Node(torch.autograd.Function):
@@ -534,9 +423,9 @@ class _Node(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*(each for each in output if not _is_float(each.dtype)))
-        ctx.outputs = [(each.shape, each.dtype) for each in output]
-        ctx.kinds = [each.dtype for each in tensors]
+        if integers := ctx.call.flat.integers:
+            ctx.mark_non_differentiable(*[output[i] for i in integers])
+        ctx.shapes = [each.shape for each in output]
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> tuple[Any, ...]:
@@ -566,31 +455,23 @@ _Node.forward.__signature__ = _Positional()  # type: ignore[attr-defined]
 
 
 class _Traced:
-    """The calls that graphs hold, by numbers: a function, and the structure of its arguments.
+    """The calls that graphs hold, by numbers: function, values before the tensors, structure and shapes of the result.
 
     PyTorch keeps graphs on disk for other processes, and finds them by what they contain. The numbers are drawn, so
     that no graph of another process, with its functions, is found.
     """
 
-    calls: ClassVar[dict[int, _Call]] = {}
+    calls: ClassVar[dict[int, tuple[_Flat, Sequence[Any], Any, Any]]] = {}
     _keys: ClassVar[dict[Any, int]] = {}
 
     @classmethod
-    def key(cls, function: _Function, structure: tuple[Any, ...], owners: Sequence[int]) -> int:
-        """The number of a call, the same for the same function and structure."""
-        name = function.number, identity(structure), tuple(owners)
+    def key(cls, flat: _Flat, held: Sequence[Any], returned: Any = None, stated: Any = None) -> int:
+        """The number of a call, the same for the same function and values."""
+        name = flat.number, identity(tuple(held))
         if name not in cls._keys:
             cls._keys[name] = key = secrets.randbits(62)
-            cls.calls[key] = _Call(function, structure, list(owners), records=False)
+            cls.calls[key] = flat, held, returned, stated
         return cls._keys[name]
-
-
-def _call_in_graph(function: _Function, args: Sequence[Any]) -> Any:
-    tensors: list[torch.Tensor] = []
-    call = _Call.of(function, args, tensors)
-    key = _key(function.number, mapped(call.structure, _constant), tuple(call.owners))
-    outputs = _operator(tensors, key)
-    return filled(_result(key), iter(outputs))
 
 
 def _constant(part: Any) -> Any:
@@ -599,67 +480,47 @@ def _constant(part: Any) -> Any:
 
 
 @torch.compiler.assume_constant_result
-def _key(number: str, structure: tuple[Any, ...], owners: tuple[int, ...]) -> int:
-    return _Traced.key(_Function.all[number], structure, owners)
+def _key(number: str, structure: tuple[Any, ...], kinds: tuple[tuple[torch.dtype, int], ...]) -> int:
+    return _Function.all[number].key(structure, kinds)
 
 
 @torch.compiler.assume_constant_result
 def _result(key: int) -> Any:
-    return _Traced.calls[key].result
+    return _Traced.calls[key][2]
 
 
 @torch.library.custom_op("irad::call", mutates_args=(), schema="(Tensor[] tensors, int key) -> Tensor[]")
 def _operator(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
-    call = _Traced.calls[key]
-    run = call.again()
-    outputs = list(run.run(tensors))
-    call.result = run.result
-    return outputs
+    flat, held, _, _ = _Traced.calls[key]
+    return list(_Call(flat, held, records=False).run(tensors))
 
 
 @_operator.register_fake
 def _fake(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
     """Tensors without memory, of the shapes and dtypes that the function returns."""
-    call = _Traced.calls[key]
-    found: list[torch.Tensor] = []
-    returned = getattr(call.function, "returned", None)
-    if returned is not None:
-        call.result = call.cotangents_of(returned, (_is_float(each.dtype) for each in tensors))
-        arguments = call.arguments(tensors)
-        found.extend(
-            torch.empty_like(each)
-            for position, structure in zip(returned, call.result, strict=True)
-            for each in _aligned(structure, arguments[position])
-        )
-    elif call.function.fake is not None:
-        call.result = split(call.function.fake(*call.arguments(tensors)), found, _TENSORS)
-    else:
-        examples: list[Any] = [example(tuple(map(int, each.shape)), _NUMPY[each.dtype]) for each in tensors]
-        for value, dtype in call.values([each if each.ndim else each[()] for each in examples]):
-            found.append(torch.empty(np.shape(value), dtype=dtype, device=tensors[0].device if tensors else None))
-    return found
+    flat, held, _, stated = _Traced.calls[key]
+    shapes = flat.shapes(tensors, held) if stated is None else stated(tensors)
+    device = tensors[0].device if tensors else None
+    return [
+        torch.empty(shape, dtype=_TORCH[kind.dtype], device=device)
+        for shape, kind in zip(shapes, flat.outputs, strict=True)
+    ]
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None:
     tensors, ctx.key = inputs
     ctx.save_for_backward(*tensors)
-    ctx.kinds = [each.dtype for each in tensors]
-    ctx.outputs = [(each.shape, each.dtype) for each in output]
+    ctx.shapes = [each.shape for each in output]
 
 
-def _reverse(ctx: Any, cotangents: list[torch.Tensor | None]) -> tuple[Sequence[torch.Tensor | None], None]:
-    call, needed = _Traced.calls[ctx.key], ctx.needs_input_grad[0]
-    positions = call.chosen(needed)
+def _reverse(ctx: Any, given: list[torch.Tensor | None]) -> tuple[Sequence[torch.Tensor | None], None]:
+    flat, held, _, _ = _Traced.calls[ctx.key]
+    needed = ctx.needs_input_grad[0]
+    positions = tuple([i for i, is_active in enumerate(flat.active) if is_active and needed[i]])
     if not positions:
         return [None] * len(needed), None
-    pullback = call.function.pullback(positions, len(call.structure))
-    tensors: list[torch.Tensor] = []
-    args = *call.arguments(ctx.saved_tensors), call.cotangent(cotangents, ctx.outputs)
-    back = _Call.of(pullback, args, tensors)
-    key = _Traced.key(pullback, back.structure, back.owners)
-    outputs = _operator(tensors, key)
-    found = filled(_Traced.calls[key].result, iter(outputs))
-    return call.gradients(positions, found, needed, ctx.kinds), None
+    key = _Traced.key(flat.pullback(positions), held)
+    return flat.placed(positions, _operator([*ctx.saved_tensors, *flat.cotangents(given, ctx.shapes)], key)), None
 
 
 _operator.register_autograd(_reverse, setup_context=_save)

@@ -107,6 +107,37 @@ def test_named_tuples_keywords_and_single_precision():
     np.testing.assert_allclose(gradients[2], 2.0)
 
 
+def test_dictionaries():
+    parameters = {"scale": pt.dscalar("scale"), "weights": pt.dvector("weights")}
+    value = as_op(njit(lambda p, x: p["scale"] * (p["weights"] * x).sum()))(parameters, X)
+    found = pytensor.function([*parameters.values()], pytensor.grad(value, [*parameters.values()]), mode="NUMBA")
+    np.testing.assert_allclose(found(2.0, A)[0], A @ X)
+    np.testing.assert_allclose(found(2.0, A)[1], 2.0 * X)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_arguments_stay_as_they_are(mode):
+    """What is written to, or returned, is a copy; what is only read is not."""
+
+    @njit
+    def f(x, y):
+        x[0] = 7.0
+        return x[1:], x.sum() * y.sum()
+
+    x, y = pt.dvector("x"), pt.dvector("y")
+    part, total = as_op(f)(x, y)
+    assert part.owner.op.flat.copied == (True, False)
+    compiled = pytensor.function(
+        [pytensor.In(x, borrow=True), y], [pytensor.Out(part, borrow=True), *pytensor.grad(total, [x, y])], mode=mode
+    )
+    given = X.copy()
+    part, of_x, of_y = compiled(given, A)
+    np.testing.assert_array_equal(given, X)
+    assert not np.may_share_memory(part, given)
+    np.testing.assert_allclose(of_x, A.sum() * np.array([0.0, 1.0, 1.0]))
+    np.testing.assert_allclose(of_y, 7.0 + X[1:].sum())
+
+
 def test_integers_have_no_gradient():
     x, index = pt.dvector("x"), pt.lscalar("index")
     value = as_op(njit(lambda x, index: x[index] ** 2))(x, index)
@@ -128,7 +159,8 @@ def test_shapes_are_known_without_a_run():
     ("f", "given", "words"),
     [
         (lambda x: "a", lambda: (pt.dvector(),), "returns"),
-        (lambda p: p["a"], lambda: ({"a": pt.dvector()},), "dictionary"),
+        (lambda x, y: x.sum(), lambda: (pt.dvector(), object()), "neither an array nor a constant"),
+        (lambda x, y: x.sum(), lambda: (pt.dvector(), {1, 2}), "cannot hold as a constant"),
     ],
 )
 def test_what_is_refused(f, given, words):
