@@ -104,6 +104,19 @@ def split(value: Any, leaves: list[Any], kinds: tuple[type, ...], held: list[Any
     return mapped(value, taken) if isinstance(value, _CONTAINERS) else taken(value)
 
 
+def held_apart(structure: Any, is_held: Callable[[Any], bool]) -> tuple[Any, list[Any]]:
+    """A structure with `HELD` for some of its parts that are no `LEAF`, and a list of these."""
+    held: list[Any] = []
+
+    def taken(part: Any) -> Any:
+        if part is LEAF or not is_held(part):
+            return part
+        held.append(part)
+        return HELD
+
+    return mapped(structure, taken), held
+
+
 def filled(structure: Any, values: Iterator[Any]) -> Any:
     """A structure with a value for each `LEAF`."""
     return mapped(structure, lambda part: next(values) if part is LEAF else part)

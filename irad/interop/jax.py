@@ -29,15 +29,13 @@ from irad.errors import BackendError, SignatureError
 from irad.frontend.calls.raising import public
 from irad.frontend.generated import function_from
 from irad.interop.flat import (
-    HELD,
-    LEAF,
     Flat,
     Kind,
     filled,
     flattened,
+    held_apart,
     identity,
     is_constant,
-    mapped,
     owners_of,
     positional,
     positions_of,
@@ -144,15 +142,7 @@ class _Wrapped:
     def _flattened(self, structure: tuple[Any, ...], kinds: tuple[Kind, ...]) -> tuple[_Flat, Any]:
         """The function of the arrays alone, and the structure of its result."""
         name = self._function.__name__
-        held: list[Any] = []
-
-        def hold(part: Any) -> Any:
-            if part is LEAF or is_constant(part):
-                return part
-            held.append(part)
-            return HELD
-
-        places = tuple(mapped(each, hold) for each in structure)
+        places, held = held_apart(structure, lambda part: not is_constant(part))
         types = list(map(type_of, held))
         found = flattened(self._function, places, kinds, types, lambda kind: _of_jax(kind, name))
         flat = _Flat(name, found.function, kinds, found.outputs, len(held), owners_of(structure))

@@ -121,9 +121,9 @@ class _Flat(Flat):
             return *self.base.copied, *[False] * (len(self.inputs) - len(self.base.inputs))
         types = tuple(each.numba_type for each in self.inputs)
         self.function.compile(types)
-        code = self.function.inspect_llvm(types)
+        code = "\n".join(re.findall(r"^define .*", self.function.inspect_llvm(types), re.MULTILINE))
         return tuple(
-            bool(kind.axes) and not all(map(_is_read_only, re.findall(_POINTER.format(i), code)))
+            bool(kind.axes) and not _is_read_only(re.findall(_POINTER.format(i), code))
             for i, kind in enumerate(self.inputs)
         )
 
@@ -145,8 +145,9 @@ _POINTER: Final = r"ptr((?:[^%(),]|\((?:[^()]|\([^()]*\))*\))*)%\"?arg\.x{}\.4\b
 """The attributes of the parameter of a function of Numba that points to the elements of an array."""
 
 
-def _is_read_only(attributes: str) -> bool:
-    return not {"readonly", "readnone"}.isdisjoint(attributes.split())
+def _is_read_only(attributes: list[str]) -> bool:
+    """True if all definitions say so, and there is one."""
+    return bool(attributes) and all("readonly" in each.split() or "readnone" in each.split() for each in attributes)
 
 
 class CompiledOp(Op):

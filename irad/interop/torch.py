@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final
@@ -30,6 +31,7 @@ from irad.interop.flat import (
     Kind,
     filled,
     flattened,
+    held_apart,
     identity,
     mapped,
     owners_of,
@@ -128,7 +130,14 @@ def _array(tensor: torch.Tensor) -> Any:
     """The memory of a tensor as an array; a tensor of no axes is a number, which is how Numba's functions take it."""
     if not tensor.is_cpu or tensor.layout is not torch.strided:
         raise _foreign(tensor)
-    array = tensor.numpy(force=True)  # detached; of conjugate and negative views a copy
+    try:
+        array = tensor.numpy(force=True)  # detached; of conjugate and negative views a copy
+    except RuntimeError as error:
+        raise SignatureError(
+            "a tensor has no memory of its own",
+            "use torch.func.jacrev, jacfwd or vmap in place of is_grads_batched=True and vectorize=True",
+            "it stands for a batch in PyTorch's older vectorisation, which calls no function of a user",
+        ) from error
     if not array.ndim:
         return array[()]
     # elements that share memory would share their derivative as well
@@ -190,9 +199,11 @@ class _Flat(Flat):
 
     Attributes:
         is_checked: whether it is known to leave its arguments as they are.
+        returned: the structure of its results, as the user's function returns them.
     """
 
     is_checked = False
+    returned: Any = None
 
     @functools.cached_property
     def active(self) -> tuple[int, ...]:
@@ -245,7 +256,7 @@ class _Function:
     ) -> None:
         self._compiled: Any = f
         self._differentiable, self._fake = differentiable, fake
-        self._flat: dict[Any, tuple[_Flat, Any]] = {}
+        self._flat: dict[Any, _Flat] = {}
         self.number = str(len(self.all))
         self.all[self.number] = self
 
@@ -257,9 +268,9 @@ class _Function:
         tensors: list[torch.Tensor] = []
         held: list[Any] = []
         structure = self._split(args, tensors, held)
-        flat, returned = self._flattened(structure, [(each.dtype, each.ndim) for each in tensors], held)
+        flat = self._flattened(structure, [(each.dtype, each.ndim) for each in tensors], held)
         outputs = _Node.apply(_Call(flat, held), *tensors)
-        return outputs[0] if returned is LEAF else filled(returned, iter(outputs))
+        return outputs[0] if flat.returned is LEAF else filled(flat.returned, iter(outputs))
 
     def _split(self, args: Sequence[Any], tensors: list[torch.Tensor], held: list[Any] | None = None) -> Any:
         """The structure of the arguments, without their tensors, which are appended."""
@@ -273,8 +284,8 @@ class _Function:
 
     def _flattened(
         self, structure: tuple[Any, ...], kinds: Sequence[tuple[torch.dtype, int]], held: list[Any]
-    ) -> tuple[_Flat, Any]:
-        """The function of the tensors alone, and the structure of its result."""
+    ) -> _Flat:
+        """The function of the tensors alone."""
         types = []
         for i, each in enumerate(held):
             if (type_ := type_key(each)) is None:
@@ -287,8 +298,8 @@ class _Function:
             name = self._compiled.__name__
             inputs = tuple(_kind(*each) for each in kinds)
             found = flattened(self._compiled, structure, inputs, list(map(type_of, held)))
-            flat = _Flat(name, found.function, inputs, found.outputs, len(held), owners_of(structure))
-            self._flat[key] = flat, found.returned
+            self._flat[key] = _Flat(name, found.function, inputs, found.outputs, len(held), owners_of(structure))
+            self._flat[key].returned = found.returned
         return self._flat[key]
 
     # ---- under torch.compile
@@ -302,10 +313,9 @@ class _Function:
 
     def key(self, structure: tuple[Any, ...], kinds: Sequence[tuple[torch.dtype, int]]) -> int:
         """The number of a call, from the structure of its arguments with the constants."""
-        held: list[Any] = []
-        places = tuple(split(each, [], (), held) if each is not LEAF else LEAF for each in structure)
-        flat, returned = self._flattened(places, kinds, held)
-        return _Traced.key(flat, held, returned, self._fake and functools.partial(self._stated, structure))
+        places, held = held_apart(structure, lambda _: True)
+        flat = self._flattened(places, kinds, held)
+        return _Traced.key(flat, held, self._fake and functools.partial(self._stated, structure))
 
     def _stated(self, structure: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> list[tuple[int, ...]]:
         """The shapes of the results, as the user states them."""
@@ -339,8 +349,10 @@ class _Call:
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Runs the function; what its reverse sweep needs is saved if a tensor requires a gradient."""
         flat = self.flat
+        if _is_traced():
+            return tuple(_operator(list(tensors), _Traced.key(flat, self.held)))
         arrays = [_array(each) for each in tensors]
-        if self._records:
+        if self._records and flat.floats:
             self.positions = tuple([i for i in flat.active if tensors[i].requires_grad])
         if flat.is_checked or flat.base is not None:
             values = self._values(arrays)
@@ -409,6 +421,13 @@ class _Call:
             found.extend(tuple(outputs[i : i + size]) for i in range(0, len(outputs), size))
         return found
 
+    def no_rows(self, tensors: Sequence[torch.Tensor], axes: Sequence[int | None]) -> tuple[torch.Tensor, ...]:
+        """The outputs for a batch without rows."""
+        pairs = zip(tensors, axes, strict=True)
+        of_row = [each if axis is None else each.new_empty(each.movedim(axis, 0).shape[1:]) for each, axis in pairs]
+        shapes = zip(self.flat.shapes(of_row, self.held), self.flat.outputs, strict=True)
+        return tuple(torch.empty((0, *shape), dtype=_TORCH[kind.dtype]) for shape, kind in shapes)
+
 
 class _Node(torch.autograd.Function):
     """Node that PyTorch calls in eager mode: it has reverse and forward mode, and `vmap`."""
@@ -437,6 +456,8 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], call: _Call, *tensors: torch.Tensor) -> tuple[Any, Any]:
+        if not info.batch_size:
+            return call.no_rows(tensors, in_dims[1:]), (0,) * len(call.flat.outputs)
         rows = call.rows(tensors, in_dims[1:], info.batch_size)
         return tuple(map(torch.stack, zip(*rows, strict=True))), (0,) * len(rows[0])
 
@@ -454,23 +475,29 @@ _Node.forward.__signature__ = _Positional()  # type: ignore[attr-defined]
 # ------------------------------------------------------------------------------------------------ under torch.compile
 
 
+def _is_traced() -> bool:
+    """True if PyTorch records operations, as `torch.func.linearize` has it do: it would take a result as a constant."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")  # there are none before it is imported
+    return proxies is not None and proxies.get_proxy_mode() is not None
+
+
 class _Traced:
-    """The calls that graphs hold, by numbers: function, values before the tensors, structure and shapes of the result.
+    """The calls that graphs hold, by numbers: function, values before the tensors, and shapes as the user states them.
 
     PyTorch keeps graphs on disk for other processes, and finds them by what they contain. The numbers are drawn, so
     that no graph of another process, with its functions, is found.
     """
 
-    calls: ClassVar[dict[int, tuple[_Flat, Sequence[Any], Any, Any]]] = {}
+    calls: ClassVar[dict[int, tuple[_Flat, Sequence[Any], Any]]] = {}
     _keys: ClassVar[dict[Any, int]] = {}
 
     @classmethod
-    def key(cls, flat: _Flat, held: Sequence[Any], returned: Any = None, stated: Any = None) -> int:
+    def key(cls, flat: _Flat, held: Sequence[Any], stated: Any = None) -> int:
         """The number of a call, the same for the same function and values."""
-        name = flat.number, identity(tuple(held))
+        name = flat.number, identity(tuple(held)), stated is None
         if name not in cls._keys:
             cls._keys[name] = key = secrets.randbits(62)
-            cls.calls[key] = flat, held, returned, stated
+            cls.calls[key] = flat, held, stated
         return cls._keys[name]
 
 
@@ -486,19 +513,19 @@ def _key(number: str, structure: tuple[Any, ...], kinds: tuple[tuple[torch.dtype
 
 @torch.compiler.assume_constant_result
 def _result(key: int) -> Any:
-    return _Traced.calls[key][2]
+    return _Traced.calls[key][0].returned
 
 
 @torch.library.custom_op("irad::call", mutates_args=(), schema="(Tensor[] tensors, int key) -> Tensor[]")
 def _operator(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
-    flat, held, _, _ = _Traced.calls[key]
+    flat, held, _ = _Traced.calls[key]
     return list(_Call(flat, held, records=False).run(tensors))
 
 
 @_operator.register_fake
 def _fake(tensors: list[torch.Tensor], key: int) -> list[torch.Tensor]:
     """Tensors without memory, of the shapes and dtypes that the function returns."""
-    flat, held, _, stated = _Traced.calls[key]
+    flat, held, stated = _Traced.calls[key]
     shapes = flat.shapes(tensors, held) if stated is None else stated(tensors)
     device = tensors[0].device if tensors else None
     return [
@@ -514,9 +541,9 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None
 
 
 def _reverse(ctx: Any, given: list[torch.Tensor | None]) -> tuple[Sequence[torch.Tensor | None], None]:
-    flat, held, _, _ = _Traced.calls[ctx.key]
+    flat, held, _ = _Traced.calls[ctx.key]
     needed = ctx.needs_input_grad[0]
-    positions = tuple([i for i, is_active in enumerate(flat.active) if is_active and needed[i]])
+    positions = flat.chosen(needed)
     if not positions:
         return [None] * len(needed), None
     key = _Traced.key(flat.pullback(positions), held)

@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import float64, njit
+from numba.experimental import jitclass
 
 import irad
 
 torch = pytest.importorskip("torch", reason="PyTorch is an extra: nox -s bridges")
+
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 from irad.interop.torch import _operator, wrap  # noqa: E402 - it imports PyTorch
 from tests.interop.steps import steps  # noqa: E402
@@ -234,6 +237,48 @@ def test_jacobians_of_any_number_of_rows(rows):
     torch.testing.assert_close(
         torch.func.jacfwd(torch.func.jacrev(g))(x), torch.func.hessian(lambda x: torch.cat((x * x, x[:1] * x)))(x)
     )
+
+
+def test_batches_without_rows():
+    f = wrap(njit(lambda x: (x * x, x.sum())))
+    squares, totals = torch.func.vmap(f)(torch.ones(0, 3))
+    assert (squares.shape, totals.shape) == ((0, 3), (0,))
+
+
+def test_recorded_operations():
+    """What PyTorch records holds the call, not the result that it had."""
+    f, x = wrap(njit(lambda x: (x * x).sum())), numbers(3).detach()
+    _, linear = torch.func.linearize(f, x)
+    direction = torch.tensor([0.5, -1.0, 2.0], **DOUBLE)
+    torch.testing.assert_close(linear(direction), 2.0 * (x * direction).sum())
+    graph = make_fx(torch.func.grad(f))(x)
+    torch.testing.assert_close(graph(x + 1.0), 2.0 * (x + 1.0))
+
+
+def test_older_vectorisation_is_refused():
+    f, x = wrap(njit(lambda x: x * x)), numbers(2)
+    with pytest.raises(irad.SignatureError, match="no memory of its own"):
+        torch.autograd.grad(f(x), x, torch.eye(2, **DOUBLE), is_grads_batched=True)
+
+
+def test_results_without_derivative():
+    x = numbers(3)
+    assert wrap(njit(lambda x: None))(x) is None
+    assert wrap(njit(lambda x: np.argmax(x)))(x).item() == x.argmax()
+
+
+def test_objects_are_passed_as_they_are():
+    spring, x = Spring(3.0), numbers(2)
+    wrap(njit(lambda x, spring: spring.stiffness * (x**2).sum()))(x, spring).backward()
+    torch.testing.assert_close(x.grad, 6.0 * x.detach())
+
+
+@jitclass([("stiffness", float64)])
+class Spring:
+    """An object of compiled code."""
+
+    def __init__(self, stiffness):
+        self.stiffness = stiffness
 
 
 def test_graphs_of_other_processes_are_not_taken(tmp_path, monkeypatch):
