@@ -1,8 +1,9 @@
 """JAX: a function that Numba compiles as a function that `jax.jit`, `grad`, `jvp`, `vmap` and `scan` take.
 
 A call is the primitive `irad_call`. XLA calls machine code for it, without Python: a handler of its foreign function
-interface, which Numba compiles. The derivatives are such calls, too: the tangents are those of `irad.pushforward`, of
-which JAX knows that they are linear, with a transpose that `irad.vjp` makes.
+interface, which Numba compiles. What compiled code cannot hold as a constant is passed to it by Python instead. The
+derivatives are such calls, too: the tangents are those of `irad.pushforward`, of which JAX knows that they are linear,
+with a transpose that `irad.vjp` makes.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ def wrap(
     """A function of JAX arrays, with the derivatives and transformations of JAX, on the CPU.
 
     Arrays of JAX and NumPy are passed as contiguous arrays, those without axes as numbers; they may lie in tuples,
-    named tuples and lists (passed as tuples). All else, such as Python's numbers, is a constant of the compiled call.
-    ``vmap`` runs the function row by row. The result holds arrays, numbers, and tuples of these.
+    named tuples, lists (passed as tuples) and dictionaries. Numbers of Python, strings and functions are constants of
+    the compiled call. Other objects that Numba knows, such as those of a ``jitclass``, are passed as they are, through
+    Python. ``vmap`` runs the function row by row. The result holds arrays, numbers, tuples and dictionaries of these.
 
     Where JAX computes with 32 bits, as it does unless ``jax_enable_x64`` is set, results of 64 bits are rounded to 32.
 
@@ -75,7 +77,7 @@ def wrap(
 
     Raises:
         SignatureError: an array has a dtype that Numba does not have, the function writes to an argument or returns
-            anything but arrays, numbers and tuples.
+            anything but arrays, numbers, tuples and dictionaries.
 
     Examples:
         >>> import irad.interop.jax

@@ -44,8 +44,8 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
     """A function of PyTensor's variables, with gradient, Hessian products and code for Numba.
 
     Variables, and arrays of NumPy, are passed as arrays, those without axes as numbers; they may lie in tuples, named
-    tuples and lists (passed as tuples). All else, such as Python's numbers, is a constant of the compiled function. The
-    result holds arrays, numbers, and tuples of these, as variables.
+    tuples, lists (passed as tuples) and dictionaries. All else, such as Python's numbers, is a constant of the compiled
+    function. The result holds arrays, numbers, tuples and dictionaries of these, as variables.
 
     Args:
         f: a plain function, or one of ``numba.njit`` or `irad.jit`. An array that it may write to, or return a part of,
@@ -59,7 +59,7 @@ def as_op(f: Callable[..., Any], *, shapes: Callable[..., Any] | None = None) ->
 
     Raises:
         SignatureError: a variable has a dtype that Numba does not have, or the function returns anything but
-            arrays, numbers and tuples.
+            arrays, numbers, tuples and dictionaries.
 
     Examples:
         >>> import irad.interop.pytensor
