@@ -126,7 +126,9 @@ def owners_of(structure: tuple[Any, ...]) -> tuple[int, ...]:
     """For each array in the structure of some arguments, the position of its argument."""
     owners: list[int] = []
     for position, each in enumerate(structure):
-        mapped(each, lambda part, position=position: owners.append(position) if part is LEAF else None)
+        parts: list[Any] = []
+        mapped(each, parts.append)
+        owners.extend([position] * sum(part is LEAF for part in parts))
     return tuple(owners)
 
 
@@ -262,6 +264,7 @@ def _argument(structure: Any, places: dict[int, Iterator[tuple[str, Any]]], scop
     parts = structure.values() if isinstance(structure, dict) else structure
     items = [_argument(each, places, scope) for each in parts]
     written, types = tuple_of([text for text, _ in items]), tuple(type_ for _, type_ in items)
+    class_: Any
     if isinstance(structure, dict):
         class_ = class_for(dict, tuple(structure))
     elif hasattr(structure, "_fields"):
