@@ -44,7 +44,7 @@ _Key: TypeAlias = Any
 _LARGE: Final = 1 << 20
 """Bytes of arguments that are not partitioned from which on they are scattered, and are not a part of the graph."""
 _ATTEMPTS: Final = 4
-"""How often scattered arguments are sent, if all workers die that have them: as often as Dask tries a task."""
+"""Number of times that scattered arguments are sent if all workers with them die: as often as Dask tries a task."""
 
 
 @public

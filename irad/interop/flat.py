@@ -281,7 +281,7 @@ def _type_of_constant(value: Any) -> Any:
         raise SignatureError(
             f"an argument is {with_article(type(value).__name__)}, which compiled code cannot hold as a constant",
             "pass arrays, numbers, strings, functions of Numba, and tuples and dictionaries of these",
-            "what is no array is part of the compiled code",
+            "values other than arrays are part of the compiled code",
         )
     return type_
 
@@ -466,7 +466,7 @@ class Flat:
         return self._derivative("pushforward", positions, rows, given, body, results)
 
     def of_rows(self, rows: int) -> Self:
-        """The same derivative for several cotangents, or tangents, which are its last arguments."""
+        """This derivative for several cotangents, or tangents, which are its last arguments."""
         assert self.base is not None
         make = self.base.pullback if self.origin == "pullback" else self.base.pushforward
         return make(self.positions, rows)
@@ -506,7 +506,7 @@ class Flat:
 
 
 def _offered() -> dict[str, Any]:
-    """What the text of derivatives calls."""
+    """Names that the text of derivatives uses."""
     annotations = {"Forward": irad.Forward, "Batch": irad.BatchDuplicated, "Const": irad.Const}
     return {"np": np, "vjp": irad.vjp, "push": irad.pushforward, "autodiff": irad.autodiff, **annotations}
 

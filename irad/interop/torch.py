@@ -232,7 +232,7 @@ class _Flat(Flat):
         return full
 
     def placed(self, positions: Sequence[int], found: Sequence[Any]) -> list[Any]:
-        """What is found for some arguments, with None for the others."""
+        """A list with an entry for each argument: those found for some of them, None for the others."""
         of_position = dict(zip(positions, found, strict=True))
         return [of_position.get(i) for i in range(len(self.inputs))]
 

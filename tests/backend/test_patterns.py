@@ -25,6 +25,7 @@ OTHER_TEXTS = {
         "debug/seal.py",
         "c_library/interface.py",
         "interop/jax.py",
+        "interop/pytensor.py",
     ),
     *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "hints")),
     *(

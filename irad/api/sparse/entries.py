@@ -84,7 +84,7 @@ _SEED: Final = 20261123
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which entries of a matrix there are, and in what order.
+    """The entries of a matrix, and their order.
 
     Attributes:
         format: of the matrix: by columns, by rows, or by columns with the place of each entry.
@@ -464,7 +464,7 @@ class _Entries:
 
     @property
     def leading(self) -> int:
-        """How many parameters for memory precede the arguments of the user."""
+        """The number of parameters for memory before the arguments of the user."""
         return 1
 
     def _made_from(self, made: Any, leading: Sequence[Any], argnums: Sequence[int], *, has_aux: bool = True) -> Call:

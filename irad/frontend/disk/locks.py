@@ -1,4 +1,4 @@
-"""Which process compiles what is not stored yet: one takes the lock of the entry, the others wait for its result.
+"""A lock for each entry that is not stored yet: one process takes it, and the others wait for its result.
 
 Input   the path of an entry that could not be read.
 Output  `EntryLock`, for a process that is to compile it and to store it; None for one that is to look once more, and
