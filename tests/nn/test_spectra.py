@@ -93,6 +93,6 @@ def test_without_transforms_they_are_refused():
     )
     done: Any = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     for name in ("stft", "istft"):
-        assert re.search(rf"nn\.{name} needs rocket-fft.*pip install irad\[fft\]", done.stdout), (
+        assert re.search(rf"nn\.{name} needs rocket-fft.*: pip install rocket-fft", done.stdout), (
             done.stdout + done.stderr
         )

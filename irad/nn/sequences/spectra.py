@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
@@ -46,6 +46,7 @@ def stft(
                [0., 0.],
                [0., 0.]])
     """
+    _require_transforms("stft")
     x, window = floats("stft", x, window)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
@@ -90,6 +91,7 @@ def istft(
         >>> irad.nn.istft(y, 4)  # doctest: +SKIP
         array([0., 1., 2., 3., 4., 5., 6., 7.])
     """
+    _require_transforms("istft")
     y = inexact("istft", y)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
@@ -167,22 +169,30 @@ def _irfft(x, n):
 
 @overload(_rfft)
 def _compiled_rfft(x):
-    _require_transforms("stft")
     return lambda x: np.fft.rfft(x, axis=1)
 
 
 @overload(_irfft)
 def _compiled_irfft(x, n):
-    _require_transforms("istft")
     return lambda x, n: np.fft.irfft(x, n, 1)
 
 
-def _require_transforms(name: str) -> None:
+def _require_transforms(name):
+    """Refuses a function, called first in it: Numba reports the first error of a function, and others follow."""
+    raise NotImplementedError("for compiled code")
+
+
+@overload(_require_transforms, prefer_literal=True)
+def _compiled_require_transforms(name):
+    if not isinstance(name, types.StringLiteral):
+        return None
     try:  # not at the head of the file: rocket-fft is optional
         import rocket_fft  # noqa: F401  # pyright: ignore[reportMissingImports]
     except ImportError:
-        message = f"irad.nn.{name} needs rocket-fft, which makes np.fft known to Numba: pip install rocket-fft"
+        function = f"irad.nn.{name.literal_value}"
+        message = f"{function} needs rocket-fft, which makes np.fft known to Numba: pip install rocket-fft"
         raise NumbaTypeError(message) from None
+    return lambda name: None
 
 
 @njit
