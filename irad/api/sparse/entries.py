@@ -420,7 +420,7 @@ class _Entries:
 
     # ---------------------------------------------------------------------------------- what each kind says of itself
 
-    @property
+    @cached_property
     def derived(self) -> Call:
         """A function with memory for results, or cotangents, before the arguments of the user: it is differentiated."""
         raise NotImplementedError
@@ -435,7 +435,7 @@ class _Entries:
         """The dtype of products, and so of the entries."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def derivation(self) -> Derivation:
         """That of the derivative that is called."""
         return self.derived.derivation
@@ -462,7 +462,7 @@ class _Entries:
     def _jacobian(self, argnums: tuple[int, ...], *, has_aux: bool = True) -> JacobianTask:
         return JacobianTask("jacobian", argnums, False, WIDTH, None, has_aux, self.task.options)
 
-    @property
+    @cached_property
     def leading(self) -> int:
         """The number of parameters for memory before the arguments of the user."""
         return 1
