@@ -94,7 +94,8 @@ class LlvmText:
         body = "\n".join(texts)
         # The others may be defined nowhere in this process: those of MPI are where a program communicates.
         used = set(_SYMBOL.findall(body))
-        outside = (item for symbol, item in self.outside.items() if symbol in used)
+        # Nobody names the table of constructors, which runs what a program without Python starts with.
+        outside = (item for symbol, item in self.outside.items() if symbol in used or symbol.startswith("llvm."))
         written = "\n".join((self.types, *outside, body, ""))
         return _NAME.sub(lambda found: self.names[found[1]], written)
 
