@@ -225,7 +225,7 @@ define linkonce_odr i64 @irad.mpi_count(ptr %message, i64 %kind) nounwind noinli
 
 define linkonce_odr i64 @irad.mpi_open(ptr %data, i64 %n, i64 %kind, i64 %peer, i64 %tag, i64 %record, i64 %mode) nounwind noinline {
   %at = inttoptr i64 %record to ptr
-  store %irad.mpi_record zeroinitializer, ptr %at
+  call void @llvm.memset.p0.i64(ptr %at, i8 0, i64 ${sizeof mpi_record}, i1 false)
   %data.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.data}
   store ptr %data, ptr %data.at
   %n.at = getelementptr inbounds %irad.mpi_record, ptr %at, i32 0, i32 ${mpi_record.n}
