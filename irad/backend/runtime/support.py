@@ -25,8 +25,9 @@ from irad.runtime_layouts import PAIRS
 FOLDER: Final = Path(__file__).parent
 FILES: Final = (
     *("arena", "stack", "slots", "pointers", "lanes", "partials"),
-    *("kernels", "guards", "containers", "shadows", "watch", "states", "mpi"),
+    *("kernels", "guards", "containers", "shadows", "watch", "states"),
 )
+MESSAGES: Final = "mpi"
 DIFFERENTIABLE: Final = ("kernels", "containers")  # they compute with shadows, or keep account of where these are
 TLS_KEY_SYMBOL: Final = "irad.tls_key"
 STOP_SYMBOL: Final = "irad.end_process"
@@ -35,12 +36,12 @@ STOP_SYMBOL: Final = "irad.end_process"
 @cache
 def support() -> LlvmText:
     """The whole support by symbol."""
-    return read(FOLDER, *FILES)
+    return read(FOLDER, *FILES, MESSAGES)
 
 
 def runtime_text() -> str:
-    """LLVM text of the whole support, for a module of its own."""
-    return support().text()
+    """LLVM text of the whole support, for a module of its own; without messages, which need a library of MPI."""
+    return read(FOLDER, *FILES).text()
 
 
 def standalone_text(tables: Iterable[str] = ()) -> str:
