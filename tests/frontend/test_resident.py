@@ -88,7 +88,8 @@ def test_what_is_not_called_is_not_compiled():
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_each_function_can_be_the_first_to_be_called(seed: str):
-    run(_ONE_BY_ONE, seed, *(name for name in ALL if name not in INLINED))
+    messages = "irad.mpi"  # they need a library of MPI: tests/mpi
+    run(_ONE_BY_ONE, seed, *(name for name in ALL if name not in INLINED and not name.startswith(messages)))
 
 
 @pytest.mark.parametrize("name", ALL)
