@@ -18,6 +18,7 @@ from irad.backend.executor import layout, scheduler
 from irad.backend.executor.rewriting import libdevice
 from irad.backend.runtime import support
 from irad.backend.runtime.text import PRECISIONS, LlvmText, read
+from irad.c_library import program
 from irad.ir.instructions import AtomicRMW, CmpXchg, GetElementPtr, Instruction, Load, Store
 from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
@@ -47,9 +48,9 @@ def test_a_file_has_a_head_and_nothing_that_is_not_read(path: Path):
 
 
 def test_every_file_is_part_of_the_whole():
-    assert sorted((*support.FILES, support.MESSAGES, "standalone")) == FILES
+    assert sorted((*support.FILES, support.MESSAGES, "standalone", "uncounted")) == FILES
     folders = {path.parent.name for path in BY_HAND}
-    assert folders == {"runtime", "native", "cuda", "device"}, "give its text to a test of those below"
+    assert folders == {"runtime", "native", "cuda", "device", "c_library"}, "give its text to a test of those below"
 
 
 # ----------------------------------------------------------------------------------------------- names in braces
@@ -83,6 +84,7 @@ def hand_written() -> Iterator[LlvmText | str]:
     yield from (support.support().text(), support.standalone_text(), derive._support(), scheduler.scheduler_text())
     yield from (libdevice.libdevice_text(), read(ptx._DEVICE, "operations", parameters=ptx._SHUFFLES).text())
     yield read(ptx._DEVICE, "fast").text()
+    yield program.runtime_of_c("model")
 
 
 def test_every_name_in_braces_exists():
