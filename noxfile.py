@@ -55,15 +55,18 @@ BRIDGES = (
     "cyipopt-wheels==1.7.0.dev0",
     "numba-mpi==1.3.*",
     "mpich==4.*",  # brings mpiexec
+    "rocket-fft",
 )
 WITH_PARTNERS = (
     "tests/interop",
     "tests/mpi",
+    "tests/nn/test_spectra.py",
+    "tests/programs/test_fourier.py",
     "tests/robustness/test_processes.py",
     "tests/docs/test_guides.py",
     "tests/docs/test_docstrings.py",
     "-k",
-    "(interop or mpi or use_with or joblib) and not scipy",
+    "(interop or mpi or spectra or fourier or use_with or joblib) and not scipy",
 )
 
 nox.options.sessions = ["tests"]

@@ -50,7 +50,7 @@ def stft(
     x, window = floats("stft", x, window)
     hop = n_fft // 4 if hop_length is None else hop_length
     _check_lengths(n_fft, hop)
-    full = np.ones(n_fft, x.dtype) if window is None else _of_length(window, n_fft)
+    full = _of_length(window, n_fft, x.dtype)
     signals = x.reshape(_count(x.shape), 1, x.shape[-1])
     if center:
         signals = pad_reflect(signals, (n_fft // 2, n_fft // 2))
@@ -103,7 +103,7 @@ def istft(
     if parts < 1 or length < 0 or start + length > covered:
         _refuse_duration(length, covered - start, parts)
     frames, window = floats("istft", _irfft(y.reshape(_count(y.shape[:-1]), bins, parts), n_fft), window)
-    full = np.ones(n_fft, frames.dtype) if window is None else _of_length(window, n_fft)
+    full = _of_length(window, n_fft, frames.dtype)
     weighted = _weighted(frames, full, 1.0 / _scale(n_fft, normalized))
     sums = fold(weighted, (weighted.shape[0], 1, covered), n_fft, hop)
     squares = _weighted(np.ones((1, n_fft, parts), full.dtype), full * full, 1.0)
@@ -125,14 +125,26 @@ def _scale(n_fft, normalized):
     return 1.0 / math.sqrt(n_fft) if normalized else 1.0
 
 
-@njit
-def _of_length(window, n_fft):
-    if window.size < 1 or window.size > n_fft:
-        _refuse_window(window.size, n_fft)
-    full, left = np.zeros(n_fft, window.dtype), (n_fft - window.size) // 2
-    for k in range(window.size):
-        full[left + k] = window[k]
-    return full
+def _of_length(window, n_fft, dtype):
+    """A window with zeros on both sides, up to a length; ones if there is no window."""
+    raise NotImplementedError("for compiled code")
+
+
+# An overload, since Numba would type both branches of `window is None`: `floats` has assigned to the name.
+@overload(_of_length)
+def _compiled_of_length(window, n_fft, dtype):
+    if isinstance(window, types.NoneType):
+        return lambda window, n_fft, dtype: np.ones(n_fft, dtype)
+
+    def extend(window, n_fft, dtype):
+        if window.size < 1 or window.size > n_fft:
+            _refuse_window(window.size, n_fft)
+        full, left = np.zeros(n_fft, window.dtype), (n_fft - window.size) // 2
+        for k in range(window.size):
+            full[left + k] = window[k]
+        return full
+
+    return extend
 
 
 @njit
