@@ -104,8 +104,8 @@ def test_no_elementwise_rule_is_left_out():
 
 # Modules whose rules move numbers, or are of arrays: test_arrays.py has the functions that use them.
 _NOT_SCALAR = frozenset(
-    "all_rules arenas blas builtin c_library cuda dense fourier heap inactive_callees lapack memory numba_runtime "
-    "random_draws typed_dict typed_list".split()
+    "all_rules arenas blas builtin c_library cuda dense fourier heap inactive_callees lapack memory mpi "
+    "numba_runtime random_draws typed_dict typed_list".split()
 )
 
 
