@@ -12,7 +12,7 @@ from numba.np.numpy_support import from_dtype
 
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue, pickled_rules  # noqa: F401 - it tells pickle of rules
+from irad.frontend.custom import catalogue
 from irad.frontend.custom.targets import limited_to, target_of
 from irad.frontend.values import layouts
 

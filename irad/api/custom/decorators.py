@@ -13,7 +13,7 @@ from irad.api.jit import InspectableDispatcher, jit
 from irad.api.selection import check_positions, chosen
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue, pickled_rules  # noqa: F401 - it tells pickle of rules
+from irad.frontend.custom import catalogue
 from irad.frontend.custom.rules_from_pure_functions import cotangent_functions, tangent_functions
 from irad.frontend.numba import internals
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from irad.errors import RuleError, SignatureError
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue, pickled_rules  # noqa: F401 - it tells pickle of rules
+from irad.frontend.custom import catalogue
 from irad.frontend.foreign import autograd_rules, jax_rules, torch_rules
 from irad.frontend.foreign.closures import Foreign
 from irad.frontend.foreign.rule import make_callable, make_forward, make_rule, parameters_of

@@ -15,7 +15,7 @@ from irad.api.jit import jit
 from irad.errors import RuleError
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue, pickled_rules, rule_plugins  # noqa: F401 - it tells pickle of rules
+from irad.frontend.custom import catalogue, rule_plugins
 from irad.frontend.custom.catalogue import ANY, check_concrete
 from irad.frontend.custom.rules_from_partials import Partial, easy_functions
 from irad.frontend.custom.targets import arity_of, limited_to, target_of
