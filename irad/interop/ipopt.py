@@ -281,6 +281,18 @@ def problem(
         (array([1.    , 4.743 , 3.8211, 1.3794]), 0)
     """
     start, args = _start(x0), args if isinstance(args, tuple) else (args,)
+    _check_constraints(constraints, constraint_bounds, writes)
+    limits = _bounds("bounds", bounds, start.size, "variables")
+    made = [each if each is None or hasattr(each, "py_func") else irad.jit(each) for each in (objective, constraints)]
+    make = partial(_made, check=check, options=derivation)
+    functions = Functions(made[0], made[1], start, args, writes, make, derivation)
+    if hessian:
+        functions.with_hessian(start)
+    functions.intermediate = intermediate
+    return Problem(functions, limits, _bounds("constraint_bounds", constraint_bounds, functions.count, "constraints"))
+
+
+def _check_constraints(constraints: _Function | None, constraint_bounds: Any, writes: int | None) -> None:
     if constraints is None and (constraint_bounds is not None or writes is not None):
         raise SignatureError(
             "bounds of constraints are given without constraints",
@@ -299,14 +311,6 @@ def problem(
             "pass how many numbers the constraints write to their first argument",
             "the array for these is made before they are called",
         )
-    limits = _bounds("bounds", bounds, start.size, "variables")
-    made = [each if each is None or hasattr(each, "py_func") else irad.jit(each) for each in (objective, constraints)]
-    make = partial(_made, check=check, options=derivation)
-    functions = Functions(made[0], made[1], start, args, writes, make, derivation)
-    if hessian:
-        functions.with_hessian(start)
-    functions.intermediate = intermediate
-    return Problem(functions, limits, _bounds("constraint_bounds", constraint_bounds, functions.count, "constraints"))
 
 
 def _made(maker: _Function, f: Any, **named: Any) -> Any:

@@ -13,7 +13,7 @@ from numba.core.runtime import rtsys
 import irad
 from irad.testing.allocations import allocations
 
-pytest.importorskip("cyipopt")
+pytest.importorskip("cyipopt", reason="cyipopt is an extra: nox -s bridges")
 from irad.interop import ipopt
 
 QUIET = {"print_level": 0, "sb": "yes"}
