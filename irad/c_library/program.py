@@ -164,9 +164,8 @@ def _function_of_c(prototype: Prototype, symbol: str, count: int) -> str:
     """The function that C calls: its arguments are those of Numba's, after the places of a result and an exception."""
     types = prototype.llvm_parameters()
     parameters = ", ".join(f"{type_} %x{i}" for i, type_ in enumerate(types))
-    given = ", ".join(f"{type_} %x{i}" for i, type_ in enumerate(types))
-    if len(types) < count:  # there is no result
-        given = ", ".join(filter(None, (given, "ptr null")))
+    # Without a result C passes no place for it.
+    given = parameters if len(types) == count else ", ".join(filter(None, (parameters, "ptr null")))
     declared = ", ".join(("ptr", "ptr", *types, *["ptr"] * (count - len(types))))
     return f"""
 declare i32 @"{symbol}"({declared})
