@@ -212,31 +212,31 @@ def entries_of(primal: CPUDispatcher, function: CPUDispatcher, task: EntriesTask
 
 def _with_destination(function: CPUDispatcher, has_aux: bool, ndim: int | None) -> Any:
     """``written(out, *args)``, which writes the value to ``out``, and returns how many numbers it has."""
-    if ndim is None:
-        lines = ["irad_rows = 1", "if irad_out.size == 1:", "    irad_out[0] = irad_value"]
-    else:
-        count = "range(irad_rows)" if ndim == 1 else "irad_value.flat"
-        lines = ["irad_rows, irad_i = irad_value.size, 0", "if irad_out.size == irad_rows:"]
-        lines += [f"    for irad_each in {count}:"]
-        lines += [f"        irad_out[irad_i] = {'irad_value[irad_each]' if ndim == 1 else 'irad_each'}"]
-        lines += ["        irad_i += 1"]
-    return _around(function, "irad_out", has_aux, ndim, [*lines, "irad_total = 0.0"])
+    lines = _for_each_number(ndim, "irad_out", "irad_out[irad_i] = irad_each")
+    return _around(function, "irad_out", has_aux, ndim, ["irad_total = 0.0", *lines])
 
 
 def _with_weights(function: CPUDispatcher, has_aux: bool, ndim: int | None) -> Any:
     """``weighted(cotangents, *args)``, which returns the sum of cotangents and numbers of the value, and how many."""
+    lines = _for_each_number(ndim, "irad_weights", "irad_total += irad_weights[irad_i] * irad_each")
+    return _around(function, "irad_weights", has_aux, ndim, ["irad_total = 0.0", *lines])
+
+
+def _for_each_number(ndim: int | None, memory: str, statement: str) -> list[str]:
+    """Lines that count the numbers of a value, and run a statement for each if memory has a place for each."""
     if ndim is None:
-        lines = ["irad_rows, irad_total = 1, 0.0", "if irad_weights.size == 1:"]
-        lines += ["    irad_total += irad_weights[0] * irad_value"]
-    else:
-        count = "range(irad_rows)" if ndim == 1 else "irad_value.flat"
-        lines = ["irad_rows, irad_i, irad_total = irad_value.size, 0, 0.0"]
-        lines += ["if irad_weights.size == irad_rows:", f"    for irad_each in {count}:"]
-        lines += [
-            f"        irad_total += irad_weights[irad_i] * {'irad_value[irad_each]' if ndim == 1 else 'irad_each'}"
+        lines = ["irad_rows = 1", f"if {memory}.size == 1:", "    irad_i, irad_each = 0, irad_value"]
+        return [*lines, f"    {statement}"]
+    lines = ["irad_rows = irad_value.size", f"if {memory}.size == irad_rows:"]
+    if ndim == 1:  # by its index, which is faster than `flat`
+        return [
+            *lines,
+            "    for irad_i in range(irad_rows):",
+            "        irad_each = irad_value[irad_i]",
+            f"        {statement}",
         ]
-        lines += ["        irad_i += 1"]
-    return _around(function, "irad_weights", has_aux, ndim, lines)
+    lines += ["    irad_i = 0", "    for irad_each in irad_value.flat:", f"        {statement}"]
+    return [*lines, "        irad_i += 1"]
 
 
 def _around(function: CPUDispatcher, first: str, has_aux: bool, ndim: int | None, lines: list[str]) -> Any:
