@@ -18,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 GUIDES = (
     "README.md",
+    "docs/README.md",
     "docs/tutorial.md",
     *sorted(
         str(path.relative_to(ROOT))

@@ -41,8 +41,9 @@ def test_pyproject_claims_what_was_tested():
         assert f"numba-cuda[cu{number}]>={spelled(versions.NUMBA_CUDA)}" in packages
 
 
-def test_the_readme_claims_what_was_tested():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["README.md", "docs/README.md"])
+def test_the_front_page_claims_what_was_tested(page: str):
+    text = (ROOT / page).read_text(encoding="utf-8")
     first, last = spelled(min(versions.PYTHON)), spelled(max(versions.PYTHON))
     assert f"Python {first} to {last}" in text
     assert f"Numba {OLDEST} to {NEWEST}" in text

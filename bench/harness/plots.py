@@ -1,4 +1,7 @@
-"""Pictures of result files: ``python -m bench.harness.plots RESULT.json... FOLDER``."""
+"""Pictures of result files: ``python -m bench.harness.plots RESULT.json... FOLDER``.
+
+``python -m bench.harness.plots bench/figures.json docs/images/speed.svg`` draws the chart of the front page.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import matplotlib.pyplot as plt
 
 from bench.case import Size
 from bench.harness.machine import least_seconds
+from bench.harness.outcome import geometric_mean
 from bench.harness.processes import run_ceilings
 
 STYLES: Final = {
@@ -28,6 +32,15 @@ STYLES: Final = {
     "enzyme.fast": ("#c5b0d5", "p"),
     "enzyme.libmvec": ("#5b3a86", "*"),
 }
+NAMES: Final = {
+    "irad": "irad",
+    "jax": "JAX",
+    "enzyme": "Enzyme (C++)",
+    "torch": "PyTorch",
+    "torch.compile": "torch.compile",
+    "autograd": "Autograd",
+}
+"""The tools of the chart on the front page."""
 OWN: Final = {"primal": ("#aaaaaa", "o"), "hand": ("black", "x")} | {n: STYLES[n] for n in ("hand_opt", "irad")}
 
 
@@ -44,13 +57,44 @@ def draw(report: dict[str, Any], folder: Path) -> list[Path]:
     return drawn
 
 
+def draw_overview(report: dict[str, Any], file: Path) -> None:
+    """Draws the geometric mean of each tool over the cases that all tools have, and a dot for each case."""
+    tools = {name: label for name, label in NAMES.items() if any(name in case["ratios"] for case in report["cases"])}
+    cases = [case["ratios"] for case in report["cases"] if tools.keys() <= case["ratios"].keys()]
+    means = {name: geometric_mean(ratios[name] for ratios in cases) or 1.0 for name in tools}
+    order = sorted(tools, key=lambda name: -means[name])
+    with plt.rc_context({"svg.hashsalt": "irad", "svg.fonttype": "none"}):
+        figure, axes = plt.subplots(figsize=(7.5, 0.9 + 0.36 * len(order)), layout="constrained")
+        for row, name in enumerate(order):
+            colour = STYLES[name][0] if name == "irad" else "#5b6770"
+            dots = [ratios[name] for ratios in cases]
+            axes.scatter(dots, [row] * len(dots), s=14, color=colour, alpha=0.35, linewidths=0)
+            axes.scatter([means[name]], [row], s=90, color=colour, zorder=3)
+            place = (means[name], row)
+            axes.annotate(f"{means[name]:.2g}", place, (0, 7), textcoords="offset points", ha="center", fontsize=8)
+        axes.axvline(1.0, color="black", linewidth=1.0)
+        axes.annotate("by hand", (1.0, 1.0), (3, -2), xycoords=("data", "axes fraction"), textcoords="offset points",
+                      va="top", fontsize=8)  # fmt: skip
+        axes.set_xscale("log")
+        axes.margins(y=0.2)
+        axes.grid(axis="x", color="#e5e5e5", zorder=0)
+        axes.set_axisbelow(True)
+        axes.set_xticks(ticks := [0.25, 0.5, 1, 2, 5, 10, 20, 50], [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_yticks(range(len(order)), [tools[name] for name in order])
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlabel("time of value and gradient over that of an adjoint by hand; left is faster", fontsize=9)
+        figure.savefig(file, metadata={"Date": None})
+        plt.close(figure)
+
+
 def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """One report of several; a later one has the last word about a case, but keeps the ratios of other tools."""
     cases: dict[str, dict[str, Any]] = {}
     for report in reports:
         for case in report["cases"]:
             before = cases.get(case["name"], {"ratios": {}, "ratios_by_size": {}})
-            sizes = before["ratios_by_size"] | case["ratios_by_size"]
+            sizes = before["ratios_by_size"] | case.get("ratios_by_size", {})
             by_size = {size: before["ratios_by_size"].get(size, {}) | found for size, found in sizes.items()}
             cases[case["name"]] = case | {"ratios": before["ratios"] | case["ratios"], "ratios_by_size": by_size}
     return reports[-1] | {"cases": list(cases.values())}
@@ -142,5 +186,8 @@ def _best(case: dict[str, Any], name: str) -> float:
 if __name__ == "__main__":
     *results, target = map(Path, sys.argv[1:])
     everything = merged([json.loads(result.read_text()) for result in results])
-    everything.setdefault("machine", run_ceilings())
-    print(*draw(everything, target), sep="\n")
+    if target.suffix == ".svg":
+        draw_overview(everything, target)
+    else:
+        everything.setdefault("machine", run_ceilings())
+        print(*draw(everything, target), sep="\n")

@@ -136,3 +136,7 @@ def test_pictures(tmp_path: Path):
     assert [file.name for file in drawn] == ["ratios.png", "scaling.png", "ceilings.png"]
     assert all(file.stat().st_size > 1000 for file in drawn)
     assert np.isfinite(least_seconds(both, report["machine"]))
+    plots.draw_overview(report, tmp_path / "overview.svg")
+    text = (tmp_path / "overview.svg").read_text("utf-8")
+    assert "JAX" in text
+    assert "PyTorch" not in text, "a tool without figures has no row"
