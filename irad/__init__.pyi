@@ -70,6 +70,7 @@ from irad.api.sparse.matrices import sparse_hessian as sparse_hessian, sparse_ja
 from irad.api.split import split as split
 from irad.api.taylor import jet as jet, taylor as taylor
 from irad.api.vjp import vjp as vjp
+from irad.backend.runtime.support import release_memory as release_memory
 from irad.c_library.export import export as export
 from irad.errors import (
     ActivityError as ActivityError,

@@ -27,6 +27,7 @@ GUIDES = (
     ),
     "docs/custom_rules.md",
     "docs/testing_gradients.md",
+    "docs/numerical_trust.md",
 )
 PARTNERS = {
     "docs/use_with/dask.md": "distributed",

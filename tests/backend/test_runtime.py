@@ -168,6 +168,25 @@ def assert_blocks_are_intact(blocks: list[tuple[int, int, int]]) -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
+def test_a_thread_gives_its_arena_back_when_asked_but_not_in_a_call(lib: Library):
+    def work() -> None:
+        support.release_memory()  # nothing to give back yet
+        arena = lib.arena_open()
+        blocks = fill(lib, arena, [100, 3 * MIB])
+        support.release_memory()
+        assert lib.arena_open() == arena
+        assert_blocks_are_intact(blocks)
+        lib.arena_close(arena)
+        lib.arena_close(arena)
+        support.release_memory()
+        before = HEAP.mallocs
+        again = lib.arena_open()
+        assert HEAP.mallocs > before, "the arena is a new one"
+        lib.arena_close(again)
+
+    in_new_thread(work)
+
+
 def test_blocks_are_aligned_disjoint_and_keep_their_content(lib: Library):
     rng = np.random.default_rng(0)
     sizes = [0, 1, 15, 16, 17, 63, 64, 65, *rng.integers(0, 400, 3000).tolist(), 200_000, 8, 3 * MIB, 64, 70_000, 5]

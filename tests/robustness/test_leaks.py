@@ -93,3 +93,25 @@ def test_threads_that_end_give_their_arenas_back():
         thread.join()
 
     assert growth(work, CALLS // 30) < 4e6
+
+
+@numba.njit
+def long_tape(x, n):
+    y = x.copy()
+    for _ in range(n):
+        for i in range(x.size):
+            y[i] = np.sin(y[i]) + x[i]
+    return y.sum()
+
+
+def test_the_memory_of_a_thread_can_be_given_back():
+    gradient, x = irad.grad(long_tape), np.linspace(0.5, 1.5, 1000)
+    expected = gradient(x, 3)
+    irad.release_memory()
+    before = resident()
+    gradient(x, 6000)  # 48 MB of tape
+    kept = resident() - before
+    irad.release_memory()
+    assert kept > 30e6
+    assert resident() - before < 0.5 * kept
+    np.testing.assert_array_equal(gradient(x, 3), expected)

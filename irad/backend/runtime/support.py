@@ -20,7 +20,7 @@ import llvmlite.binding as ll
 from irad.backend.runtime.text import LlvmText, read
 from irad.backend.toolchain import own_code
 from irad.errors import BackendError
-from irad.runtime_layouts import PAIRS
+from irad.runtime_layouts import ARENA, PAIRS
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = (
@@ -66,6 +66,7 @@ class _Process:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._key: ctypes.c_uint32 | None = None
+        self._destructor = 0
 
     def install(self) -> None:
         """Creates the key and tells LLVM where it is, unless done."""
@@ -73,9 +74,26 @@ class _Process:
             return
         with self._lock:
             if self._key is None:
-                key = _create_key(_compile_destructor())
+                self._destructor = _compile_destructor()
+                key = _create_key(self._destructor)
                 ll.add_symbol(TLS_KEY_SYMBOL, ctypes.addressof(key))
                 self._key = key
+
+    def release(self) -> None:
+        """Frees the arena of the calling thread, unless a derivative that calls Python is running in it."""
+        if self._key is None:
+            return
+        library = ctypes.CDLL(None)
+        find, forget = library.pthread_getspecific, library.pthread_setspecific
+        find.argtypes, find.restype = (ctypes.c_uint32,), ctypes.c_void_p
+        forget.argtypes, forget.restype = (ctypes.c_uint32, ctypes.c_void_p), ctypes.c_int
+        arena = find(self._key)
+        if arena is None:
+            return
+        innermost = ctypes.c_void_p.from_address(arena + ARENA.offset("mark")).value
+        if innermost == arena + ARENA.offset("root"):
+            forget(self._key, None)
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._destructor)(arena)
 
     def renew_lock(self) -> None:
         """After a fork another thread's hold on the lock would last for ever; the key itself is inherited."""
@@ -117,3 +135,20 @@ os.register_at_fork(after_in_child=_PROCESS.renew_lock)
 def install() -> None:
     """Makes what the run-time support needs known to LLVM. May be called often, by any thread, and after a fork."""
     _PROCESS.install()
+
+
+def release_memory() -> None:
+    """Gives back the memory that the calling thread keeps for its next derivative.
+
+    A derivative takes memory for its tape from the thread that calls it, and the thread keeps up to 64 MiB of it, for
+    parallel loops up to 64 MiB more, so that the next call need not ask the system. It gives back what 64 calls in
+    succession have not used, and everything when it ends; after one large derivative this function does so at once.
+    While a derivative of this thread is running, as in Python code that it calls, nothing happens.
+
+    Example:
+        >>> import irad
+        >>> irad.grad(lambda x: x * x)(3.0)
+        6.0
+        >>> irad.release_memory()
+    """
+    _PROCESS.release()
