@@ -6,7 +6,7 @@ Names of modules limit the sample to them.
 Each mutant is a change of one function: an operator, a condition, a number, a statement left out. No file is written:
 the mutant replaces the code of the function in a process forked from this one. There run the tests of the module, which
 mirror the source, the others of its folder, and some whole derivatives, up to the first that fails. What survives is
-printed: code that does the same, or a test to be written.
+printed: code that does the same, or a test to be written; `--again FILE` runs those of an earlier output once more.
 """
 
 from __future__ import annotations
@@ -21,13 +21,21 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import click
 import pytest
 
 ROOT = Path(__file__).parents[1]
 WHOLE = ("tests/programs/test_updates.py", "tests/programs/test_short_loops.py")
+ELSEWHERE = {
+    "passes/analysis": ("tests/errors/test_messages.py", "tests/special_points/test_arrays.py"),
+    "passes/forward": ("tests/api/forward/test_forward.py", "tests/api/forward/test_taylor.py"),
+    "passes/instrument": ("tests/debug/test_values.py", "tests/debug/test_code.py", "tests/debug/test_tape.py"),
+    "passes/plan": ("tests/programs/test_stored_values.py", "tests/programs/test_repeated_reads.py"),
+    "passes/rule_context.py": ("tests/custom/test_stateful.py", "tests/rules/test_blas.py"),
+}
+"""Tests of what a folder or module does that stand in no folder of tests/passes."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.In: ast.NotIn}
 SWAPS |= {ast.Is: ast.IsNot, ast.And: ast.Or, ast.Add: ast.Sub, ast.BitOr: ast.BitAnd}
 SWAPS |= {new: old for old, new in SWAPS.items()}
@@ -85,6 +93,8 @@ def _changes(node: ast.AST) -> Iterator[Callable[[ast.AST], None]]:
             yield lambda n: setattr(n, "value", not value)
         case ast.Constant(value=int() as value):
             yield lambda n: setattr(n, "value", value + 1)
+        case ast.Return(value=ast.Constant(value=None | False)):
+            pass  # callers ask for truth
         case ast.Expr(value=ast.Call() | ast.Yield() | ast.YieldFrom()) | ast.Return(value=ast.expr()):
             yield lambda n: setattr(n, "value", ast.Constant(None))
 
@@ -93,7 +103,8 @@ def tests_of(module: Path) -> list[str]:
     """Test files, those first that are likeliest to fail: of the module, its folder, the engine, programs."""
     own = sorted(ROOT.glob(f"tests/{module.parent}/test_*.py"), key=lambda file: file.stem != f"test_{module.stem}")
     files = [*own, *sorted(ROOT.glob("tests/passes/test_*.py"))]
-    return list(dict.fromkeys([*(str(file.relative_to(ROOT)) for file in files), *WHOLE]))
+    elsewhere = [test for place, tests in ELSEWHERE.items() if str(module).startswith(place) for test in tests]
+    return list(dict.fromkeys([*(str(file.relative_to(ROOT)) for file in files), *WHOLE, *elsewhere]))
 
 
 def _survives(mutant: Mutant) -> bool:
@@ -121,11 +132,13 @@ def _run_tests(mutant: Mutant) -> None:
 @click.argument("names", nargs=-1, metavar="[MODULE]...")
 @click.option("--sample", default=50, show_default=True, help="Number of mutants.")
 @click.option("--seed", default=1, show_default=True)
-def main(names: tuple[str, ...], sample: int, seed: int) -> None:
+@click.option("--again", type=click.File(), help="Only mutants that survived according to this earlier output.")
+def main(names: tuple[str, ...], sample: int, seed: int, again: TextIO | None) -> None:
     """Run a sample of mutants of passes/, or of some of its modules, and print those that survive."""
     modules = [Path(name) for name in names] or sorted(each.relative_to(ROOT) for each in ROOT.glob("passes/**/*.py"))
     every = [make for module in modules for make in mutants(module)]
     random.Random(seed).shuffle(every)
+    survivors = None if again is None else {line.split(maxsplit=2)[2].strip() for line in again if " SURVIVED " in line}
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     importlib.import_module("irad.testing")
@@ -133,7 +146,7 @@ def main(names: tuple[str, ...], sample: int, seed: int) -> None:
     number = survived = 0
     for make in every:
         mutant = make()
-        if mutant is None:
+        if mutant is None or (survivors is not None and mutant.change not in survivors):
             continue
         number += 1
         lives = _survives(mutant)
