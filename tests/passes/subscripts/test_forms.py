@@ -8,7 +8,7 @@ from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
 from irad.ir.loops import loop_nest
 from irad.ir.text.parser import parse_module
-from irad.passes.subscripts.forms import Count, Forms, Polynomial
+from irad.passes.subscripts.forms import Count, Excess, Forms, Polynomial
 from tests.passes.units import canonical, value
 
 LOOP = """
@@ -20,25 +20,32 @@ loop:
   %wrapped = add i64 %k, %n
   {code}
   %p = getelementptr i64, ptr %a, i64 %k
-  store i64 %x, ptr %p
+  store i64 %k, ptr %p
   %next = add i64 %k, 1
   %more = icmp slt i64 %next, %n
   br i1 %more, label %loop, label %end
 end:
+  {after}
   ret void
 }}
 """
 
 
-def polynomial_of_x(code: str, start: int = 0) -> Polynomial:
+def polynomial_of_x(code: str, start: int = 0, after: str = "") -> Polynomial:
     """Polynomial of `%x`, with names in place of atoms; `k` is the count of the loop."""
-    function = parse_module(canonical(LOOP.format(start=start, code=code))).defined_functions()[0]
+    function = parse_module(canonical(LOOP.format(start=start, code=code, after=after))).defined_functions()[0]
     cfg = control_flow(function)
     dom = dominators(cfg)
     found = Forms(cfg, dom, loop_nest(cfg, dom), {}).integer(value(function, "x"))
 
     def spelled(atom: object) -> str:
-        return "k" if isinstance(atom, Count) else str(atom.name)  # type: ignore[attr-defined]
+        match atom:
+            case Count():
+                return "k"
+            case Excess(value=chosen):
+                return f"excess of {chosen.name}"
+            case _:
+                return str(atom.name)  # type: ignore[attr-defined]
 
     return {tuple(sorted(map(spelled, term))): coefficient for term, coefficient in found.items()}
 
@@ -82,3 +89,12 @@ K, UNKNOWN = {("k",): 1}, {("x",): 1}
 def test_a_choice_is_decided_where_the_loop_decides_it(start: int, test: str, chosen: str, expected: Polynomial):
     code = f"%c = icmp {test}\n  %x = select i1 %c, i64 {chosen}"
     assert polynomial_of_x(code, start) == expected
+
+
+def test_after_a_loop_its_count_is_no_longer_what_a_variable_was():
+    assert polynomial_of_x("", start=0, after="%x = phi i64 [ %k, %loop ]") == UNKNOWN
+
+
+def test_a_choice_between_two_variables_is_the_least_of_them_and_an_excess():
+    larger = "%larger = add i64 %k, 3\n  %c = icmp eq i64 %m, 0\n  %x = select i1 %c, i64 %larger, i64 %k"
+    assert polynomial_of_x(larger) == {("k",): 1, ("excess of x",): 1}
