@@ -40,6 +40,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {ast.Eq: ast.NotEq, ast.Lt: ast.LtE,
 SWAPS |= {ast.Is: ast.IsNot, ast.And: ast.Or, ast.Add: ast.Sub, ast.BitOr: ast.BitAnd}
 SWAPS |= {new: old for old, new in SWAPS.items()}
 _SECONDS = 900  # of the tests of a mutant; what takes longer is killed
+_NOT_REPLACED = 70  # no exit status of pytest
 _IN_A_FUNCTION = 1  # CO_OPTIMIZED: not the body of a module or class
 
 
@@ -114,15 +115,24 @@ def _survives(mutant: Mutant) -> bool:
     if process.exitcode is None:
         process.kill()
         process.join()
+    if process.exitcode == _NOT_REPLACED:
+        raise click.ClickException(f"{mutant.function} of {mutant.module} is not there to be replaced")
     return process.exitcode == pytest.ExitCode.OK
 
 
 def _run_tests(mutant: Mutant) -> None:
     """In a process of its own."""
     module = f"irad.{'.'.join(mutant.module.with_suffix('').parts)}".removesuffix(".__init__")
-    for each in gc.get_objects():
-        if isinstance(each, FunctionType) and (each.__module__, each.__qualname__) == (module, mutant.function):
-            each.__code__ = mutant.code
+    importlib.import_module(module)  # what no first derivative needs is not loaded yet
+    changed = [
+        each
+        for each in gc.get_objects()
+        if isinstance(each, FunctionType) and (each.__module__, each.__qualname__) == (module, mutant.function)
+    ]
+    if not changed:
+        os._exit(_NOT_REPLACED)
+    for each in changed:
+        each.__code__ = mutant.code
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests_of(mutant.module)]))

@@ -70,7 +70,7 @@ def measure(
         f: the function, which returns a float.
         args: of the calls; they are copied.
         positions: of the arguments to differentiate with respect to; None for all that hold floats.
-        hand: a function of the same arguments that returns value and gradient as `irad.value_and_grad` does, or None.
+        hand: a function with the same arguments that returns value and gradient as `irad.value_and_grad` does, or None.
         rounds: samples of each run.
         report: called with what is going on, how many steps are done and how many there are.
 

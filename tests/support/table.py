@@ -24,7 +24,7 @@ GROUPS: Final = (
 
 _HEAD: Final = """# What irad differentiates
 
-Everything that Numba compiles, and what irad makes of it. Written by `scripts/make_support_table.py` from the catalogue in
+Everything Numba can compile, and how irad handles it. Written by `scripts/make_support_table.py` from the catalogue in
 `tests/support`, whose every line is tested; do not edit.
 
 - **yes**: a derivative flows through it, checked against finite differences.

@@ -175,7 +175,7 @@ def check_result(function: Any, result: Type, returned: Sequence[bool]) -> None:
         raise UnsupportedError(
             returns_argument(function),
             f"let {function.__qualname__} return a copy",
-            "its value is known by new arrays when it runs again",
+            "when it is recomputed, its result must be a new array",
             SourceLocation.of(function),
         )
 

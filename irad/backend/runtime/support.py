@@ -145,7 +145,7 @@ def release_memory() -> None:
     succession have not used, and everything when it ends; after one large derivative this function does so at once.
     While a derivative of this thread is running, as in Python code that it calls, nothing happens.
 
-    Example:
+    Examples:
         >>> import irad
         >>> irad.grad(lambda x: x * x)(3.0)
         6.0
