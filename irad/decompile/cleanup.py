@@ -382,11 +382,17 @@ def _zero_phis(function: Function) -> set[Value]:
 
 
 def mark_strong_products(function: Function) -> None:
-    """Turns `select(cotangent == 0, 0, product)` into one multiplication with the flag `STRONG`."""
+    """Turns `select(cotangent == 0, 0, product)` into one multiplication with the flag `STRONG`.
+
+    Scalar code chooses the cotangent in place of 0, where it is 0 or NaN: both stay what they are as factors, too.
+    """
     for inst in list(function.instructions()):
         match inst:
-            case Select(operands=[FCmp(predicate="oeq", operands=[a, zero]) as test, nothing, Binary() as product]):
-                if not (is_zero(zero) and is_zero(nothing) and product.operands[0] is a):
+            case Select(
+                operands=[FCmp(predicate="oeq" | "ueq", operands=[a, zero]) as test, nothing, Binary() as product]
+            ):
+                is_kept = nothing is a if test.predicate == "ueq" else is_zero(nothing)
+                if not (is_zero(zero) and is_kept and product.operands[0] is a):
                     continue
                 if product.opcode not in ("fmul", "fdiv") or list(product.users) != [inst]:
                     continue

@@ -87,6 +87,25 @@ def test_the_exact_source_keeps_zero_cotangents_zero():
     assert "divided(" not in text.source
 
 
+@njit
+def guarded_in_branches(x, w):
+    s = 0.0
+    for i in range(x.size):
+        r = np.sqrt(x[i]) / w[i]
+        if r > 0.5:
+            s += np.log(1.0 + r * w[i]) * np.exp(-x[i])
+    return s
+
+
+def test_guards_of_scalar_code_read_as_products():
+    """There the guard chooses the cotangent in place of zero, and is left out of the source all the same."""
+    args = (np.array([0.5, 1.2, 0.01, 0.0]), np.array([0.3, -0.2, 1.0, 2.0]))
+    text = python(guarded_in_branches, args, (0, 1))
+    assert "if not" not in text.source
+    assert "times(result_bar" in text.exact
+    assert_as_compiled(guarded_in_branches, args, forms=(True,))  # the root of 0 has an infinite slope
+
+
 def test_loops_indices_and_names_are_those_of_the_source():
     lines = python(rows, (MATRIX,), (0,)).source.splitlines()
     bare = [line.strip() for line in lines]
