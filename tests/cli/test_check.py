@@ -90,6 +90,14 @@ def long(x):
     return x
 
 
+@njit
+def cancelling(x, w):
+    s = 0.0
+    for i in range(x.size):
+        s += math.log(1.0 + math.sqrt(x[i]) / w[i] * w[i])
+    return s
+
+
 number = 3.0
 """
 
@@ -113,6 +121,12 @@ def run(model: Path, function: str, *options: str) -> Result:
 def as_json(model: Path, function: str, *options: str) -> tuple[int, dict[str, Any]]:
     done = run(model, function, "--json", *options)
     return done.exit_code, json.loads(done.stdout)
+
+
+def test_a_derivative_that_is_nothing_but_rounding_has_no_kinks(model: Path):
+    status, report = as_json(model, "cancelling", "--args", "np.array([0.5, 1.2, 0.1]), np.array([0.3, -0.2, 1.0])")
+    assert status == 0
+    assert [weak["what"] for weak in report["weak_points"] if "kink" in weak["what"]] == []
 
 
 def test_a_right_gradient(model: Path):

@@ -27,6 +27,7 @@ _EXPONENTS: Final = (*range(1, 21), 24, 32, 37, 48, 64, 96, 128, 192, 256, 300) 
 _SUSPECTS: Final = 3  # places on a line that are looked at closely
 _STAYS: Final = 0.5  # part of a jump that is still there when the place is known
 _TELLING: Final = 1e-7  # parts of the largest slope, or value, that a jump has to have
+_ROUNDING: Final = 64.0  # units in the last place of the value: what is left of a slope whose terms cancel
 _CALLS: Final = 700  # of the function for each argument, for a progress bar
 _SLOW: Final = 0.3  # seconds of a call beyond which arguments are not made larger
 
@@ -95,6 +96,7 @@ class _ScaledArgument:
         self._checked = numba.njit(boundscheck=True)(primal.py_func)  # a large number may be used as an index
         last = 37 if any(map(holds_single, trial.values)) else 300
         self._exponents = [exponent for exponent in _EXPONENTS if exponent <= last]
+        self._noise = _ROUNDING * float(np.finfo(np.float32 if last == 37 else np.float64).eps)
         self._tick = tick
 
     def near(self) -> Iterator[WeakPoint]:
@@ -139,7 +141,8 @@ class _ScaledArgument:
         steepest = max((abs(each.slope) for each in seen), default=0.0)
         largest = max((abs(each.value) for each in seen), default=0.0)
         places: list[WeakPoint] = []
-        for measure, least in ((_missing_value, _TELLING * largest), (_bend, _TELLING * steepest)):
+        bend = max(_TELLING * steepest, self._noise * largest)
+        for measure, least in ((_missing_value, _TELLING * largest), (_bend, bend)):
             for pair in sorted(pairs, key=lambda pair: -measure(*pair))[:_SUSPECTS]:
                 before = measure(*pair)
                 low, high = self._narrowed(pair, measure)
