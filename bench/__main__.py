@@ -24,7 +24,8 @@ from bench.harness.processes import WorkerFailed, run_ceilings
 _WIDTH = 160  # columns of a file, so that those of all tools can be read
 
 
-def _tools(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+def tools_of(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Names of tools from a list with commas, for click."""
     names = tuple(TOOLS) if value == "all" else tuple(filter(None, value.split(",")))
     unknown = [name for name in names if name not in TOOLS]
     if unknown:
@@ -38,7 +39,7 @@ def _tools(context: click.Context, parameter: click.Parameter, value: str) -> tu
 @click.option("--size", default="full", show_default=True, type=click.Choice(get_args(Size)), help="Of the inputs.")
 @click.option("--scaling", is_flag=True, help="Measure all three sizes.")
 @click.option("--irad/--no-irad", "with_irad", default=True, help="Measure irad, or the hand-written adjoints alone.")
-@click.option("--tools", default="", callback=_tools, help=f"Also measure, by commas: {', '.join(TOOLS)}; or all.")
+@click.option("--tools", default="", callback=tools_of, help=f"Also measure, by commas: {', '.join(TOOLS)}; or all.")
 @click.option("--compile/--no-compile", "with_compile_times", default=True, help="Measure compile times.")
 @click.option("--limit", default=600.0, show_default=True, help="Seconds for a case and a tool.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numba import njit
@@ -13,20 +14,22 @@ from bench.case import Case
 HAND_FLAGS: dict[str, set[str]] = {"hand": set(), "hand reassoc": {"reassoc"}}
 
 
-def make_variants(case: Case, *, with_irad: bool) -> dict[str, Callable[..., Any]]:
+def make_variants(case: Case, *, with_irad: bool, against: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
     """Primal, hand-written adjoints and irad's gradient of a case, by the names of the report.
 
     The hand-written adjoint is compiled twice: as strictly as the primal, and with leave to reorder its sums, which is
     what irad does with the sums of an adjoint. The faster one is the yardstick; ``hand_opt``, where there is one, is
-    not.
+    not. With ``against``, see `irad_against`, irad's gradient is there a second time.
     """
     variants: dict[str, Callable[..., Any]] = {"primal": case.primal}
-    for name, flags in HAND_FLAGS.items():
+    for name, flags in HAND_FLAGS.items() if case.hand is not None else ():
         variants[name] = njit(error_model="numpy", fastmath=flags)(python_function(case.hand)) if flags else case.hand
     if case.hand_opt is not None:
         variants["hand_opt"] = case.hand_opt
     if with_irad:
         variants["irad"] = irad_gradient(case)
+        if against:
+            variants["against"] = irad_against(case, against)
     return variants
 
 
@@ -35,6 +38,38 @@ def irad_gradient(case: Case) -> Callable[..., Any]:
     import irad  # here, so that the cases can be tested and timed alone
 
     return irad.value_and_grad(case.primal, argnums=case.argnums)
+
+
+def irad_against(case: Case, settings: Sequence[str]) -> Callable[..., Any]:
+    """Irad's ``(value, gradients)`` with other settings, to find what a mechanism is worth.
+
+    Args:
+        case: what to differentiate.
+        settings: ``name=value`` for a field of `irad.Options`, or the name of a pass of `irad.passes.pipeline`, which
+            is left out; a pass that others rely on cannot be, and the derivative fails or is wrong without it.
+
+    Raises:
+        ValueError: there is no such pass.
+    """
+    import irad  # as above
+    from irad.passes import pipeline
+
+    left_out = {setting for setting in settings if "=" not in setting}
+    unknown = left_out - {each.name for each in pipeline.PIPELINE}
+    if unknown:
+        raise ValueError(f"no pass {min(unknown)!r}")
+    options = dict(setting.split("=", 1) for setting in settings if "=" in setting)
+    values = {name: {"True": True, "False": False}.get(value, value) for name, value in options.items()}
+    # Another function, so that nothing is shared with the derivative that it is compared with.
+    again = njit(error_model="numpy")(python_function(case.primal))
+    gradient = irad.value_and_grad(again, argnums=case.argnums, options=irad.Options(**values))
+    kept = tuple(each for each in pipeline.PIPELINE if each.name not in left_out)
+
+    def run(*args: Any) -> Any:
+        with patch.object(pipeline, "PIPELINE", kept):  # the first call compiles
+            return gradient(*args)
+
+    return run if left_out else gradient
 
 
 def python_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from bench.cases.algebra import cholesky, fft, left_cholesky, lu, many_scalars, 
 from bench.cases.finance import asian_option, black_scholes, garch, kalman
 from bench.cases.learning import bundle_adjustment, cnn, gmm, hand_tracking, log_sum_exp, lstm, mlp
 from bench.cases.physics import brusselator, cloth, heat, lennard_jones, n_body, ode, shallow_water
+from bench.generated.program import program
 
 CASES: tuple[Case, ...] = (
     gmm.CASE,
@@ -34,3 +35,12 @@ CASES: tuple[Case, ...] = (
     asian_option.CASE,
 )
 BY_NAME = {case.name: case for case in CASES}
+
+
+def find(name: str) -> Case:
+    """The case of a name, one of the list or, as ``family/seed``, one that is drawn.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return program(name).case() if "/" in name else BY_NAME[name]

@@ -1,7 +1,8 @@
 """Enzyme on C++: the loops of the primals, compiled and differentiated in process by enzyme-ad's `cpp_call` (clang).
 
-A case is a file in ``enzyme/`` with ``loss(arguments..., double *out)``. Arrays, and numbers to differentiate with
-respect to, are pointers; other numbers are constants of the program, and so are the shapes, ``shape[argument][axis]``.
+A case is a file in ``enzyme/``, or a text of its own, with ``loss(arguments..., double *out)``. Arrays, and numbers to
+differentiate with respect to, are pointers; other numbers are constants of the program, and so are the shapes,
+``shape[argument][axis]``.
 The reverse pass is asked for inside of C++, by ``__enzyme_autodiff``: then forward and reverse sweep are compiled
 together, and nothing is differentiated with respect to data. The setting "fast" is clang's `-ffast-math`; "libmvec"
 lets clang call glibc's vectors of elementary functions, too.
@@ -40,14 +41,14 @@ def warm_up() -> None:
 
 def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
     """Arrays are JAX's before."""
-    source = SOURCES / f"{case.name.replace('-', '_')}.cpp"
-    if not source.exists():
+    source = case.source or _file_of(case)
+    if source is None:
         return None
     tensors = {i: np.atleast_1d(a) for i, a in enumerate(args) if i in case.argnums or isinstance(a, np.ndarray)}
     given = [jax.numpy.asarray(tensor) for tensor in tensors.values()]
     outputs = [jax.core.ShapedArray((1,), np.float64)]
     outputs += [jax.core.ShapedArray(tensors[i].shape, np.float64) for i in case.argnums]
-    text = (SOURCES / "prelude.h").read_text() + _shapes(args) + source.read_text() + _entry(case, args, tensors)
+    text = (SOURCES / "prelude.h").read_text() + _shapes(args) + source + _entry(case, args, tensors)
     flags = ("-O3", "-vectorize-loops", "-vectorize-slp", "-target-cpu", llvm.get_host_cpu_name(), *FLAGS[setting])
     if setting == "libmvec":
         ctypes.CDLL("libmvec.so.1", mode=ctypes.RTLD_GLOBAL)  # where the linker in the process looks for its functions
@@ -62,6 +63,11 @@ def prepare(case: Case, args: tuple[Any, ...], setting: str) -> Prepared | None:
         return float(value[0]), tuple(gradient.reshape(np.shape(args[i])) for gradient, i in pairs)
 
     return Prepared(lambda: jax.block_until_ready(gradient(*given)), read)
+
+
+def _file_of(case: Case) -> str | None:
+    file = SOURCES / f"{case.name.replace('-', '_')}.cpp"
+    return file.read_text() if file.exists() else None
 
 
 def _shapes(args: tuple[Any, ...]) -> str:

@@ -32,6 +32,7 @@ class Wanted:
         with_irad: or the hand-written adjoints alone.
         with_compile_times: of primal, hand-written adjoint and irad; those of competitors cost nothing.
         limit: seconds of a process.
+        against: other settings of irad to measure as well.
     """
 
     size: Size = "full"
@@ -41,6 +42,7 @@ class Wanted:
     with_irad: bool = True
     with_compile_times: bool = True
     limit: float = 600.0
+    against: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[Size, ...]:
@@ -78,22 +80,22 @@ class Outcome:
     def hand_at(self, size: Size) -> float | None:
         """Seconds of the faster hand-written adjoint on inputs of a size."""
         seconds = self.own["sizes"].get(size, {}).get("seconds", {})
-        return min((seconds[name] for name in HAND_FLAGS), default=None) if seconds else None
+        return min((seconds[name] for name in HAND_FLAGS if name in seconds), default=None)
 
     @property
     def ratios(self) -> dict[str, float]:
-        """Time of irad, of the best adjoint and of competitors over that of the hand-written adjoint."""
+        """Time of irad, of the best adjoint and of competitors over that of the hand-written adjoint, or irad's."""
         return self.ratios_at(self.size)
 
     def ratios_at(self, size: Size) -> dict[str, float]:
-        """`ratios` on inputs of a size; competitors took turns with the hand-written adjoint themselves."""
-        hand = self.hand_at(size)
+        """`ratios` on inputs of a size; competitors took turns with the yardstick themselves."""
         own = self.own["sizes"].get(size, {}).get("seconds", {})
-        found = {name: own[name] / hand for name in ("irad", "hand_opt") if hand and name in own}
+        yardstick = self.hand_at(size) or own.get("irad")
+        found = {name: own[name] / yardstick for name in ("irad", "hand_opt", "against") if yardstick and name in own}
         for name, figures in self.tools.items():
             if size in figures.get("sizes", {}):
                 seconds = figures["sizes"][size]["seconds"]
-                found[name] = seconds[name] / seconds["hand"]
+                found[name] = seconds[name] / seconds["yardstick"]
         return found
 
     @property
@@ -160,12 +162,14 @@ def measure(case: Case, wanted: Wanted, report: Callable[[str], None] = lambda w
         WorkerFailed: there are no figures of the hand-written adjoint; where a tool has none, the outcome says why.
     """
     report("irad" if wanted.with_irad else "hand")
-    first = Request(case.name, "irad" if wanted.with_irad else "hand", wanted.sizes, wanted.rounds)
+    tool = "irad" if wanted.with_irad else "hand"
+    first = Request(case.name, tool, wanted.sizes, wanted.rounds, against=wanted.against)
     outcome = Outcome(case, wanted.size, run_worker(first, wanted.limit))
     if wanted.with_compile_times:
         outcome.own["compile_seconds"] = compile_times.measure(case, with_irad=wanted.with_irad)
     seconds = outcome.seconds
-    yardstick = min(HAND_FLAGS, key=lambda name: seconds.get(name, math.inf))
+    known = HAND_FLAGS if case.hand is not None else ("irad",)
+    yardstick = min(known, key=lambda name: seconds.get(name, math.inf))
     for name in wanted.tools:
         report(name)
         if not TOOLS[name].is_installed:

@@ -1,7 +1,7 @@
 """One case and one tool, in a process of its own: ``python -m bench.harness.worker REQUEST`` prints JSON.
 
-The hand-written adjoint is timed in the same process, in turns with the tool: the ratio of the two does not depend on
-how busy the machine is, nor on which process ran when.
+The hand-written adjoint, or irad's where there is none, is timed in the same process, in turns with the tool: the ratio
+of the two does not depend on how busy the machine is, nor on which process ran when.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from bench.case import Case, Size
-from bench.cases import BY_NAME
+from bench.cases import find
 from bench.competitors import BY_NAME as TOOLS, Prepared
 from bench.variants import largest_error, make_variants
 from irad.benchmark.costs import Timing, peak_bytes, time_interleaved
@@ -37,6 +37,7 @@ class Request:
         sizes: of the inputs; memory and compile time are those of the last.
         rounds: samples of each function.
         yardstick: the variant that a competitor takes turns with.
+        against: other settings of irad, as for `bench.variants.irad_against`, to be measured as well.
     """
 
     case: str
@@ -44,6 +45,7 @@ class Request:
     sizes: tuple[Size, ...]
     rounds: int
     yardstick: str = "hand"
+    against: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """For the command line."""
@@ -52,7 +54,7 @@ class Request:
 
 def measure(request: Request) -> dict[str, Any]:
     """All figures of a request, by their names in the result file; those by size under "sizes"."""
-    case = BY_NAME[request.case]
+    case = find(request.case)
     if request.tool in TOOLS:
         return _measure_tool(case, request)
     return _measure_variants(case, request)
@@ -60,15 +62,15 @@ def measure(request: Request) -> dict[str, Any]:
 
 def _measure_variants(case: Case, request: Request) -> dict[str, Any]:
     with_irad = request.tool == "irad"
-    variants = make_variants(case, with_irad=with_irad)
+    variants = make_variants(case, with_irad=with_irad, against=request.against)
     errors: dict[str, float] = {}
     sizes, runs = {}, {}
     for size in request.sizes:
         args = case.make(size)
-        expected = case.hand(*args)
+        error_of = _yardstick_of_errors(case, args)
         for name, variant in variants.items():
             if name != "primal":
-                errors[name] = max(errors.get(name, 0.0), largest_error(variant(*args), expected))
+                errors[name] = max(errors.get(name, 0.0), error_of(variant(*args)))
         runs = {name: partial(variant, *args) for name, variant in variants.items()}
         runs["primal"]()
         if max(errors.values()) <= TOLERANCE:
@@ -82,9 +84,17 @@ def _measure_variants(case: Case, request: Request) -> dict[str, Any]:
     return found
 
 
+def _yardstick_of_errors(case: Case, args: tuple[Any, ...]) -> Callable[[Any], float]:
+    if case.hand is None:
+        assert case.error is not None
+        return partial(case.error, args)
+    expected = case.hand(*args)
+    return lambda found: largest_error(found, expected)
+
+
 def _measure_tool(case: Case, request: Request) -> dict[str, Any]:
     tool = TOOLS[request.tool]
-    hand = make_variants(case, with_irad=False)[request.yardstick]
+    yardstick = make_variants(case, with_irad=request.yardstick == "irad")[request.yardstick]
     tool.warm_up()
     found: dict[str, Any] = {"sizes": {}, "error": {tool.name: 0.0}}
     for size in request.sizes:
@@ -95,22 +105,22 @@ def _measure_tool(case: Case, request: Request) -> dict[str, Any]:
             return {}
         result = prepared.run()
         first = _cpu_seconds() - start
-        error = largest_error(prepared.read(result), hand(*args))
+        error = largest_error(prepared.read(result), yardstick(*args))
         found["error"][tool.name] = max(found["error"][tool.name], error)
         if error > TOOL_TOLERANCE:
             break
-        found |= _measure_prepared(prepared, partial(hand, *args), first, tool.name, request)
+        found |= _measure_prepared(prepared, partial(yardstick, *args), first, tool.name, request)
         found["sizes"][size] = found.pop("times")
     return found
 
 
 def _measure_prepared(
-    prepared: Prepared, hand: Callable[[], Any], first: float, name: str, request: Request
+    prepared: Prepared, yardstick: Callable[[], Any], first: float, name: str, request: Request
 ) -> dict[str, Any]:
     start = _cpu_seconds()
     prepared.run()
     second = _cpu_seconds() - start
-    runs = {"hand": hand, name: prepared.run}
+    runs = {"yardstick": yardstick, name: prepared.run}
     rounds = request.rounds if second < SLOW else 3
     timings = time_interleaved(runs, rounds, clock=time.process_time_ns)
     return {
@@ -139,7 +149,7 @@ def _cpu_seconds() -> float:
 
 def _main(text: str) -> None:
     fields = json.loads(text)
-    request = Request(**fields | {"sizes": tuple(fields["sizes"])})
+    request = Request(**fields | {name: tuple(fields[name]) for name in ("sizes", "against")})
     if hasattr(os, "sched_setaffinity"):  # pools of threads have one thread then
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
