@@ -6,11 +6,14 @@ The same function may be wanted in several variants; for each there are the func
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
 
-from irad.ir.module import Function
-from irad.ir.types import FunctionType
 from irad.records import dataclass
 from irad.ruleset.memory_type import MemoryType
+
+if TYPE_CHECKING:  # tasks name modes, and are there before the engine is loaded
+    from irad.ir.module import Function
+    from irad.ir.types import FunctionType
 
 
 class ParameterKind(enum.Enum):

@@ -109,3 +109,86 @@ def test_what_contains_itself_is_shown():
     tree = Tree()
     tree.children.append(tree)
     assert repr(tree) == "Tree(children=[...])"
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
+def test_constructors_as_the_standard_library(parameters: dict[str, bool]):
+    """The first call compiles it; the second calls what was compiled."""
+    ours, standard = classes(parameters)
+    for _ in range(2):
+        for given in ({"a": 1}, {"a": 1, "aside": None}, {"a": 1, "b": 3, "hidden": 4, "aside": 5}):
+            assert dataclasses.asdict(ours(**given)) == dataclasses.asdict(standard(**given))
+        for given in ({}, {"a": 1, "c": 2}):
+            assert isinstance(refusal_of(ours, given), TypeError)
+            assert str(refusal_of(ours, given)) == str(refusal_of(standard, given))
+        if not parameters.get("kw_only"):
+            assert dataclasses.astuple(ours(1, 2)) == dataclasses.astuple(standard(1, 2))
+        else:
+            with pytest.raises(TypeError):
+                ours(1)
+
+
+def refusal_of(cls: Any, given: dict[str, Any]) -> Exception | None:
+    try:
+        cls(**given)
+    except TypeError as error:
+        return error
+    return None
+
+
+def test_fields_that_are_not_given_and_the_hook():
+    for decorator in (dataclass, dataclasses.dataclass):
+
+        @decorator(slots=True)
+        class Base:
+            items: list[int] = field(default_factory=list)
+            made: list[int] = field(default_factory=list, init=False)
+            left_out: int = field(init=False)
+            constant: int = field(default=7, init=False)
+
+            def __post_init__(self) -> None:
+                self.made.append(len(self.items))
+
+        @decorator
+        class Derived(Base):
+            more: int = 1
+
+        assert (Base([1, 2]).made, Base().items, Base().constant) == ([2], [], 7)
+        assert Base().items is not Base().items
+        assert (Derived([3], 4).more, Derived([3]).made) == (4, [1])
+        assert not hasattr(Base(), "left_out")
+
+
+def test_a_constructor_that_is_written_stays():
+    @dataclass(frozen=True)
+    class Twice:
+        value: int
+
+        def __init__(self, half: int) -> None:
+            object.__setattr__(self, "value", 2 * half)
+
+    assert Twice(3).value == 6
+
+
+def test_frozen_and_its_subclasses():
+    for decorator in (dataclass, dataclasses.dataclass):
+
+        @decorator(frozen=True)
+        class Base:
+            value: int = 1
+
+        class Derived(Base):
+            pass
+
+        derived = Derived()
+        derived.other = 3  # type: ignore[attr-defined]
+        assert vars(derived) == {"value": 1, "other": 3}
+        for change in (
+            lambda each: setattr(each, "value", 2),
+            lambda each: delattr(each, "value"),
+        ):
+            for each in (Base(), derived):
+                with pytest.raises(dataclasses.FrozenInstanceError, match="'value'"):
+                    change(each)
+        with pytest.raises(dataclasses.FrozenInstanceError, match="'other'"):
+            Base().other = 3  # type: ignore[attr-defined]

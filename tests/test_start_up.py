@@ -108,7 +108,16 @@ LOADED = {
     "irad.rules",
     "irad.ruleset",
 }
-MOST_MODULES = 280
+MOST_MODULES = 285
+MOST_MODULES_BEFORE = 72
+"""Before anything is derived: as many has a process that finds its derivatives on disk, and the cache."""
+ENGINE = (
+    "irad.driver",
+    "irad.frontend.derivation",
+    "irad.frontend.values.tree",
+    "irad.ir.module",
+    "irad.passes.pipeline",
+)
 
 
 def test_what_a_first_gradient_loads():
@@ -116,7 +125,18 @@ def test_what_a_first_gradient_loads():
     loaded = dict(line.split() for line in run(FIRST_GRADIENT).splitlines())
     assert {name for name, kind in loaded.items() if kind == "package"} == LOADED
     assert len(loaded) <= MOST_MODULES
-    assert {"irad.api.grad", "irad.passes.pipeline", "irad.rules.elementwise"} <= loaded.keys()
+    assert {"irad.api.grad", "irad.rules.elementwise", *ENGINE} <= loaded.keys()
+
+
+def test_what_making_a_gradient_loads():
+    """The engine loads with the first derivation: a program that only makes derivatives does without."""
+    made = FIRST_GRADIENT.replace("assert irad.grad(sum_of_squares)(np.ones(3)).tolist() == [2.0, 2.0, 2.0]", "{}")
+    assert made != FIRST_GRADIENT
+    calls = "irad.grad(sum_of_squares), irad.value_and_grad(sum_of_squares), irad.pushforward(sum_of_squares)"
+    loaded = dict(line.split() for line in run(made.format(calls)).splitlines())
+    assert loaded.keys() & set(ENGINE) == set()
+    assert len(loaded) <= MOST_MODULES_BEFORE
+    assert {"irad.api.makers", "irad.frontend.calls.dispatcher", "irad.frontend.frozen.history"} <= loaded.keys()
 
 
 FIRST_USES = """

@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 from irad.errors import SignatureError
 from irad.frontend.calls.signature import check_representable
 from irad.frontend.calls.untypable import untypable
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.packing.packed import packed
 
 _T = TypeVar("_T")

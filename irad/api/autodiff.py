@@ -45,8 +45,7 @@ from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.lanes import no_directions
 from irad.frontend.calls.task import Returns, Role, Seed, Task
 from irad.frontend.generated import function_from
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.offered import offer, offer_type
 from irad.frontend.packing.packed import is_structure
 from irad.frontend.packing.shadows import Shadows, argument_names

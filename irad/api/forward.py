@@ -18,8 +18,7 @@ from irad.api.nopython import function_behind, literal
 from irad.api.selection import callee_of, selected_if_any
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.generated import function_from
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.offered import offer
 from irad.message import with_article
 from irad.options import Options

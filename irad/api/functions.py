@@ -15,7 +15,7 @@ from numba.core.registry import CPUDispatcher
 from irad.api.invalid_callables import not_a_function
 from irad.api.jit import jit
 from irad.errors import IradError, SignatureError, SourceLocation
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.offered import stand_for_device_function
 from irad.options import Options, PlanName
 

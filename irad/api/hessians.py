@@ -23,13 +23,11 @@ from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.definition import Definition, Returned
-from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, parameter_names
-from irad.frontend.calls.retry import speculating
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, parameter_names, speculating
 from irad.frontend.derivation import derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.values import tree
 from irad.frontend.values.tree import content_of
 from irad.options import Options

@@ -27,8 +27,7 @@ from irad.frontend.calls.untypable import as_numpy
 from irad.frontend.custom.rules_from_partials import kept_value, zero_tangent
 from irad.frontend.custom.stop_gradient import stop_gradient
 from irad.frontend.generated import function_from
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.values import abi
 from irad.frontend.values.tree import LeafKind
 from irad.options import Options

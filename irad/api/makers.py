@@ -26,12 +26,18 @@ from irad.api.jit import InspectableDerivative
 from irad.api.nopython import offer_maker
 from irad.api.selection import Selection, selected
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.dispatcher import (
+    INTERNAL,
+    DerivativeDispatcher,
+    intrinsic_call,
+    make_wrapper,
+    parameter_names,
+    part_at,
+    python_type,
+    speculating,
+)
 from irad.frontend.calls.raising import public
-from irad.frontend.calls.result_types import python_type
-from irad.frontend.calls.retry import part_at, speculating
 from irad.frontend.calls.task import Returns, Role, Seed, Task
-from irad.frontend.derivation import derivation_of
 from irad.frontend.offered import refuse_in_compiled_code, refuse_on_device
 from irad.options import Options, ZeroTimesInfinity
 from irad.passes.mode import DEPENDENCE_MODE, FORWARD_MODE, REVERSE_MODE, Algebra, Mode, forward_mode, taylor_mode
@@ -566,6 +572,8 @@ def _speculating(plain: Any, task: Task, names: Sequence[str], certain: Definiti
     task = replace(task, options=replace(task.options, zero_times_infinity="nan"))
 
     def repeats(given: tuple[Type, ...]) -> bool:
+        from irad.frontend.derivation import derivation_of  # the engine: a derivative from the disk does without
+
         return derivation_of(plain, given[: len(names)], task).may_have_zeros_that_are_not_strong
 
     call = intrinsic_call(plain, task, names, has_targets=True, has_seed=False)

@@ -19,7 +19,7 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import primal_of
 from irad.errors import SignatureError
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 
 # Positions of arguments, or names of parameters.
 

@@ -42,8 +42,8 @@ from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separat
 from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.emit import Emit
 from irad.frontend.generated import emit_generated, function_from
-from irad.frontend.numba.cpu import location_of, refuse_pullback
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.cpu import refuse_pullback
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.values import tree
 from irad.frontend.values.tree import may_hold_floats
 from irad.options import Options

@@ -14,7 +14,7 @@ from irad.api.linearize import zeros_of
 from irad.api.makers import made, maker
 from irad.api.selection import callee_of, chosen, selected
 from irad.errors import SignatureError
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.options import Options
 
 

@@ -41,23 +41,19 @@ from irad.api.selection import Selection, callee_of, selected_if_any
 from irad.api.specialised import share_memory
 from irad.debug.seal import Seal
 from irad.errors import IradError, SignatureError, UnsupportedError, without_source
-from irad.frontend.calls.dispatcher import (
-    DerivativeDispatcher,
-    derivation_to_differentiate,
-    parameter_names,
-)
+from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.separate_dispatcher import AugmentedDispatcher, Separate, task_for
 from irad.frontend.calls.separate_sweeps import check_final
 from irad.frontend.calls.signature import may_have_derivative, without_aux, without_derivative
 from irad.frontend.calls.task import Role, Seed, Task
+from irad.frontend.calls.typed_call import derivation_to_differentiate
 from irad.frontend.custom.rules_from_partials import kept_value
 from irad.frontend.derivation import Derivation
 from irad.frontend.generated import function_from
 from irad.frontend.numba import private
 from irad.frontend.numba.boxing import with_numpy_numbers
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values import abi
 from irad.frontend.values.abi import arguments_of

@@ -22,7 +22,7 @@ import numpy as np
 from irad.api.functions import primal_of
 from irad.api.selection import check_positions
 from irad.errors import IradError, SignatureError
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 
 _RAISED: Final = (Exception, SystemExit)  # what a user's code may end with: a script may end the process
 

@@ -28,8 +28,9 @@ from irad.frontend.custom.program_rules import complete, memory_of, registry_of,
 from irad.frontend.custom.workspace_pools import Pool
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba.convention import NUMBA
-from irad.frontend.numba.cpu import NumbaProgram, load_program, location_of
+from irad.frontend.numba.cpu import NumbaProgram, load_program
 from irad.frontend.numba.library import CPU
+from irad.frontend.numba.messages import location_of
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.pointers import install
 from irad.frontend.values import abi, layouts, tree

@@ -11,7 +11,7 @@ from irad.api.selection import check_positions, chosen
 from irad.errors import IradError
 from irad.frontend.calls.problems import default_positions, problems_of
 from irad.frontend.calls.raising import public
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.offered import OUTSIDE, refuse_in_compiled_code
 from irad.options import Options
 from irad.report.results import CheckReport

@@ -17,8 +17,9 @@ from irad.driver import prepare_program
 from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError, UnsupportedProgram
 from irad.frontend.custom.ruled_calls import Outlined
 from irad.frontend.derivation import observe_derivation
-from irad.frontend.numba.cpu import NumbaProgram, location_of
+from irad.frontend.numba.cpu import NumbaProgram
 from irad.frontend.numba.library import CPU
+from irad.frontend.numba.messages import location_of
 from irad.frontend.numba.reports import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite

@@ -34,8 +34,7 @@ from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import shadow_like
 from irad.frontend.numba import private
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.numba.private import shadow
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values.abi import Argument, arguments_of

@@ -20,11 +20,9 @@ from irad.api.makers import MAKERS, MakerCall, derivative_by_code, made, maker
 from irad.api.selection import selected
 from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
-from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names
-from irad.frontend.calls.result_types import python_type
-from irad.frontend.calls.retry import part_at, speculating
+from irad.frontend.calls.dispatcher import DerivativeDispatcher, parameter_names, part_at, python_type, speculating
 from irad.frontend.calls.task import Returns
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.options import Options
 
 

@@ -19,8 +19,7 @@ from numba.core.types import Type
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.packing.packed import have_parts_alike
 from irad.frontend.values import layouts, tree
 from irad.frontend.values.tree import LeafKind

@@ -42,7 +42,7 @@ from irad.frontend.emit import INTP, Emit
 from irad.frontend.generated import function_from
 from irad.frontend.memory.arrays import own_tangent
 from irad.frontend.memory.shadows import array_at
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.options import Options
 
 _LEADING: Final = [f"{INTERNAL}values", f"{INTERNAL}plan", f"{INTERNAL}scratch"]

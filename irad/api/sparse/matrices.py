@@ -21,7 +21,7 @@ from irad.api.sparse.products import Product, products_of
 from irad.data.structure import is_structure
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.raising import public
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.offered import refuse_in_compiled_code
 from irad.message import with_article
 from irad.options import Options

@@ -24,7 +24,7 @@ from irad.api.specialised import Written, specialised
 from irad.errors import SignatureError
 from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.memory.arrays import shadow_like
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.options import Options
 
 Product: TypeAlias = Literal["forward", "reverse", "sets"]

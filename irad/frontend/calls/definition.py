@@ -13,8 +13,10 @@ from numba.core.types import Type
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
+from irad.frontend.calls.task import Task
 from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
+from irad.records import dataclass
 
 Returned = Callable[[Any, tuple[Any, ...]], Any]
 """From a function and the types of its arguments to the type of its result, for the target that is compiled for."""
@@ -75,3 +77,22 @@ class Definition:
             return definition.lowerings[number](Emit(context, builder), signature, values)
 
         return signature, lower_weakly
+
+
+@dataclass(frozen=True, slots=True)
+class DerivativeCall:
+    """Specification of a call of an intrinsic of `dispatcher.intrinsic_call`.
+
+    Attributes:
+        primal: the dispatcher of the function.
+        task: what is called.
+        count: the number of the function's parameters.
+        has_targets: whether destinations are passed.
+        has_seed: whether a seed is passed.
+    """
+
+    primal: Any
+    task: Task
+    count: int
+    has_targets: bool
+    has_seed: bool

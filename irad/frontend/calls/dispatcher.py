@@ -7,54 +7,41 @@ star arguments, specialises by type, and calls it from Python or from other comp
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from llvmlite.ir import IRBuilder, Value
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher, OmittedArg
-from numba.core.typing import Signature
 
 from irad.compiling import collection_paused, step
-from irad.debug.verdict import warn_of_zero
 from irad.errors import BackendError, IradError, NonFiniteError, SignatureError, without_source
-from irad.frontend.calls import seeding
-from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.lanes import seed_types_of_lanes, types_of_lanes
-from irad.frontend.calls.lowering import check_forward, emit_call, emit_forward_call
+from irad.frontend.calls.definition import Definition, DerivativeCall
 from irad.frontend.calls.raising import leaving
-from irad.frontend.calls.result_types import derivative_type
 from irad.frontend.calls.retry import FoundNaN, zero_that_won
-from irad.frontend.calls.signature import check_destination, check_written_back, name_of
-from irad.frontend.calls.sweeps import Extras
-from irad.frontend.calls.task import Role, Task
+from irad.frontend.calls.task import Returns, Role, Task
 from irad.frontend.calls.untypable import as_numpy, is_of_another_library, untypable, untypable_besides
-from irad.frontend.calls.watch_hooks import last_repeats
 from irad.frontend.custom import catalogue
-from irad.frontend.derivation import Derivation, derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
-from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
-from irad.frontend.linkable import fill_environments, functions_of
-from irad.frontend.memory.arrays import own_tangent
-from irad.frontend.numba.boxing import compiler_boxing
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.library import forget_overloads
-from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
-from irad.frontend.numba.private import compiler_lock, shadow
-from irad.frontend.numba.target import typing_context
+from irad.frontend.numba import internals
+from irad.frontend.numba.boxing import compiler_boxing, with_numpy_numbers
+from irad.frontend.numba.messages import REFUSALS, explanation, location_of, readable
+from irad.frontend.numba.private import compiler_lock
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
 from irad.frontend.packing.shadows import Shadows, argument_names, opened
-from irad.records import dataclass
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
 
 _call = StructureDispatcher.__call__
+
+Held = tuple[Any, Any, Any]
+"""A result, its type, and what builds the code after the call."""
+Part = Callable[[Held], tuple[Any, Any]]
+"""From a result to a part of it, with its type."""
 
 
 class _InCompiledCode(tuple[Any, ...]):
@@ -222,6 +209,8 @@ class DerivativeDispatcher(StructureDispatcher):
 
         For arguments with which it is called in debug mode.
         """
+        from irad.frontend.calls.watch_hooks import last_repeats  # loaded with the code that calls them
+
         result = _call(self, *args, **kwargs)
         return self._irad_zero_that_won(result, args, kwargs) if last_repeats() else None
 
@@ -231,6 +220,8 @@ class DerivativeDispatcher(StructureDispatcher):
         return zero_that_won(self._irad_shows_zeros, result, args, kwargs, into=self.writes_into)
 
     def _irad_tell_of_zeros(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        from irad.frontend.calls.watch_hooks import last_repeats  # loaded with the code that calls them
+
         kinds = self._irad_kinds_that_had_nan
         if kinds:  # outside debug mode, of the calls that follow the first NaN the 1st, the 2nd, the 4th, the 8th, …
             self._irad_calls_since += 1
@@ -246,6 +237,8 @@ class DerivativeDispatcher(StructureDispatcher):
         return (*map(self.typeof_pyval, args), *((name, self.typeof_pyval(value)) for name, value in kwargs.items()))
 
     def _irad_warn_of(self, found: NonFiniteError) -> None:
+        from irad.debug.verdict import warn_of_zero  # few derivatives hide one
+
         self.tells_zeros = False
         innermost = self.primal if self.names_primal else self.primal.primal
         warn_of_zero(innermost.py_func.__qualname__, found)
@@ -326,7 +319,12 @@ class DerivativeDispatcher(StructureDispatcher):
             return super().compile(sig)
 
     def add_overload(self, cres: Any) -> None:
-        """Numba's hook after a specialisation is compiled and before it is called."""
+        """Numba's hook after a specialisation is compiled, or loaded, and before it is called."""
+        if not internals.linked_libraries(cres.library):  # loaded: its cache knows what it was made of
+            super().add_overload(cres)
+            return
+        from irad.frontend.linkable import fill_environments, functions_of  # loaded already
+
         fill_environments(cres.library)
         super().add_overload(cres)
         catalogue.note_use(self, functions_of(cres.library))
@@ -362,10 +360,12 @@ class DerivativeDispatcher(StructureDispatcher):
     def forget(self) -> None:
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
         self.py_func.__globals__["irad_call"] = self.irad_called.renewed()
-        forget_overloads(self)
+        internals.forget_overloads(self)
 
     def close(self) -> None:
         """Releases the workspace that rules keep for derivatives of this function; they can be called afterwards."""
+        from irad.frontend.derivation import pools_in  # the engine: a derivative from the disk has no workspace
+
         for pool in pools_in(self.primal):
             pool.close()
 
@@ -441,119 +441,56 @@ def intrinsic_call(
         has_targets: whether destinations are passed.
         has_seed: whether a seed is passed.
     """
+    call = DerivativeCall(primal, task, len(parameters), has_targets, has_seed)
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        rest = list(argument_types[len(parameters) :])
-        targets_given = target_types(primal, task, rest.pop(0)) if has_targets else {}
-        seed_type = rest.pop(0) if has_seed else None
+        from irad.frontend.calls.typed_call import typed_call  # the engine: a derivative from the disk does without
 
-        def derive() -> Derivation:
-            """The derivation for whoever compiles now: Numba, which has typed the call once for both, or irad."""
-            types_of_arguments = tuple(argument_types[: len(parameters)])
-            if not shadow().differentiates():
-                return derivation_of(primal, types_of_arguments, task)
-            return derivation_to_differentiate(primal, types_of_arguments, task)
-
-        derivation = derive()
-        check_targets(primal, derivation, targets_given)
-        for each in () if seed_type is None else seed_types_of_lanes(primal, seed_type, task):
-            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, each)
-        if task.is_forward:
-            check_forward(derivation)
-        result_type = derivative_type(derivation, targets_given)
-        exchanged: list[Any] = []
-
-        def lower(emit: Emit, signature: Signature, values: Sequence[Value]) -> Value:
-            if shadow().refuses_pullbacks and not task.is_forward and derive().compiled.derivative.is_recursive:
-                if not exchanged:
-                    from irad.frontend.calls.recursive_gradients import (  # few functions are recursive
-                        Exchanged,
-                        check_exchange,
-                    )
-
-                    check_exchange(primal, derive())
-                    exchanged.append(Exchanged(primal, derive(), intrinsic_call))
-                return exchanged[0].lower(emit, values)
-            more = list(values[len(parameters) :])
-            targets = target_values(emit.builder, targets_given, more.pop(0)) if has_targets else {}
-            seed = (more.pop(0), seed_type) if has_seed else None
-            arguments = values[: len(parameters)]
-            copies = _copies_of_tangents(emit, derive(), arguments, targets)
-            held = (*zip(values, signature.args, strict=True), *copies.values())
-            extras = Extras({**targets, **copies}, seed, held)
-            emit_it = emit_forward_call if task.is_forward else emit_call
-            result = emit_it(emit, derive(), arguments, signature.return_type, extras)
-            for value, kind in copies.values():
-                emit.context.nrt.decref(emit.builder, kind, value)
-            return result
-
-        return result_type(*argument_types), lower
+        return typed_call(call, argument_types, intrinsic_call)
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
-    return Definition(names, define, DerivativeCall(primal, task, len(parameters), has_targets, has_seed))
+    return Definition(names, define, call)
 
 
-@dataclass(frozen=True, slots=True)
-class DerivativeCall:
-    """Specification of a call of an intrinsic of `intrinsic_call`.
+def speculating(
+    names: Sequence[str],
+    plain: Definition,
+    certain: Definition,
+    repeats: Callable[[tuple[Any, ...]], bool],
+    looked_at: Part | None,
+    into: int | None = None,
+    is_made: Part | None = None,
+) -> Definition:
+    """A call that raises `FoundNaN` where arithmetic, without strong zeros, makes a NaN of a derivative.
 
-    Attributes:
-        primal: the dispatcher of the function.
-        task: what is called.
-        count: the number of the function's parameters.
-        has_targets, has_seed: as there.
+    Args:
+        names: of the parameters.
+        plain: the call whose zeros are not strong.
+        certain: the call whose zeros are; it takes the place of that where a call cannot be repeated.
+        repeats: whether the former does the same in another run for arguments of some types, and changes nothing.
+        looked_at: the part of the result that holds derivatives; None: there is none.
+        into: the position of the argument that takes a derivative.
+        is_made: the part of the result that says whether there is a derivative at all; None: there always is.
     """
 
-    primal: Any
-    task: Task
-    count: int
-    has_targets: bool
-    has_seed: bool
+    def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        from irad.frontend.calls.nan_checks import speculative_call  # the engine: code from the disk does without
+
+        return speculative_call(given, plain, certain, repeats, looked_at, into, is_made)
+
+    return Definition(names, define, certain.meaning)
 
 
-def derivation_to_differentiate(primal: Dispatcher, argument_types: tuple[Any, ...], task: Task) -> Derivation:
-    """The derivation of a call that is differentiated itself; the outer derivative watches it, if any does.
+def part_at(*steps: int) -> Part:
+    """Selector for `speculating`: a part of a tuple; without steps all of it."""
 
-    Its parallel loops are serial, and its checkpoints calls: the launch of lanes has no derivative, and the rule of a
-    checkpoint differentiates in compiled code.
+    def part(held: Held) -> tuple[Any, Any]:
+        value, kind, builder = held
+        for number in steps:
+            value, kind = builder.extract_value(value, number), kind.types[number]
+        return value, kind
 
-    Raises:
-        IradError: there is no first derivative.
-    """
-    unwatched = replace(task.options, debug=False, max_tape_bytes=None)
-    with shadow().suspended():
-        inner = replace(task, is_primal=True, speculates=False, options=unwatched)
-        return derivation_of(primal, argument_types, inner)
-
-
-def target_types(primal: Dispatcher, task: Task, given: Any) -> dict[int, Any]:
-    """The types in the tuple of destinations, by position.
-
-    Raises:
-        SignatureError: it is not a tuple, or one for another number of arguments.
-    """
-    found = given.types if isinstance(given, types.BaseTuple) else None
-    if task.is_forward and (found is None or len(found) != len(task.destinations)):
-        raise SignatureError(
-            f"the tangents of {len(task.destinations)} arguments of {name_of(primal)} are {described(given)}",
-            f"pass a tuple of {len(task.destinations)} tangents, one for each of argnums",
-            "each tangent has the structure of its argument",
-            location_of(primal.py_func),
-        )
-    if found is None or len(found) != len(task.destinations):
-        raise SignatureError(
-            f"the derivatives of {len(task.destinations)} arguments of {name_of(primal)} are to be "
-            f"written to {described(given)}",
-            f"pass a tuple of {len(task.destinations)} arrays, one for each of argnums",
-            "each derivative has the shape of its argument",
-            location_of(primal.py_func),
-        )
-    return dict(zip(task.destinations, found, strict=True))
-
-
-def target_values(builder: IRBuilder, kinds: Mapping[int, Any], value: Value) -> dict[int, tuple[Any, Any]]:
-    """The values in the tuple of destinations with their types, by position."""
-    return {position: (builder.extract_value(value, i), kind) for i, (position, kind) in enumerate(kinds.items())}
+    return part
 
 
 def _of_floats(direction: Any, argument: Any) -> Any:
@@ -563,62 +500,23 @@ def _of_floats(direction: Any, argument: Any) -> Any:
     return direction.astype(argument.dtype) if is_array and kinds[0] in "biu" and kinds[1] in "fc" else direction
 
 
-def _copies_of_tangents(
-    emit: Emit,
-    derivation: Derivation,
-    arguments: Sequence[Value],
-    targets: Mapping[int, tuple[Any, Any]],
-) -> dict[int, tuple[Any, Any]]:
-    """New references to copies of the tangents that the function would overwrite, though the caller keeps them."""
-    builder = emit.builder
-    found = dict[int, tuple[Any, Any]]()
-    for position in sorted(derivation.task.kept & targets.keys()):
-        value, kind = targets[position]
-        leaves = derivation.arguments[position].leaves
-        if any(leaf.is_array and leaf.data_index in derivation.compiled.written for leaf in leaves):
-            argument, of_argument = _argument_at(builder, derivation, arguments, position)
-            function = typing_context().resolve_value_type(own_tangent)
-            own = typing_context().resolve_function_type(function, (kind, of_argument), {})
-            code = lambda tangent, argument: own_tangent(tangent, argument)  # noqa: E731
-            found[position] = emit.context.compile_internal(builder, code, own, [value, argument]), own.return_type
-    return found
+def python_type(returns: Returns, *, has_aux: bool) -> Callable[[Any], Any]:
+    """As what Python is given the results of a derivative: gradients in single precision stay NumPy scalars."""
 
+    def gradient_and(result: Any, position: int) -> Any:
+        items = list(result.types)
+        items[position] = with_numpy_numbers(items[position])
+        return types.Tuple(tuple(items))
 
-def _argument_at(
-    builder: IRBuilder, derivation: Derivation, arguments: Sequence[Value], position: int
-) -> tuple[Any, Any]:
-    """The value and the type of an argument; those that a star collects count one by one."""
-    kind, last = derivation.caller_arguments[position].type, len(arguments) - 1
-    *_, parameter = inspect.signature(derivation.function).parameters.values()
-    if position < last or parameter.kind is not parameter.VAR_POSITIONAL:
-        return arguments[position], kind
-    return builder.extract_value(arguments[last], position - last), kind
-
-
-def check_targets(
-    primal: Dispatcher, derivation: Derivation, kinds: Mapping[int, Any], *, are_kept: bool = False
-) -> None:
-    """Checks the types of the destinations.
-
-    Args:
-        primal: the dispatcher of the function.
-        derivation: what is called.
-        kinds: the types, by position.
-        are_kept: whether a tape holds the destinations.
-
-    Raises:
-        SignatureError: one does not fit its argument.
-    """
-    for position, kind in kinds.items():
-        leaves = derivation.arguments[position].leaves
-        written = {leaf.path for leaf in leaves if leaf.data_index in derivation.compiled.written}
-        task, argument = derivation.task, derivation.caller_arguments[position]
-        role = task.role_of(position)
-        is_in_tuple = are_kept or task.is_batched or (role is Role.INTO and not task.single)
-        for each in types_of_lanes(primal, argument, kind, task):
-            check_destination(primal, argument, role, each, written)
-            if role.takes_derivative:
-                check_written_back(primal, argument, each, is_in_tuple=is_in_tuple)
+    match returns:
+        case Returns.VALUE:
+            return lambda result: result
+        case Returns.GRADIENT if not has_aux:
+            return with_numpy_numbers
+        case Returns.VALUE_AND_GRADIENT:
+            return lambda result: gradient_and(result, 1)
+        case _:
+            return lambda result: gradient_and(result, 0)
 
 
 def make_wrapper(

@@ -14,8 +14,7 @@ from numba.core.dispatcher import Dispatcher
 
 from irad.errors import SignatureError
 from irad.frontend.calls.task import Task
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.values.abi import Argument
 from irad.passes.mode import Algebra
 

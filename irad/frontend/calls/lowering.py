@@ -25,8 +25,8 @@ from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.exceptions import Failure
 from irad.frontend.calls.lanes import seeds_of_lanes, targets_of_lanes
+from irad.frontend.calls.nan_checks import check_for_nan
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
-from irad.frontend.calls.retry import check_for_nan
 from irad.frontend.calls.seeding import part_of, place_of, places_of
 from irad.frontend.calls.sweeps import Extras, Lane, Sweeps
 from irad.frontend.calls.task import Returns, Role, Seed
@@ -40,8 +40,7 @@ from irad.frontend.memory.shadows import ALIGNMENT
 from irad.frontend.memory.visitor import Cursor
 from irad.frontend.memory.walks import notes_in_ssa
 from irad.frontend.numba.boxing import owned_record
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.values import gradients, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import (

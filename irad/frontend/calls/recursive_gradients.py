@@ -30,7 +30,7 @@ from irad.frontend.custom.rules_from_pure_functions import cotangent_functions, 
 from irad.frontend.derivation import Derivation
 from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.numba.target import typing_context
 from irad.frontend.values import layouts
 from irad.passes.mode import FORWARD_MODE

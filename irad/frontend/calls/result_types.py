@@ -14,7 +14,6 @@ from numba.core import types
 from irad.frontend.calls.task import Returns, Task
 from irad.frontend.derivation import Derivation
 from irad.frontend.emit import Emit
-from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.values import gradients, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 
@@ -74,25 +73,6 @@ def gradient_type_of(numba_type: types.Type, target: Any) -> Any:
         return layouts.tuple_type(numba_type, tuple(gradient_type_of(item, t) for item, t in pairs))
     kind = tree.kind_of(numba_type)
     return target if kind is LeafKind.ARRAY or kind.is_reference else gradients.gradient_type(numba_type)
-
-
-def python_type(returns: Returns, *, has_aux: bool) -> Callable[[Any], Any]:
-    """As what Python is given the results of a derivative: gradients in single precision stay NumPy scalars."""
-
-    def gradient_and(result: Any, position: int) -> Any:
-        items = list(result.types)
-        items[position] = with_numpy_numbers(items[position])
-        return types.Tuple(tuple(items))
-
-    match returns:
-        case Returns.VALUE:
-            return lambda result: result
-        case Returns.GRADIENT if not has_aux:
-            return with_numpy_numbers
-        case Returns.VALUE_AND_GRADIENT:
-            return lambda result: gradient_and(result, 1)
-        case _:
-            return lambda result: gradient_and(result, 0)
 
 
 def structured(

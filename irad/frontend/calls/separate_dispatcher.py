@@ -20,21 +20,14 @@ from numba.core.typing import Signature
 from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend.calls import seeding
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.dispatcher import (
-    INTERNAL,
-    DerivativeDispatcher,
-    check_targets,
-    make_wrapper,
-    parameter_names,
-    target_types,
-    target_values,
-)
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.lanes import no_directions, seed_types_of_lanes
 from irad.frontend.calls.separate_state import augmented_type, gradients_type
 from irad.frontend.calls.separate_sweeps import check_final, emit_augmented, emit_pullback
 from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
 from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.task import Returns, Role, Seed, Task
+from irad.frontend.calls.typed_call import check_targets, target_types, target_values
 from irad.frontend.custom import rule_plugins, ruled_calls
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.emit import Emit

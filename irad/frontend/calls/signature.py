@@ -12,8 +12,7 @@ from numba.core.dispatcher import Dispatcher
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.task import Role, Seed, Task
 from irad.frontend.numba import internals
-from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import described, location_of
 from irad.frontend.packing.packed import have_parts_alike, structure_of, way_through
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument

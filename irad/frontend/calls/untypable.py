@@ -17,7 +17,7 @@ from irad.data.structure import pieces
 from irad.errors import BackendError, IradError, SignatureError
 from irad.frontend.calls.task import AutodiffAnnotation
 from irad.frontend.diagnosis.unexpected import spelled
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.packing.packed import Structure, shown_structure
 from irad.message import with_article
 

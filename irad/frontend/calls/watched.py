@@ -21,7 +21,7 @@ from irad.frontend.calls.task import Returns, Task
 from irad.frontend.calls.watch_hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
 from irad.frontend.emit import INTP, VOID_POINTER, Emit
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.passes.mode import Algebra
 from irad.runtime_layouts import METER
 

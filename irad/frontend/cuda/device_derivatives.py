@@ -26,18 +26,14 @@ from numba.cuda.extending import intrinsic
 
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend.calls import seeding
-from irad.frontend.calls.dispatcher import (
-    DerivativeCall,
-    DerivativeDispatcher,
-    check_targets,
-    target_types,
-    target_values,
-)
+from irad.frontend.calls.definition import DerivativeCall
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.lanes import seed_types_of_lanes, seeds_of_lanes, targets_of_lanes
 from irad.frontend.calls.result_types import derivative_type, gradient_types_of, structured
 from irad.frontend.calls.signature import check_arguments, check_return
 from irad.frontend.calls.sweeps import Cotangents
 from irad.frontend.calls.task import Returns, Role, Seed
+from irad.frontend.calls.typed_call import check_targets, target_types, target_values
 from irad.frontend.derivation import Derivation, kind_of_parameter
 from irad.frontend.emit import Emit
 from irad.frontend.generated import function_from

@@ -17,8 +17,8 @@ from irad.driver import Derivative, MemoryType, Request
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.ruled_calls import Outlined
-from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import LinkedLibrary, parse
+from irad.frontend.numba.messages import location_of
 from irad.frontend.values import abi, layouts
 from irad.options import Options
 from irad.passes.mode import Mode

@@ -29,7 +29,6 @@ from numba.extending import box, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
-from irad.frontend.numba.library import vectorise_lanes
 from irad.frontend.values.layouts import mapped
 
 _PYTHON_TYPE = "irad_python_type"
@@ -94,6 +93,8 @@ class _Lowering(NativeLowering):
 
     def run_pass(self, state: StateDict) -> bool:
         if state.metadata[_HAS_LANES]:
+            from irad.frontend.numba.library import vectorise_lanes  # what compiles; loaded with the derivative
+
             vectorise_lanes(state)
         return bool(super().run_pass(state))
 

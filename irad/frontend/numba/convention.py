@@ -6,11 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-import numba
-
+from irad.frontend.numba.messages import numba_folder
 from irad.passes.convention import Bracket, HostConvention, LibraryCode, ParallelLoops, ReferenceCounts
-
-numba_folder: Final = os.path.dirname(str(numba.__file__)) + os.sep
 
 _LOCK: Final = Bracket("numba_gil_ensure", "numba_gil_release")
 _YIELDED: Final = Bracket("PyEval_SaveThread", "PyEval_RestoreThread")

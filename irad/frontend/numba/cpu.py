@@ -35,11 +35,12 @@ from irad.frontend.frozen import check
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.numba import internals, marks, private, samplers, shortcuts
 from irad.frontend.numba.convention import NUMBA
+from irad.frontend.numba.form import Form
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
-from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
+from irad.frontend.numba.messages import REFUSALS, Explanation, explanation, location_of
 from irad.frontend.numba.patches import watch
-from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, Form, RawLibrary
+from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, RawLibrary
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.worklist import reachable
@@ -205,13 +206,6 @@ def load_callee(
             compiled = _current(lambda: _compile(ruled_calls.caller_of(function), tuple(found.signature.args)))
             source = location_of(function.py_func)
         return _load(compiled, source, wrapper=found.is_wrapper, peels=peels, promotes=promotes)
-
-
-def location_of(function: Callable[..., Any]) -> SourceLocation:
-    """Place at which a Python function is defined."""
-    found = SourceLocation.of(function)
-    assert found is not None
-    return found
 
 
 def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> CompileResult:

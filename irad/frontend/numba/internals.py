@@ -82,6 +82,14 @@ def become(dispatcher: Dispatcher, kind: type) -> None:
     dispatcher.__class__ = kind
 
 
+def forget_overloads(dispatcher: Dispatcher) -> None:
+    """Drops what a dispatcher has compiled.
+
+    Replace by: a public method of dispatchers.
+    """
+    dispatcher._reset_overloads()
+
+
 class OpenDispatcher(CPUDispatcher):
     """A dispatcher whose class says what is called where Numba's C code finds no specialisation for the arguments.
 

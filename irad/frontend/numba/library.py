@@ -14,7 +14,6 @@ import llvmlite.binding as llvm
 from numba.core import cgutils, codegen, config
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler import StateDict
-from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
 from irad.backend import equality
@@ -250,11 +249,6 @@ def is_loaded_symbol(name: str) -> bool:
     if engine().is_symbol_defined(name):
         return True
     return any(function.name == name for function in rtsys.library.get_defined_functions())
-
-
-def forget_overloads(derivative: Dispatcher) -> None:
-    """Drops what a dispatcher has compiled."""
-    derivative._reset_overloads()
 
 
 CPU: Final = Toolchain(

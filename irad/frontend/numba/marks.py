@@ -30,7 +30,7 @@ from numba.core.pythonapi import PythonAPI
 from irad.driver import LoopArray
 from irad.errors import BackendError, BoundsError, SourceLocation
 from irad.frontend.numba import internals
-from irad.frontend.numba.convention import numba_folder
+from irad.frontend.numba.messages import numba_folder
 from irad.frontend.numba.patches import missing
 from irad.frontend.values import layouts
 from irad.passes.subscripts.dimensions import DIMENSION

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
+import numba
 from numba.core import errors as numba_errors, types
 from numba.core.types import Type
 
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
-from irad.frontend.numba.convention import numba_folder
 from irad.frontend.packing.packed import shown_names, shown_structure, structure_of
 from irad.message import array_types, source_line, with_article
 from irad.records import dataclass
 from irad.source_text import function_at
+
+numba_folder: Final = os.path.dirname(str(numba.__file__)) + os.sep
 
 REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """Exceptions that Numba raises for a function that it does not compile."""
@@ -52,6 +54,13 @@ class Explanation:
         known = [SourceLocation(file, line, _owner(function, file, line)) for file, line in places]
         place, *callers = known or [function]
         return place, tuple(callers)
+
+
+def location_of(function: Callable[..., Any]) -> SourceLocation:
+    """Place at which a Python function is defined."""
+    found = SourceLocation.of(function)
+    assert found is not None
+    return found
 
 
 def _owner(function: SourceLocation, file: str, line: int) -> str:

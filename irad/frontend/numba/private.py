@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import llvmlite.binding as llvm
 from numba.core import compiler, errors, typing
@@ -41,9 +41,12 @@ from irad.frontend.frozen import check
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.values import following
 from irad.frontend.numba import internals, patches
-from irad.frontend.numba.raw_target import Entry, Form, RawContext
+from irad.frontend.numba.form import Form
 from irad.frontend.numba.target import real_context, typing_context
 from irad.records import dataclass
+
+if TYPE_CHECKING:
+    from irad.frontend.numba.raw_target import RawContext
 
 _CHANGED_FLAGS = (
     "boundscheck",
@@ -145,6 +148,8 @@ class Shadow:
     def context(self) -> RawContext:
         """The private target context for the form; made at first use."""
         if self.form not in self._contexts:
+            from irad.frontend.numba.raw_target import RawContext  # what lowers: code from the disk does without
+
             made = self._contexts[self.form] = RawContext(typing_context(), "cpu")
             made.suspended, made.form = self.suspended, self.form
         return self._contexts[self.form]
@@ -402,6 +407,8 @@ def compiled_again(owner: Any) -> None:
 
 def overload_functions() -> Iterator[tuple[str, Any]]:
     """(symbol, library function) of every implementation of a library function lowered so far."""
+    from irad.frontend.numba.raw_target import Entry  # loaded by what lowered them
+
     for function_type, implementations in list(_SHADOW.tables("BaseFunction._impl_keys").items()):
         for key in implementations.values():
             if isinstance(key, Entry):

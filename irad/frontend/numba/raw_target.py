@@ -10,7 +10,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -25,44 +25,24 @@ from numba.np.ufunc import dufunc
 from numba.np.ufunc.gufunc import GUFunc
 
 from irad.backend import equality
-from irad.driver import LoopArray
 from irad.frontend import external
-from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.ruled_calls import Outlined, caller_of, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.inherited_options import DEFAULT, under
 from irad.frontend.numba import fixups, internals, mpi, shortcuts, transforms
+from irad.frontend.numba.form import Form
 from irad.frontend.numba.patches import missing
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
 from irad.records import dataclass
 from irad.ruleset.symbols import external_text
 
+if TYPE_CHECKING:
+    from irad.driver import LoopArray
+
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
 UNRESOLVED_PREFIX = ".numba.unresolved$"
 SIGNED_RANGES = (types.range_iter32_type, types.range_iter64_type)
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """Options by which programs are compiled, where Numba does otherwise.
-
-    Attributes:
-        checks: whether indices are checked. Parallel loops are serial then: what their threads raise is lost.
-        plain: whether parallel loops are compiled as loops, and checkpoints as calls: in derivatives that are
-            differentiated.
-        only_runs: whether the code is only run: what derivatives need to know of it is left out.
-    """
-
-    checks: bool = False
-    plain: bool = False
-    only_runs: bool = False
-
-    def rule(self, found: CustomRule | None) -> CustomRule | None:
-        """The rule that there is for a call."""
-        if self.only_runs:
-            return None
-        return None if found is not None and found.is_checkpoint and self.plain else found
 
 
 class Entry:

@@ -10,8 +10,8 @@ from numba.core import types
 from numba.core.datamodel.packer import ArgPacker
 from numba.core.types import Type
 
-from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
+from irad.ruleset.memory_type import MemoryType
 
 INACTIVE_TYPES: Final[set[Type]] = set()  # types that a user declared to carry no derivative
 

@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from irad.cuda.calls.flatten import names_of
 from irad.cuda.devices.device import Launch
 from irad.errors import InternalError, IradError, SignatureError, UnsupportedProgram
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.message import with_article
 from irad.options import Options
 from irad.report.kernels.collect import KernelCollector

@@ -15,7 +15,7 @@ from irad.backend.cuda.ptx import LaunchBounds, compile_ptx, optimised_text
 from irad.backend.cuda.toolkit import Assembly, assemble
 from irad.decompile.names import Namer
 from irad.errors import BackendError, IradError, UnsupportedError
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import Load
 from irad.ir.text.parser import parse_module

@@ -17,7 +17,7 @@ from irad.data.floats import Vector, has_floats, read_floats
 from irad.data.structure import flattened, members
 from irad.errors import HERE, SignatureError, SourceLocation
 from irad.frontend.calls.problems import default_positions
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.frontend.packing.packed import packed
 from irad.options import Options
 from irad.testing.gradients.reference import Bounds

@@ -16,7 +16,7 @@ from irad.cuda.kernels import launch_of, run_kernel
 from irad.data.copies import copied
 from irad.data.floats import Vector, in_types_of, read_floats, with_floats
 from irad.data.structure import mapped
-from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import location_of
 from irad.options import Options
 from irad.report.kernels.subject import kernel_subject
 from irad.report.kernels.tape import on_host
