@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 import numba
 from numba.core.registry import CPUDispatcher
 
+from irad.compiling import collection_paused
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.custom import catalogue
 from irad.frontend.numba import internals
@@ -161,7 +162,8 @@ def _inspectable(dispatcher: Any, is_cached: bool) -> Any:
 
 
 def _keep(dispatcher: Any) -> None:
-    from irad.frontend.disk.cache import DiskCache  # few functions are kept
+    with collection_paused():
+        from irad.frontend.disk.cache import DiskCache  # few functions are kept
 
     internals.set_cache(dispatcher, DiskCache(dispatcher))
 

@@ -103,7 +103,7 @@ def own_code(text: str) -> Any:
     """LLVM's engine with code that the process calls itself, whatever machine derivatives are for."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True, opt=0)  # no loops to speed up
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
     engine.finalize_object()
     return engine

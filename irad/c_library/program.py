@@ -32,7 +32,7 @@ from irad.c_library.interface import Prototype
 from irad.driver import locate
 from irad.errors import BackendError, IradError, SourceLocation
 from irad.frontend.calls.exceptions import IN_PYTHON, Rethrown
-from irad.frontend.disk.stored import addresses_in
+from irad.frontend.disk.dumped import addresses_in
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.cpu import program_to_run
 from irad.frontend.numba.library import parse

@@ -9,7 +9,7 @@ Method  Each function is compiled once, when the first code that calls it is mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
@@ -17,33 +17,56 @@ from numba.core import cgutils
 
 from irad.backend.runtime import support
 from irad.backend.runtime.text import read
-from irad.frontend.numba import mpi
-from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 
 _LOADED: Final[dict[str, Any]] = {}
 """The Numba library with the code of each function that is loaded; they live as long as the process."""
 
 
-def load(names: Iterable[str], build: Callable[[str, str, tuple[object, ...]], Any] = CPU.build) -> None:
-    """Loads support functions and what they call, as far as that is not done; other names are passed over.
+def load(names: Iterable[str]) -> None:
+    """Loads support functions and what they call, as far as that is not done; other names are passed over."""
+    with compiler_lock():
+        new = [name for name in compiled_of(names) if name not in _LOADED]
+        if new:
+            _prepare(new)
+            _LOADED.update(dict.fromkeys(new, _built(new)))
+
+
+def load_stored(names: Sequence[str], library_of: Callable[[Sequence[str], Callable[[], Any]], Any]) -> None:
+    """Loads support functions whose code may be stored, as far as that is not done.
 
     Args:
-        names: of functions.
-        build: makes a library of LLVM text, as the toolchain does.
+        names: by `compiled_of`.
+        library_of: gives a library with the code of some of them, and is told how to build it.
     """
     with compiler_lock():
-        support.install()
-        whole = support.support()
-        reached = whole.reached(names)
-        new = [name for name, function in reached.items() if not function.is_inlined and name not in _LOADED]
-        if not new:
-            return
-        if any(name.startswith("irad.mpi") for name in new):
-            mpi.install()
-        texts = [each.exported if name in new else each.for_callers for name, each in reached.items()]
-        library = build(f"irad.runtime.{new[0]}", whole.module_of(texts), ())
-        _LOADED.update(dict.fromkeys(new, library))
+        new = [name for name in names if name not in _LOADED]
+        if new:
+            _prepare(new)
+            _LOADED.update(dict.fromkeys(new, library_of(new, lambda: _built(new))))
+
+
+def compiled_of(names: Iterable[str]) -> list[str]:
+    """The support functions by some names, and those that they call, that are not inlined."""
+    reached = support.support().reached(names)
+    return [name for name, function in reached.items() if not function.is_inlined]
+
+
+def _prepare(names: Sequence[str]) -> None:
+    support.install()
+    if any(name.startswith("irad.mpi") for name in names):
+        from irad.frontend.numba import mpi  # few programs communicate
+
+        mpi.install()
+
+
+def _built(names: Sequence[str]) -> Any:
+    """A library with the code of some functions."""
+    from irad.frontend.numba.library import build_support  # what compiles: code from the disk does without
+
+    whole = support.support()
+    texts = [each.exported if name in names else each.for_callers for name, each in whole.reached(names).items()]
+    return build_support(f"irad.runtime.{names[0]}", whole.module_of(texts), ())
 
 
 def is_loaded() -> bool:

@@ -43,7 +43,7 @@ declare void @irad.measure_stack(ptr)
 ; --- their life
 
 ; An arena whose header and first chunk are one block of %size bytes; null when out of memory.
-define linkonce_odr ptr @irad.arena_create(i64 %size) nounwind noinline {
+define linkonce_odr ptr @irad.arena_create(i64 %size) nounwind noinline optnone {
 entry:
   %arena = call ptr @malloc(i64 %size)
   %none = icmp eq ptr %arena, null
@@ -224,7 +224,7 @@ done:
 
 ; At an outermost close: frees the spare chunks that the last calls did not take, looked for now and then, and what is
 ; beyond the bytes to keep, at once.
-define linkonce_odr void @irad.arena_trim(ptr %arena) nounwind noinline {
+define linkonce_odr void @irad.arena_trim(ptr %arena) nounwind noinline optnone {
 entry:
   %used.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.used}
   %calls.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.closes}
@@ -283,7 +283,7 @@ define linkonce_odr ptr @irad.arena_new() nounwind {
 }
 
 ; Runs the deferred decrefs of an arena from arena_new and frees it.
-define linkonce_odr void @irad.arena_delete(ptr %arena) nounwind {
+define linkonce_odr void @irad.arena_delete(ptr %arena) nounwind noinline optnone {
 entry:
   %none = icmp eq ptr %arena, null
   br i1 %none, label %done, label %run
@@ -299,7 +299,7 @@ done:
 }
 
 ; Frees an arena with all its chunks and spare lanes. Also compiled on its own, as the destructor of the threads' arenas.
-define linkonce_odr void @irad.arena_release(ptr %arena) nounwind noinline {
+define linkonce_odr void @irad.arena_release(ptr %arena) nounwind noinline optnone {
 entry:
   %base.next = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.base}, i32 ${chunk.next}
   %lanes.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 ${arena.spare_lanes}

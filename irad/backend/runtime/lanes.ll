@@ -89,7 +89,7 @@ done:
 }
 
 ; Closes a lane's arena; it becomes a spare one of %arena if it holds no more than %most bytes.
-define linkonce_odr void @irad.lane_close(ptr %arena, ptr %lane, i64 %most) nounwind noinline {
+define linkonce_odr void @irad.lane_close(ptr %arena, ptr %lane, i64 %most) nounwind noinline optnone {
 entry:
   call void @irad.arena_close(ptr %lane)
   %held.slot = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 ${arena.held}
@@ -141,7 +141,7 @@ done:
 }
 
 ; Closes the arenas of all lanes that hang on a mark of %arena; the spares of a loop keep no more than one arena does.
-define linkonce_odr void @irad.lanes_close(ptr %arena, ptr %mark) nounwind noinline {
+define linkonce_odr void @irad.lanes_close(ptr %arena, ptr %mark) nounwind noinline optnone {
 entry:
   %lanes.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 ${mark.lanes}
   %first = load ptr, ptr %lanes.slot

@@ -18,7 +18,7 @@
 declare i32 @sched_yield()
 
 ; Waits until the pool is free. The lock guards a few instructions, so a system call that gives the processor away will do.
-define linkonce_odr void @irad.pool_lock(ptr %pool) nounwind noinline {
+define linkonce_odr void @irad.pool_lock(ptr %pool) nounwind noinline optnone {
 entry:
   %locked.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.locked}
   br label %try
@@ -33,7 +33,7 @@ done:
   ret void
 }
 
-define linkonce_odr void @irad.pool_unlock(ptr %pool) nounwind noinline {
+define linkonce_odr void @irad.pool_unlock(ptr %pool) nounwind noinline optnone {
   %locked.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.locked}
   store atomic i32 0, ptr %locked.slot release, align 4
   ret void
@@ -96,7 +96,7 @@ define linkonce_odr void @irad.slot_lend(ptr %slot, ptr %arena) nounwind noinlin
 }
 
 ; Gives the slots that were lent to a mark back to their pools.
-define linkonce_odr void @irad.give_back(ptr %mark) nounwind noinline {
+define linkonce_odr void @irad.give_back(ptr %mark) nounwind noinline optnone {
 entry:
   %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 ${mark.lent}
   %last = load ptr, ptr %lent.slot
@@ -116,7 +116,7 @@ done:
 }
 
 ; A slot becomes a spare one, unless its pool was closed meanwhile: then it is released.
-define linkonce_odr void @irad.slot_give(ptr %slot) nounwind noinline {
+define linkonce_odr void @irad.slot_give(ptr %slot) nounwind noinline optnone {
 entry:
   %slot.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.pool}
   %slot.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 ${slot.closed}
@@ -153,7 +153,7 @@ drop:
 }
 
 ; Releases the spare slots of a pool; those in use are released when they are given back.
-define linkonce_odr void @irad.pool_close(ptr %pool) nounwind noinline {
+define linkonce_odr void @irad.pool_close(ptr %pool) nounwind noinline optnone {
 entry:
   %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.closed}
   %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 ${pool.first}

@@ -13,7 +13,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare ptr @irad.thread_arena()
 
 ; Writes the bounds of the thread's stack to the thread's arena; they stay zero where they are not known.
-define linkonce_odr void @irad.measure_stack(ptr %arena) nounwind noinline {
+define linkonce_odr void @irad.measure_stack(ptr %arena) nounwind noinline optnone {
 entry:
   ; more than pthread_attr_t has: 56 bytes on x86-64, 64 on AArch64
   %attributes = alloca [128 x i8], align ${SMALL_ALIGNMENT}

@@ -120,7 +120,8 @@ class DerivativeDispatcher(StructureDispatcher):
     def _irad_keep_on_disk(self) -> None:
         follows = getattr(getattr(self.primal, "_cache", None), "keeps_derivatives", False)
         if self.task is not None and (follows or self.task.options.cache):
-            from irad.frontend.disk.cache import DiskCache  # few derivatives are kept
+            with collection_paused():
+                from irad.frontend.disk.cache import DiskCache  # few derivatives are kept
 
             self._cache = DiskCache(self, (self._irad_rebuild, self.task, self._irad_is_pointed_to))
 

@@ -5,7 +5,6 @@ A message is explained by the first hint whose pattern it holds.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from numba.core.errors import TypingError
@@ -29,9 +28,9 @@ _ONE_TYPE: Final = "in compiled code an expression has a single type"
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A message of Numba's; the texts are formatted with the groups of the pattern."""
+    """A message of Numba's; the texts are formatted with the groups of the pattern, compiled when it is looked for."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     problem: str
     reason: str
     remedy: str
@@ -45,219 +44,217 @@ def refused(problem: str, reason: str, remedy: str) -> TypingError:
 
 HINTS: Final = (
     Hint(
-        re.compile(r"(?:^|(?<=\n)) *(?:\w+: )?([^\n]+?)\. Why: ([^\n]+?)\. Instead: ([^\n]+)\."),
+        r"(?:^|(?<=\n)) *(?:\w+: )?([^\n]+?)\. Why: ([^\n]+?)\. Instead: ([^\n]+)\.",
         "{0}",
         "{1}",
         "{2}",
     ),
     Hint(
-        re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'function'>"),
+        r"name '(\w+)': Cannot determine Numba type of <class 'function'>",
         "it calls {0}, which is a plain Python function",
         "compiled code can only call compiled functions",
         "(a) decorate {0} with numba.njit or (b) " + _AS_PYTHON,
         "{0}",
     ),
     Hint(
-        re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'numpy\.ufunc'>"),
+        r"name '(\w+)': Cannot determine Numba type of <class 'numpy\.ufunc'>",
         "it calls {0}, a ufunc that Numba does not support",
         ONLY,
         f"(a) {_OF_SCIPY} or (c) " + _AS_PYTHON,
         "{0}",
     ),
     Hint(
-        re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'numpy\.vectorize'>"),
+        r"name '(\w+)': Cannot determine Numba type of <class 'numpy\.vectorize'>",
         "it calls {0}, which np.vectorize made",
         "np.vectorize calls a Python function for each element; compiled code can only call compiled functions",
         "make {0} with numba.vectorize instead of np.vectorize",
         "{0}",
     ),
     Hint(
-        re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'functools\.partial'>"),
+        r"name '(\w+)': Cannot determine Numba type of <class 'functools\.partial'>",
         "it calls {0}, a functools.partial",
         "compiled code can only call compiled functions",
         "make {0} a numba.njit function that passes the fixed arguments on",
         "{0}",
     ),
     Hint(
-        re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'type'>"),
+        r"name '(\w+)': Cannot determine Numba type of <class 'type'>",
         "it uses {0}, which is a class",
         "compiled code can read no attributes of Python classes, and create no instances of them",
         "(a) read what it needs outside, into a variable of the module or (b) make {0} a numba.experimental.jitclass",
         "{0}",
     ),
     Hint(
-        re.compile(r"name '(\w+)': Cannot determine Numba type of <class '([\w.<>]+)'>"),
+        r"name '(\w+)': Cannot determine Numba type of <class '([\w.<>]+)'>",
         "it uses {0}, an object of type {1}",
         _TYPES,
         f"{_PARTS} or (b) make its class a numba.experimental.jitclass",
         "{0}",
     ),
     Hint(
-        re.compile(r"The use of a (.+) type, assigned to variable '(\w+)' in globals, is not supported"),
+        r"The use of a (.+) type, assigned to variable '(\w+)' in globals, is not supported",
         "it uses the global {1}, a {0}",
         _FIXED,
         "(a) pass {1} as an argument or (b) make it a tuple or an array, which is read when the function is compiled",
         "{1}",
     ),
     Hint(
-        re.compile(r"OverloadSelector[^\n]*\(([\w.]+)\(.*\n.*= freevar\((\w+):"),
+        r"OverloadSelector[^\n]*\(([\w.]+)\(.*\n.*= freevar\((\w+):",
         "it uses {1}, a {0} of the function around it",
         _FIXED,
         "(a) pass {1} as an argument or (b) make it a tuple or an array, which is read when the function is compiled",
         "{1}",
     ),
     Hint(
-        re.compile(r"name '(\w+)' is not defined"),
+        r"name '(\w+)' is not defined",
         "there is no name {0}",
         "it is neither a variable of the function nor a name in its module",
         "(a) correct the name or (b) define or import it before the function is called",
         "{0}",
     ),
     Hint(
-        re.compile(r"Cannot modify readonly array"),
+        r"Cannot modify readonly array",
         "it writes to an array that is read-only",
         "compiled code treats a global array as a constant, with its contents at the time of compilation",
         "(a) pass the array as an argument or (b) create it inside the function",
     ),
     Hint(
-        re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '(scipy\.special)'"),
+        r"Unknown attribute '(\w+)' of type Module\(<module '(scipy\.special)'",
         "it uses {1}.{0}, which Numba does not support",
         ONLY,
         f"(a) {_OF_SCIPY} or (c) " + _AS_PYTHON.replace("{0}", "{1}.{0}"),
         "{0}",
     ),
     Hint(
-        re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'"),
+        r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'",
         "it uses {1}.{0}, which Numba does not support",
         ONLY,
         f"(a) {_KNOWN} or (b) " + _AS_PYTHON.replace("{0}", "{1}.{0}"),
         "{0}",
     ),
     Hint(
-        re.compile(r"Use of unsupported NumPy function '(?:\w+\.)*?(\w+)'"),
+        r"Use of unsupported NumPy function '(?:\w+\.)*?(\w+)'",
         "it uses np.{0}, which Numba does not support",
         ONLY,
         f"(a) {_KNOWN} or (b) " + _AS_PYTHON.replace("{0}", "np.{0}"),
         "np.{0}",
     ),
     Hint(
-        re.compile(r"Unknown attribute '(\w+)' of type ((?:reflected )?(?:list|set)\(.+|(?:Uni)?Tuple\(.+)"),
+        r"Unknown attribute '(\w+)' of type ((?:reflected )?(?:list|set)\(.+|(?:Uni)?Tuple\(.+)",
         "a value of type {1} has no attribute {0}",
         _NO_ARRAY,
         _TO_ARRAY,
         "{0}",
     ),
     Hint(
-        re.compile(r"Unknown attribute '(\w+)' of type ((?:float|complex|int|uint)\d+)\b"),
+        r"Unknown attribute '(\w+)' of type ((?:float|complex|int|uint)\d+)\b",
         "a value of type {1} has no attribute {0}",
         "operations on numbers, and on arrays of no dimension, give numbers, which have no methods of arrays",
         "(a) pass an array of one dimension, as np.atleast_1d(x) makes it or (b) leave out {0}: there is one number",
         "{0}",
     ),
     Hint(
-        re.compile(r"Unknown attribute '(\w+)' of type (.+)"),
+        r"Unknown attribute '(\w+)' of type (.+)",
         "a value of type {1} has no attribute {0}",
         "Numba supports some of the attributes and methods that Python has",
         "(a) correct the name or (b) use what Numba supports (its documentation lists it)",
         "{0}",
     ),
     Hint(
-        re.compile(r"Invalid use of getiter with parameters \((?:Named)?Tuple\((.+)\)\)"),
+        r"Invalid use of getiter with parameters \((?:Named)?Tuple\((.+)\)\)",
         "it loops over a tuple whose items have different types: {0}",
         _ONE_TYPE,
         "loop over numba.literal_unroll(items), which compiles the loop for each item",
     ),
     Hint(
-        re.compile(r"Cannot unify (.+?) and (.+?) for '([A-Za-z_]\w*)[^']*'"),
+        r"Cannot unify (.+?) and (.+?) for '([A-Za-z_]\w*)[^']*'",
         "the variable {2} is {0} in one place and {1} in another",
         "in compiled code a variable has a single type",
         "(a) give it values of a single type or (b) use two variables",
         "{2}",
     ),
     Hint(
-        re.compile(r"Cannot unify (.+?) and (.+?) for '\$"),
+        r"Cannot unify (.+?) and (.+?) for '\$",
         "an expression is {0} in one case and {1} in another",
         _ONE_TYPE,
         "give it the same type in all cases, for instance 0.0 instead of 0 or None",
     ),
     Hint(
-        re.compile(r"Can't unify return type from the following types: (.+)"),
+        r"Can't unify return type from the following types: (.+)",
         "it returns values of different types: {0}",
         "in compiled code a function returns values of a single type",
         "return values of a single type, for instance 0.0 instead of 0 or None",
     ),
     Hint(
-        re.compile(r">>> exception_match\("),
+        r">>> exception_match\(",
         "it catches exceptions of one class",
         "in compiled code `except` catches every exception, whatever its class",
         "(a) write `except Exception:` or (b) test beforehand for what would raise the exception",
     ),
     Hint(
-        re.compile(r"cannot type infer runaway recursion"),
+        r"cannot type infer runaway recursion",
         "it calls itself on every path",
         "the type of its result has to follow from a path that returns without a recursive call",
         "return a value before the recursive call, for instance `if n == 0: return 1.0`",
     ),
     Hint(
-        re.compile(r"Type of variable '\$\S+' cannot be determined"),
+        r"Type of variable '\$\S+' cannot be determined",
         "Numba cannot tell the type of an expression on this line",
         _ONE_TYPE,
         "split the line into several statements",
     ),
     Hint(
-        re.compile(r"unsupported opcode \((?:STORE|DELETE)_GLOBAL\)"),
+        r"unsupported opcode \((?:STORE|DELETE)_GLOBAL\)",
         "it assigns to a global variable",
         _FIXED,
         "(a) return the value or (b) pass an array and store the value in it",
     ),
     Hint(
-        re.compile(r"unsupported opcode \(IMPORT_(?:NAME|FROM)\)"),
+        r"unsupported opcode \(IMPORT_(?:NAME|FROM)\)",
         "it imports a module",
         "an import runs Python code",
         "move the import out of the function, to the top of the file",
     ),
     Hint(
-        re.compile(r"unsupported opcode \(LOAD_BUILD_CLASS\)"),
+        r"unsupported opcode \(LOAD_BUILD_CLASS\)",
         "it defines a class",
         "a class statement runs Python code",
         "define the class outside, as a numba.experimental.jitclass",
     ),
     Hint(
-        re.compile(r"unsupported opcode \((\w+)\)"),
+        r"unsupported opcode \((\w+)\)",
         "it uses a statement or an expression that Numba does not support (opcode {0})",
         ONLY,
         "write the line differently",
     ),
     Hint(
-        re.compile(r"format spec in f-strings not supported"),
+        r"format spec in f-strings not supported",
         "it formats a value in an f-string",
         "Numba supports f-strings without format specifications",
         "(a) print the value itself, without an f-string: print(x) or (b) format it in Python, outside of the function",
     ),
     Hint(
-        re.compile(r"'with \(context manager\) as \(variable\):' construct is not supported"),
+        r"'with \(context manager\) as \(variable\):' construct is not supported",
         "it uses a with statement",
         "the only context manager that Numba runs is its own, numba.objmode",
         "move the statement into the Python code that calls the function",
     ),
     Hint(
-        re.compile(
-            r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>(?:i?(?:add|sub|mul|truediv|pow|"
-            r"matmul)|neg|\w*_impl))\((.*\b(?:list|set|(?:Uni)?Tuple)\(.*)\)"
-        ),
+        r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>(?:i?(?:add|sub|mul|truediv|pow|"
+        r"matmul)|neg|\w*_impl))\((.*\b(?:list|set|(?:Uni)?Tuple)\(.*)\)",
         "there is no {0} for the types ({1})",
         _NO_ARRAY,
         _TO_ARRAY,
     ),
     Hint(
-        re.compile(r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>\w+)\((.*)\)"),
+        r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>\w+)\((.*)\)",
         "there is no {0} for the types ({1})",
         "Numba compiles each operation for the types of its operands, and supports no version for these",
         "(a) convert the operands, or leave out arguments that Numba does not support or (b) keep everything that is "
         "not a number out of the function",
     ),
     Hint(
-        re.compile(r"Cannot determine Numba type of <class '([\w.<>]+)'>"),
+        r"Cannot determine Numba type of <class '([\w.<>]+)'>",
         "it uses an object of type {0}",
         _TYPES,
         f"{_PARTS} or (b) make its class a numba.experimental.jitclass",

@@ -190,10 +190,12 @@ class DiskCache(internals.CacheOfDispatcher):
         found = None if before is None else self._fingerprint(key, is_compiled=True)
         if before is None or found is None or self.folder is None:
             return
+        from irad.frontend.disk.dumped import dumped  # what compiles: a process that only loads does without
+
         try:
             if found.digest != before.digest:
                 raise CannotStore("what it depends on changed while it was compiled")
-            is_written = stored.write(self._path(self.folder, key, found), stored.dumped(data, found))
+            is_written = stored.write(self._path(self.folder, key, found), dumped(data, found))
         except CannotStore as reason:
             self._tell(reason)
             return

@@ -47,6 +47,23 @@ def build_library(name: str, text: str, environments: tuple[object, ...]) -> obj
         return finish(new_library(name), name, parse(text), environments)
 
 
+def build_support(name: str, text: str, environments: tuple[object, ...]) -> object:
+    """The same of run-time support: most of it is bookkeeping that LLVM's passes find little to do in.
+
+    Args:
+        name: the library's name, for listings.
+        text: of functions that nobody inlines.
+        environments: values of its environment globals.
+
+    Raises:
+        BackendError: LLVM refuses the text, or a symbol has no definition.
+    """
+    with private.compiler_lock(), private.shadow().suspended():
+        library = new_library(name)
+        library.__class__ = SupportLibrary
+        return finish(library, name, parse(text), environments)
+
+
 def parse(text: str) -> Any:
     """The llvmlite module of a text.
 
@@ -136,6 +153,17 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         with vectors_of_derivatives(), without_gathers(self.codegen):
             super()._optimize_final_module()
+
+
+class SupportLibrary(codegen.JITCodeLibrary):
+    """Run-time support: LLVM's pipeline runs once, not three times, over what is written as it would leave it."""
+
+    def _optimize_functions(self, ll_module: llvm.ModuleRef) -> None:
+        ll_module.data_layout = self.codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        manager, builder = self.codegen._module_pass_manager()
+        manager.run(self._final_module, builder)
 
 
 class LaneLibrary(DerivativeLibrary):

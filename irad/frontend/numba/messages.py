@@ -111,7 +111,7 @@ def explanation(error: Exception) -> Explanation:
     text = _STAGE.sub("", _COLOUR.sub("", str(error)).strip())
     places = tuple(_places(error, text))
     for hint in HINTS:
-        found = hint.pattern.search(text)
+        found = re.search(hint.pattern, text)
         if found is not None:
             groups = [readable(group) for group in found.groups()]
             if "operation" in found.groupdict():

@@ -578,6 +578,18 @@ OVERRIDDEN: Final = (
         ),
         (
             _CODEGEN,
+            "JITCodeLibrary._optimize_functions",
+            "irad.frontend.numba.library:SupportLibrary",
+            "LLVM's pipeline runs once over the run-time support, in every process's first gradient",
+        ),
+        (
+            _CODEGEN,
+            "JITCodeLibrary._optimize_final_module",
+            "irad.frontend.numba.library:SupportLibrary",
+            "LLVM's pipeline runs once over the run-time support, in every process's first gradient",
+        ),
+        (
+            _CODEGEN,
             "JITCodeLibrary._optimize_final_module",
             "irad.frontend.numba.library:LaneLibrary",
             "LLVM makes vectors of what is done to several numbers side by side",

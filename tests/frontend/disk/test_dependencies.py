@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.frontend.disk import stored
+from irad.frontend.disk import dumped
 from irad.frontend.disk.fingerprint import CannotStore
 
 STORED = irad.Options(cache=True)
@@ -161,5 +161,5 @@ def test_options_of_the_first_caller(load: Load) -> None:
 def test_addresses_are_noticed_wherever_they_are(text: str) -> None:
     memory = ctypes.create_string_buffer(16)
     with pytest.raises(CannotStore, match="address of this process"):
-        stored._check_addresses(text.format(ctypes.addressof(memory) + 8))
-    stored._check_addresses(text.format(10**6))
+        dumped._check_addresses(text.format(ctypes.addressof(memory) + 8))
+    dumped._check_addresses(text.format(10**6))
