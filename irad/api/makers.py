@@ -517,6 +517,7 @@ def derivative_by_code(
     boxed_as: Callable[[Any], Any] = lambda result: result,
     certain: Callable[[], DerivativeDispatcher] | None = None,
     shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
+    variant: object = None,
 ) -> _D:
     """The derivative that calls Python code, of the parameters that the row adds and those of a function.
 
@@ -531,12 +532,23 @@ def derivative_by_code(
         boxed_as: its ``python_type``.
         certain: as `DerivativeDispatcher` takes it.
         shows_zeros: as `DerivativeDispatcher` takes it.
+        variant: what tells it from others that are made again alike.
     """
     positions = tuple(positions)
     leading, direction, given = row.parameters(parameter_names(primal.py_func), positions)
     passed = [*leading, *([given] if given else []), "{arguments}"]
     wrapper = make_wrapper(row.name, primal.py_func, leading, f"irad_call({', '.join(passed)})", call, direction)
-    found = kind(wrapper, call, primal, row.name, rebuild, boxed_as, certain=certain, shows_zeros=shows_zeros)
+    found = kind(
+        wrapper,
+        call,
+        primal,
+        row.name,
+        rebuild,
+        boxed_as,
+        certain=certain,
+        shows_zeros=shows_zeros,
+        form=(options, (variant, certain is None)),
+    )
     if options.debug and shows_zeros is not None:
         found.tell_of_zeros(shows_zeros)
     found.writes_into = row.writes is not None

@@ -144,6 +144,7 @@ def returning(primal: CPUDispatcher, outputs: int | Sequence[int], has_aux: bool
             function.__name__, source, f"irad.jacobian of {function.__qualname__}", {"irad_f": primal}
         )
         made.__qualname__, made.__defaults__, made.__wrapped__ = function.__qualname__, function.__defaults__, function
+        made.__module__ = function.__module__
         return njit(nogil=bool(primal.targetoptions.get("nogil")))(made)
 
     return remembered(primal, ("returning", positions, single, has_aux), build)

@@ -295,6 +295,7 @@ def _build(
             boxed_as=boxed_as if part != 0 else flagged,
             certain=certain,
             shows_zeros=None if shows_zeros is None else lambda watched: of(shows_zeros(watched)),
+            variant=(task.shows_zeros, part),
         )
 
     if mode == "forward":

@@ -32,6 +32,7 @@ from irad.frontend.numba.private import compiler_lock
 from irad.frontend.packing.dispatcher import StructureDispatcher, is_mixed_list
 from irad.frontend.packing.packed import is_structure, packed
 from irad.frontend.packing.shadows import Shadows, argument_names, opened
+from irad.options import Options
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
@@ -79,6 +80,8 @@ class DerivativeDispatcher(StructureDispatcher):
             that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
         certain: makes the same derivative with strong zeros, where ``task`` speculates: compiled code calls that.
         shows_zeros: makes the same derivative with `Task.shows_zeros`; see `irad.frontend.calls.retry.zero_that_won`.
+        form: of a derivative without a task, what tells it from others that are made again alike, after its options: by
+            these it is kept on disk. None: it is not, since typing leaves more than code.
     """
 
     names_primal = True
@@ -98,9 +101,10 @@ class DerivativeDispatcher(StructureDispatcher):
         is_pointed_to: bool = False,
         certain: Callable[[], DerivativeDispatcher] | None = None,
         shows_zeros: Callable[[bool], DerivativeDispatcher] | None = None,
+        form: tuple[Options, object] | None = None,
     ) -> None:
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
-        self._irad_rebuild, self.irad_called = rebuild, called
+        self._irad_rebuild, self._irad_form, self.irad_called = rebuild, form, called
         self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
         self._irad_make_certain, self._irad_shows_zeros, self.tells_zeros = certain, None, False
         if shows_zeros is not None:
@@ -114,16 +118,16 @@ class DerivativeDispatcher(StructureDispatcher):
         has_lanes = task is not None and task.mode.width > 1
         compiler = compiler_boxing(python_type, has_lanes=has_lanes)
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler)
-        # of a call whose task depends on its types, typing leaves more than code
         self._irad_keep_on_disk()
 
     def _irad_keep_on_disk(self) -> None:
         follows = getattr(getattr(self.primal, "_cache", None), "keeps_derivatives", False)
-        if self.task is not None and (follows or self.task.options.cache):
+        form = self._irad_form if self.task is None else (self.task.options, self.task)
+        if form is not None and (follows or form[0].cache):
             with collection_paused():
                 from irad.frontend.disk.cache import DiskCache  # few derivatives are kept
 
-            self._cache = DiskCache(self, (self._irad_rebuild, self.task, self._irad_is_pointed_to))
+            self._cache = DiskCache(self, (self._irad_rebuild, *form, self._irad_is_pointed_to))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the derivative; specialises it first for new types.
@@ -261,8 +265,8 @@ class DerivativeDispatcher(StructureDispatcher):
             certain = self._irad_certain
             if self.irad_called is certain.irad_called:
                 return  # another thread was first
-            self.task, self.irad_called = certain.task, certain.irad_called
-            # The cache on disk identifies a derivative by its task, which has changed.
+            self.task, self._irad_form, self.irad_called = certain.task, certain._irad_form, certain.irad_called
+            # The cache on disk identifies a derivative by these, which have changed.
             self._irad_keep_on_disk()
             signatures, may_compile = self.signatures, self._can_compile
             self.forget()
@@ -356,6 +360,7 @@ class DerivativeDispatcher(StructureDispatcher):
             self._irad_python_type,
             self.task,
             is_pointed_to=True,
+            form=self._irad_form,
         )
 
     def forget(self) -> None:

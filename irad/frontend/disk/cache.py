@@ -6,6 +6,7 @@ is not found, is compiled as usual; the reason is logged under the name ``irad.c
 
 from __future__ import annotations
 
+import inspect
 import logging
 import weakref
 from collections.abc import Iterator
@@ -141,7 +142,7 @@ class DiskCache(internals.CacheOfDispatcher):
         # Before anything is compiled: stored code must never meet other code of the same name.
         stored.number_apart()
         self._dispatcher, self._identity = weakref.ref(dispatcher), identity
-        function = dispatcher.py_func if identity is None else innermost(dispatcher).py_func
+        function = dispatcher.py_func if identity is None else inspect.unwrap(innermost(dispatcher).py_func)
         self._name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
         self.folder: Path | None = stored.folder_of(function)
         self.in_use: dict[Any, Fingerprint] = {}
