@@ -157,11 +157,14 @@ def _inspectable(dispatcher: Any, is_cached: bool) -> Any:
     if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
         internals.become(dispatcher, InspectableDispatcher)
         if is_cached:
-            _keep(dispatcher)
+            keep(dispatcher)
     return dispatcher
 
 
-def _keep(dispatcher: Any) -> None:
+def keep(dispatcher: Any) -> None:
+    """Keeps the machine code of a function of `jit`, and of its derivatives, on disk from now on."""
+    if getattr(internals.cache_of(dispatcher), "keeps_derivatives", False):
+        return
     with collection_paused():
         from irad.frontend.disk.cache import DiskCache  # few functions are kept
 
@@ -170,6 +173,5 @@ def _keep(dispatcher: Any) -> None:
 
 def _unpickled_with_cache(rebuild: Callable[..., Any], parts: tuple[Any, ...]) -> Any:
     dispatcher = rebuild(*parts)
-    if not getattr(internals.cache_of(dispatcher), "keeps_derivatives", False):  # Numba may know it by its number
-        _keep(dispatcher)
+    keep(dispatcher)  # unless it is: Numba may know it by its number
     return dispatcher

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-from numba import njit
+
+from irad.api.jit import jit, keep
 
 _MANY: Final = 4  # columns with more than 4√nnz entries have a colour of their own
 
 
-@njit
+@jit
 def _coloured(order: Any, column_starts: Any, rows: Any, row_starts: Any, columns: Any) -> Any:
     colours = np.full(order.size, -1)
     taken_by = np.full(order.size, -1)  # the last column that could not have a colour
@@ -39,6 +40,12 @@ def _coloured(order: Any, column_starts: Any, rows: Any, row_starts: Any, column
     return colours
 
 
+def keep_colouring() -> None:
+    """Keeps the machine code of this module on disk from now on."""
+    keep(_coloured)
+    keep(_star_coloured)
+
+
 def colours_of(pattern: Any) -> Any:
     """A colour for each column, counted from 0.
 
@@ -53,7 +60,7 @@ def colours_of(pattern: Any) -> Any:
     return _coloured(order, pattern.indptr, pattern.indices, by_rows.indptr, by_rows.indices)
 
 
-@njit
+@jit
 def _star_coloured(order: Any, starts: Any, places: Any, many: int) -> Any:
     colours = np.full(order.size, -1)
     taken_by = np.full(order.size, -1)

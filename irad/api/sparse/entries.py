@@ -11,6 +11,7 @@ The scratch memory is one array of bytes, whose size follows from the arguments 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -202,7 +203,9 @@ def entries_of(primal: CPUDispatcher, function: CPUDispatcher, task: EntriesTask
         body = f"irad_call({', '.join(_LEADING)}, {{arguments}})"
         wrapper = make_wrapper(task.kind, function.py_func, _LEADING, body, called)
         rebuild = (entries_of, (primal, function, task))
-        return DerivativeDispatcher(wrapper, called, primal, task.kind, rebuild, lambda result: result)
+        return DerivativeDispatcher(
+            wrapper, called, primal, task.kind, rebuild, lambda result: result, form=(task.options, None)
+        )
 
     return remembered(function, ("entries", task), build)
 
@@ -251,7 +254,8 @@ def _around(function: CPUDispatcher, first: str, has_aux: bool, ndim: int | None
         made: Any = function_from(
             "around", source, f"irad.sparse_jacobian of {given.__qualname__}", {"irad_f": function}
         )
-        made.__qualname__ = given.__qualname__
+        made.__signature__ = inspect.signature(made)
+        made.__qualname__, made.__module__, made.__wrapped__ = given.__qualname__, given.__module__, given
         return njit(nogil=bool(function.targetoptions.get("nogil")))(made)
 
     return remembered(function, (first, has_aux, ndim), build)

@@ -14,12 +14,13 @@ from irad.api.functions import options_or_default
 from irad.api.grad import grad
 from irad.api.jacobians.call import returning
 from irad.api.selection import Selection, selected
-from irad.api.sparse.colouring import Compression, by_columns, by_rows, by_symmetry, fewest_first
+from irad.api.sparse.colouring import Compression, by_columns, by_rows, by_symmetry, fewest_first, keep_colouring
 from irad.api.sparse.entries import EntriesTask, Format, Layout, entries_of
 from irad.api.sparse.patterns import by_dependence, by_probing, found_pattern
 from irad.api.sparse.products import Product, products_of
 from irad.data.structure import is_structure
 from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.calls.dispatcher import is_kept
 from irad.frontend.calls.raising import public
 from irad.frontend.numba.messages import location_of
 from irad.frontend.offered import refuse_in_compiled_code
@@ -241,6 +242,8 @@ class SparseDerivative:
     def __init__(self, wanted: Selection, function: Any, task: SparseTask, rebuild: tuple[Any, ...]) -> None:
         self._wanted, self._primal, self._function, self.task = wanted, wanted.primal, function, task
         self._rebuild = rebuild
+        if is_kept(self._primal, task.options):
+            keep_colouring()
 
     def prepare(self, *args: Any) -> PreparedMatrix:
         """Finds the pattern, if none was given, and colours columns or rows.

@@ -60,7 +60,7 @@ def products_of(
         called = specialised(kind, [vectors, *parameter_names(function)], write)
         wrapper = make_wrapper(kind, function, [vectors], f"irad_call({vectors}, {{arguments}})", called)
         rebuild = (products_of, (kind, product, primal, position, has_aux, options))
-        return DerivativeDispatcher(wrapper, called, primal, kind, rebuild, lambda result: result)
+        return DerivativeDispatcher(wrapper, called, primal, kind, rebuild, lambda result: result, form=(options, None))
 
     return remembered(primal, (kind, product, task), build)
 

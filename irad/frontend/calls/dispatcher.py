@@ -121,9 +121,8 @@ class DerivativeDispatcher(StructureDispatcher):
         self._irad_keep_on_disk()
 
     def _irad_keep_on_disk(self) -> None:
-        follows = getattr(getattr(self.primal, "_cache", None), "keeps_derivatives", False)
         form = self._irad_form if self.task is None else (self.task.options, self.task)
-        if form is not None and (follows or form[0].cache):
+        if form is not None and is_kept(self.primal, form[0]):
             with collection_paused():
                 from irad.frontend.disk.cache import DiskCache  # few derivatives are kept
 
@@ -431,6 +430,11 @@ def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> Bac
         found.reason,
         location_of(dispatcher.primal.py_func),
     )
+
+
+def is_kept(primal: Any, options: Options) -> bool:
+    """True if derivatives of a function are kept on disk."""
+    return options.cache or bool(getattr(internals.cache_of(primal), "keeps_derivatives", False))
 
 
 def intrinsic_call(
