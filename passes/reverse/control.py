@@ -258,17 +258,22 @@ class Control:
     def decision(self, block: Block, predecessors: Sequence[Block]) -> tuple[Value, bool] | None:
         """The condition that decides which of two predecessors a block is entered from, and whether it is the second.
 
-        It may be computed again, which is made use of where a loop must not save anything in its iterations.
+        It may be computed again, which is made use of where all iterations of a loop decide alike, and where a loop
+        must not save anything in its iterations.
         """
         unit = self.sweep.augmented.unit
         top = unit.dominators.immediate[block]
-        # Only inside a kernel, whose tape has no room for a byte per iteration, is the condition computed again.
-        if not unit.program.request.host.is_inside or len(unit.cfg.predecessors[block]) != 2 or len(predecessors) != 2:
+        if len(unit.cfg.predecessors[block]) != 2 or len(predecessors) != 2:
             return None
         if top is None or unit.loops.loop_of(top) is not unit.loops.loop_of(block):
             return None
         branch = top.terminator
         if not isinstance(branch, CondBr) or branch.targets[0] is branch.targets[1]:
+            return None
+        loop = unit.loops.loop_of(block)
+        is_same = loop is not None and is_invariant(branch.operands[0], loop) and not unit.everything
+        # The tape of a derivative inside a kernel has no room for a byte per iteration.
+        if not is_same and not unit.program.request.host.is_inside:
             return None
 
         def is_behind(target: Block, predecessor: Block) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from irad.ir.instructions import Phi, Switch
+from irad.passes.augmented.tape import size_in_memory
 from irad.passes.mode import AUGMENTED, REVERSE
 from tests.passes.units import generated, gradient
 
@@ -239,3 +240,45 @@ def test_the_return_need_not_be_the_last_block_in_any_order(plan):
     }"""
     assert gradient(text, [2.0, 3.0, 5.0], 3, plan=plan) == [15.0, 10.0, 6.0]
     assert gradient(text, [2.0, 3.0, 5.0], 0, plan=plan) == [0.0, 0.0, 0.0]
+
+
+INVARIANT = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a, i64 %n) {
+entry:
+  %same = icmp sgt i64 %n, 2
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %latch ]
+  %sum = phi double [ 0.0, %entry ], [ %sum.next, %latch ]
+  %p = getelementptr double, ptr %a, i64 %i
+  %x = load double, ptr %p
+  br i1 %same, label %square, label %latch
+square:
+  %s = fmul double %x, %x
+  br label %latch
+latch:
+  %v = phi double [ %x, %loop ], [ %s, %square ]
+  %sum.next = fadd double %sum, %v
+  %i.next = add nuw i64 %i, 1
+  %more = icmp ult i64 %i.next, %n
+  br i1 %more, label %loop, label %end
+end:
+  store double %sum.next, ptr %r
+  ret i32 0
+}
+"""
+
+
+@PLANS
+@pytest.mark.parametrize(("point", "slopes"), [((3.0, 4.0), [1.0, 1.0]), ((3.0, 4.0, 5.0), [6.0, 8.0, 10.0])])
+def test_a_branch_that_all_iterations_take_alike(point, slopes, plan):
+    assert gradient(INVARIANT, point, len(point), plan=plan) == slopes
+
+
+@pytest.mark.parametrize(("condition", "bytes_saved"), [("%same", 0), ("%other", 1)])
+def test_of_a_branch_that_all_iterations_take_alike_nothing_is_saved(condition, bytes_saved):
+    text = INVARIANT.replace("br i1 %same", f"%other = fcmp ogt double %x, 1.0\n  br i1 {condition}")
+    (made,) = generated(text, "scsc")
+    (loop,) = made.unit.loops.loops
+    slab = made.storage.storages.get(loop)
+    assert sum(size_in_memory(each.type) for each in (slab.values if slab else ())) == bytes_saved
