@@ -58,6 +58,7 @@ from irad.passes.reverse.ascend import let_loops_ascend
 from irad.passes.reverse.gather import gather_additions
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.peepholes import share_reciprocals, simplify_guards
+from irad.passes.reverse.stored_once import store_once
 from irad.passes.stages import Pass, PassStage
 from irad.passes.subscripts.dimensions import take_dimensions
 from irad.passes.subscripts.forms import Forms
@@ -352,6 +353,11 @@ def _share_reciprocals(made: GeneratedPair) -> None:
     share_reciprocals(made.sweep)
 
 
+def _store_once(made: GeneratedPair) -> None:
+    """Stores the cotangents of elements that are overwritten in place once."""
+    store_once(made.sweep)
+
+
 def _gather(made: GeneratedPair) -> None:
     """Has innermost loops add to each element of a shadow once, and go upwards, so that LLVM can vectorise them."""
     let_loops_ascend(made.sweep, gather_additions(made.sweep))
@@ -494,6 +500,8 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("plan.materialise", PassStage.PAIR, _materialise, applies=stages.is_reverse, changes=True),
     # after the plan is carried out: the quotients that are computed again are there only then
     Pass("reverse.peepholes.reciprocals", PassStage.PAIR, _share_reciprocals, stages.may_gather, changes=True),
+    # before additions are gathered: an element that is cleared and added to is none that is gathered
+    Pass("reverse.stored_once", PassStage.PAIR, _store_once, applies=stages.may_gather, changes=True),
     # after the plan is carried out: it has to see all accesses of a loop, those of the tape among them
     Pass("reverse.gather", PassStage.PAIR, _gather, applies=stages.may_gather, changes=True),
     Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=stages.is_reverse, changes=True),

@@ -360,21 +360,11 @@ class _Search:
 
     def _is_pure(self) -> bool:
         """True if each instruction is arithmetic or plain access of memory."""
-        return all(self._is_simple(inst) for block in self.found.blocks for inst in block.instructions)
-
-    def _is_simple(self, inst: Instruction) -> bool:
-        match inst:
-            case Load() | Store():
-                return inst.is_plain
-            case ir.CallSite(callee=Function(name=str(name))):
-                is_function = isinstance(resolve(inst, self.sweep.augmented.unit.registry), Elementwise)
-                return is_function or name.rpartition(".")[0] in _INTRINSICS
-            case ir.Binary() | ir.Unary() | ir.Cast() | ir.ICmp() | ir.FCmp() | ir.Select() | ir.Freeze():
-                return True
-            case ir.GetElementPtr() | ir.Br() | ir.CondBr():
-                return True
-            case _:
-                return False
+        return all(
+            inst.is_plain if isinstance(inst, Load | Store) else is_arithmetic(self.sweep, inst)
+            for block in self.found.blocks
+            for inst in block.instructions
+        )
 
     def _meet(self, additions: Sequence[Addition]) -> bool:
         """True if two additions may be to the same memory in different iterations."""
@@ -405,6 +395,20 @@ class _Search:
                     return False
                 found.checks[each.place, place] = None
         return len(found.checks) <= _MOST_CHECKS
+
+
+def is_arithmetic(sweep: Sweep, inst: Instruction) -> bool:
+    """True if an instruction computes values or branches, and has nothing to do with memory."""
+    match inst:
+        case ir.CallSite(callee=Function(name=str(name))):
+            is_function = isinstance(resolve(inst, sweep.augmented.unit.registry), Elementwise)
+            return is_function or name.rpartition(".")[0] in _INTRINSICS
+        case ir.Binary() | ir.Unary() | ir.Cast() | ir.ICmp() | ir.FCmp() | ir.Select() | ir.Freeze():
+            return True
+        case ir.GetElementPtr() | ir.Br() | ir.CondBr():
+            return True
+        case _:
+            return False
 
 
 def may_touch(sweep: Sweep, one: Instruction, other: Instruction) -> bool:

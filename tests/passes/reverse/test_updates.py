@@ -80,7 +80,7 @@ def test_other_stores(name: str):
 
 def test_fewer_accesses():
     update, other = UPDATES["sum"][0], OTHERS["scaled"][0]
-    assert stores_in_reverse(update) == stores_in_reverse(other) - 2
+    assert stores_in_reverse(update) == stores_in_reverse(other) - 1
 
 
 def test_not_in_strict_order():

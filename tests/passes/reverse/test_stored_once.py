@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from irad.ir.instructions import Alloca, Store
+from irad.passes.mode import REVERSE
+from tests.passes.units import generated, gradient
+
+# x is element 0, w element n, which may be the same.
+BLOCK = """
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a, i64 %n) {{
+  %q = getelementptr double, ptr %a, i64 %n
+  {loads}
+  {body}
+  %z = load double, ptr %a
+  %y = load double, ptr %q
+  %zy = fadd double %z, %y
+  store double %zy, ptr %r
+  ret i32 0
+}}
+"""
+X_FIRST = "%x = load double, ptr %a\n%w = load double, ptr %q"
+W_FIRST = "%w = load double, ptr %q\n%x = load double, ptr %a"
+PRODUCT = "%s = fmul double %x, %w\nstore double %s, ptr %a"
+TWICE = PRODUCT + "\n%t = fmul double %w, 3.0\nstore double %t, ptr %q"
+X, W = 3.0, 5.0
+
+
+def stores(loads: str, body: str, **options: object) -> int:
+    """How many stores to shadows there are in the reverse sweep."""
+    (made,) = generated(BLOCK.format(loads=loads, body=body), "scsc", **options)
+    found = (inst for inst in made.pair[REVERSE].instructions() if isinstance(inst, Store))
+    return sum(not isinstance(store.operands[1], Alloca) for store in found)
+
+
+@pytest.mark.parametrize("loads", [X_FIRST, W_FIRST])
+def test_the_zero_is_not_stored(loads: str):
+    """The additions to z and y, the new cotangent of x, the addition to w; and what clears the result."""
+    assert stores(loads, PRODUCT) == stores(loads, PRODUCT, strict=True) - 1
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("loads", [X_FIRST, W_FIRST])
+@pytest.mark.parametrize(("n", "expected"), [(1, [W, X + 1.0]), (0, [4.0 * X, 0.0])])
+def test_what_may_be_the_same_element_is_added_afterwards(loads: str, n: int, expected: list[float], strict: bool):
+    assert gradient(BLOCK.format(loads=loads, body=PRODUCT), (X, W), n, strict=strict) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("loads", [X_FIRST, W_FIRST])
+@pytest.mark.parametrize(("n", "expected"), [(1, [W, X + 3.0]), (0, [6.0, 0.0])])
+def test_an_element_that_is_read_in_between_is_cleared_first(loads: str, n: int, expected: list[float], strict: bool):
+    """The cotangent of x is taken between that of w and the addition to w, and may be the same."""
+    assert gradient(BLOCK.format(loads=loads, body=TWICE), (X, W), n, strict=strict) == pytest.approx(expected)
+
+
+def test_only_the_element_after_which_nothing_is_read_is_stored_once():
+    assert stores(X_FIRST, TWICE) == stores(X_FIRST, TWICE, strict=True) - 1
