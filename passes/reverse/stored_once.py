@@ -4,7 +4,8 @@ Input   a reverse sweep in which the plan has been carried out.
 Output  the same function.
 Method  The adjoint of a store takes the cotangent of the element and clears it; if what was stored had been computed
         from the same element, an addition to it follows in the same block. What that adds is stored in place of the
-        zero. Additions in between that may be to the same element come after it: sums may be reordered.
+        zero. Additions in between that may be to the same element come after it: sums may be reordered. So nothing
+        but additions may touch their elements from there on.
 Why     LLVM sees that only where it can tell the other shadows in between apart. `gather` leaves loops alone that
         clear an element and add to it.
 Limit   one block; not with `strict`, which keeps the order of sums.
@@ -98,7 +99,8 @@ def _addition_after(sweep: Sweep, store: Store, sums: dict[Instruction, _Sum]) -
         found = sums.get(inst)
         if found is not None and inst is found.store and found.store.operands[1] is store.operands[1]:
             return found, [each for each in between if each is not found]
-        if isinstance(inst, Load | Store) and may_touch(sweep, store, inst):
+        delayed = (store, *(each.store for each in between))
+        if isinstance(inst, Load | Store) and any(may_touch(sweep, each, inst) for each in delayed):
             if found is None:
                 return None
             between[found] = None

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import numba
+import numpy as np
 import pytest
 
+import irad
 from irad.ir.instructions import Alloca, Store
 from irad.passes.mode import REVERSE
 from tests.passes.units import generated, gradient
@@ -56,3 +59,22 @@ def test_an_element_that_is_read_in_between_is_cleared_first(loads: str, n: int,
 
 def test_only_the_element_after_which_nothing_is_read_is_stored_once():
     assert stores(X_FIRST, TWICE) == stores(X_FIRST, TWICE, strict=True) - 1
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("is_a", "expected"), [(True, 6.0), (False, 12.0)])
+def test_an_addition_does_not_go_past_what_reads_its_element(is_a: bool, expected: float, strict: bool):
+    """The addition to the shadow of `w` may be to that of `a` or of `b`, which is read before `a` is added to."""
+
+    @numba.njit
+    def f(a, is_a, n):
+        b = np.zeros(n)
+        q = a if is_a else b
+        x = a[0]
+        b[0] = 2.0 * x
+        w = q[0]
+        a[0] = x * w
+        return a[0]
+
+    found = irad.grad(f, options=irad.Options(strict=strict))(np.array([3.0, 5.0]), is_a, 100)
+    np.testing.assert_array_equal(found, [expected, 0.0])
