@@ -51,8 +51,8 @@ def store_once(sweep: Sweep) -> None:
         stores = [i for i in block.instructions if isinstance(i, Store) and not isinstance(i.operands[1], Alloca)]
         sums = {part: each for each in map(_sum_of, stores) if each for part in each.parts}
         for store in stores:
-            # A sum is merged with what was stored before it, not with what is added after it.
-            if store.is_plain and store not in sums:
+            # A sum is merged with what was stored before it, not with what is added after it; it may be gone by now.
+            if store.block is not None and store.is_plain and store not in sums:
                 _merge(sweep, store, sums)
 
 

@@ -61,6 +61,13 @@ def test_only_the_element_after_which_nothing_is_read_is_stored_once():
     assert stores(X_FIRST, TWICE) == stores(X_FIRST, TWICE, strict=True) - 1
 
 
+def test_several_additions_after_one_store():
+    again = "%x = load double, ptr %a\n%x2 = load double, ptr %a\n%w = load double, ptr %q"
+    body = "%p = fmul double %x, %w\n%s = fmul double %p, %x2\nstore double %s, ptr %a"
+    assert stores(again, body) == stores(again, body, strict=True) - 2
+    assert gradient(BLOCK.format(loads=again, body=body), (X, W), 1) == pytest.approx([2.0 * X * W, X * X + 1.0])
+
+
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(("is_a", "expected"), [(True, 6.0), (False, 12.0)])
 def test_an_addition_does_not_go_past_what_reads_its_element(is_a: bool, expected: float, strict: bool):
