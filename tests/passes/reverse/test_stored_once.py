@@ -85,3 +85,7 @@ def test_an_addition_does_not_go_past_what_reads_its_element(is_a: bool, expecte
 
     found = irad.grad(f, options=irad.Options(strict=strict))(np.array([3.0, 5.0]), is_a, 100)
     np.testing.assert_array_equal(found, [expected, 0.0])
+
+
+def test_the_oracle_stores_as_the_adjoint_says():
+    assert stores(X_FIRST, PRODUCT, plan="save_all") == stores(X_FIRST, PRODUCT, strict=True)
