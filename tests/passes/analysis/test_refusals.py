@@ -70,6 +70,13 @@ def test_memory_of_unknown_origin():
     assert "whose origin irad cannot trace" in str(error)
 
 
+def test_memory_of_unknown_origin_that_is_not_read_again():
+    """Somebody else may read it."""
+    error = refusal("  %p = call ptr @find(ptr %b)\n  %x = load double, ptr %a\n  store double %x, ptr %p\n"
+                    "  store double %x, ptr %r")  # fmt: skip
+    assert "whose origin irad cannot trace" in str(error)
+
+
 def test_constant_memory_as_scratch():
     body = """
       %x = load double, ptr %a

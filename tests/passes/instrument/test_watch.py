@@ -95,3 +95,14 @@ def test_only_on_request():
         if isinstance(i, Call) and isinstance(i.callee, Function)
     }
     assert not called & {*CHECKS.values(), TIE}
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [("fast", "reassoc nsz arcp contract afn"), ("nnan ninf contract", "contract"), ("reassoc nsz", "reassoc nsz")],
+)
+def test_a_watched_operation_may_give_nan_and_infinity(flags: str, kept: str):
+    made = derivative(TEXT.format(body=f"%y = fadd {flags} double %x, %k"), "scscc", watches=True)
+    sums = [inst for inst in made.pairs[0].pair[AUGMENTED].instructions() if getattr(inst, "opcode", "") == "fadd"]
+    assert sorted(kept.split()) in [sorted(inst.flags) for inst in sums]
+    assert not any({"nnan", "ninf", "fast"} & set(inst.flags) for inst in sums)
