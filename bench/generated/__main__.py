@@ -64,20 +64,31 @@ def main(
     if seed is not None:
         console.print(f"seed {seed}", highlight=False)
     machine = run_ceilings()
-    rows = [_row(name, Wanted(**wanted), machine, console) for name in names]
+    rows: list[Row] = []
+    for name in names:
+        rows.append(_row(name, Wanted(**wanted), machine, console))
+        console.print(_line(rows[-1]), highlight=False, soft_wrap=True)
+        if output is not None:  # after each: a run that is broken off leaves what it has found
+            output.write_text(json.dumps(_report(seed, machine, rows), indent=2) + "\n")
     console.print(_table(rows, wanted["tools"]))
     for line in (f"{row['name']}: {reason}" for row in rows for reason in row["missing"]):
         console.print(line, highlight=False)
     if compare is not None:
         for group, found in means(changes(json.loads(compare.read_text())["programs"], rows)).items():
             console.print(f"{group}, now over then:", *(f"/{n} {figure(r)}" for n, r in found.items()), highlight=False)
-    if output is not None:
-        described = environment.describe()
-        report = {"seed": seed, "environment": described, "machine": machine, "programs": rows, "means": means(rows)}
-        output.write_text(json.dumps(report, indent=2) + "\n")
     wrong = [line for row in rows for line in row["wrong"]]
     if wrong:
         sys.exit("\n".join(["wrong gradients", *wrong]))
+
+
+def _line(row: Row) -> str:
+    ratios = ", ".join(f"/{name} {figure(ratio)}" for name, ratio in row["ratios"].items())
+    return f"{row['name']}: {ratios or 'no figures'}"
+
+
+def _report(seed: int | None, machine: dict[str, float], rows: list[Row]) -> Row:
+    described = environment.describe()
+    return {"seed": seed, "environment": described, "machine": machine, "programs": rows, "means": means(rows)}
 
 
 def _names(
@@ -165,7 +176,7 @@ def _table(rows: Sequence[Row], tools: Sequence[str]) -> Table:
 
 
 def changes(before: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """How much larger ratios are than before, of the programs that both results have."""
+    """Ratios over those of an older result, of the programs that both have."""
     old = {row["name"]: row["ratios"] for row in before}
     shared = [(row, old[row["name"]]) for row in rows if row["name"] in old]
     return [

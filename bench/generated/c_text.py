@@ -357,7 +357,7 @@ class _C(Printer):
                 raise TypeError(array)
 
     def _offset(self, element: At) -> str:
-        """How far an element is from the array's first."""
+        """Distance of an element from the array's first."""
         shape = self._shape(element.array)
         terms = []
         for axis, index in enumerate(element.indices):

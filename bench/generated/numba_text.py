@@ -59,14 +59,14 @@ def numba_text(functions: Sequence[Function]) -> str:
 
 
 def complex_text(functions: Sequence[Function]) -> str:
-    """The same for complex numbers, in which conditions look at real parts: it is analytic away from kinks."""
+    """The program for complex numbers, in which conditions look at real parts: it is analytic away from kinks."""
     return "\n\n".join([HEAD.replace("import math", "import cmath"), _COMPLEX_HEAD.strip("\n") + "\n"]) + "\n\n".join(
         ["", *(_Complex().function(each) for each in functions)]
     )
 
 
 def counting_text(functions: Sequence[Function]) -> str:
-    """The same with a last parameter ``count``: operations of floats and calls of elementary functions are added."""
+    """The program with a last parameter ``count``: operations of floats and calls of elementary functions are added."""
     return "\n\n".join([HEAD, *(_Counting().function(each) for each in functions)])
 
 

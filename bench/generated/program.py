@@ -67,7 +67,7 @@ class Program:
 
     @cached_property
     def complex(self) -> Callable[..., complex]:
-        """The same for complex arguments."""
+        """The function for complex arguments."""
         return compiled(complex_text(self.drawn.functions), f"{self.name}.complex.py")
 
     def operations(self, *args: Any) -> tuple[int, int]:
@@ -78,11 +78,11 @@ class Program:
         return int(count[0]), int(count[1])
 
     def flops(self, *args: Any) -> float:
-        """At least so many operations for value and gradient: an operation of the function has one in the adjoint."""
+        """Least number of operations of value and gradient: each one of the function has one in the adjoint."""
         return 2.0 * self.operations(*args)[0]
 
     def error(self, args: tuple[Any, ...], found: tuple[float, tuple[Any, ...]]) -> float:
-        """How far a value and gradients are from those of the complex step."""
+        """Distance of a value and gradients from those of the complex step."""
         return truth.error(self.complex, self.argnums, args, found)
 
     def case(self) -> Case:

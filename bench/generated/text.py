@@ -1,4 +1,4 @@
-"""What Numba's text and C's have in common: operators and their precedence."""
+"""Operators and their precedence, which Numba's text and C's have in common."""
 
 from __future__ import annotations
 

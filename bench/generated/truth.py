@@ -1,4 +1,4 @@
-"""How far a gradient is from the derivatives of the program, by the complex step."""
+"""Distance of a gradient from the derivatives of the program, by the complex step."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def draw(d: Draw) -> Drawn:
 
 
 def _loss(d: Draw) -> Callable[[Expr], Expr]:
-    """What an entry of the result costs."""
+    """Cost of an entry of the result."""
     return d.one_of(
         square,
         lambda x: log(1.0 + x * x),

@@ -18,7 +18,7 @@ def draw(d: Draw) -> Drawn:
 def _markov(d: Draw) -> Drawn:
     """The forward algorithm of a hidden Markov model, with logarithms or with scaled probabilities."""
     states, steps = d.integer(2, 24), d.lengths(5, 100, 2000)
-    scaled, gaussian = d.chance(0.4), d.chance(0.5)
+    scaled, emits = d.chance(0.4), d.one_of("gauss", "cauchy", "laplace", "poisson")
     f = Writer("loss")
     transition, mean, spread = f.parameter("transition", 2), f.parameter("mean", 1), f.parameter("spread", 1)
     series = f.parameter("series", 1)
@@ -32,7 +32,13 @@ def _markov(d: Draw) -> Drawn:
             norm = f.let("norm", 0.0)
         with f.loop("j", 0, k) as j:
             gap = f.let("gap", (series[t] - mean[j]) / spread[j])
-            emission: Expr = -0.5 * gap * gap - log(spread[j]) if gaussian else -log(1.0 + gap * gap) - log(spread[j])
+            emissions = {
+                "gauss": -0.5 * gap * gap - log(spread[j]),
+                "cauchy": -log(1.0 + gap * gap) - log(spread[j]),
+                "laplace": -absolute(gap) - log(2.0 * spread[j]),
+                "poisson": series[t] * mean[j] - exp(mean[j]) * spread[j],
+            }
+            emission = emissions[emits]
             if scaled:
                 s = f.let("s", 0.0)
                 with f.loop("i", 0, k) as i:
@@ -89,7 +95,7 @@ def _log_sum_exp(f: Writer, alpha: Var, transition: Var, k: Var, j: Var) -> None
 def _volatility(d: Draw) -> Drawn:
     """The likelihood of returns whose variance depends on those before."""
     steps, kind = d.lengths(8, 5000, 100000), d.one_of("garch", "egarch", "gjr", "smoothing", "threshold")
-    stores, student = d.chance(0.4), d.chance(0.4)
+    stores, student, freedom = d.chance(0.4), d.chance(0.4), d.number(4.0, 9.0)
     f = Writer("loss")
     parameters, returns = f.parameter("parameters", 1), f.parameter("returns", 1)
     [count] = f.sizes(returns, "n")
@@ -103,7 +109,7 @@ def _volatility(d: Draw) -> Drawn:
         if path is not None:
             f.set(path[t], variance)
         if student:
-            f.add(total, 0.5 * log(variance) + 3.0 * log(1.0 + r * r / (5.0 * variance)))
+            f.add(total, 0.5 * log(variance) + 0.5 * (freedom + 1.0) * log(1.0 + r * r / (freedom * variance)))
         else:
             f.add(total, 0.5 * (log(variance) + r * r / variance))
         updates = {
@@ -115,8 +121,9 @@ def _volatility(d: Draw) -> Drawn:
         }
         f.set(h, updates[kind])
     if path is not None:
+        weight = d.number(0.01, 0.1)
         with f.loop("t", 1, count) as t:
-            f.add(total, 0.01 * square(path[t] - path[t - 1]))
+            f.add(total, weight * d.one_of(square(path[t] - path[t - 1]), log(path[t] / path[t - 1]) * path[t]))
 
     def make(size: Size, rng: np.random.Generator) -> Inputs:
         values = rng.uniform(0.9, 1.1, 4) * np.array([0.1, 0.08, 0.8, 0.05])
@@ -172,7 +179,7 @@ def _softmax(d: Draw) -> Drawn:
 def _alignment(d: Draw) -> Drawn:
     """Alignment of two series: each cell from three before it, by a minimum that is soft or hard."""
     side, soft = d.lengths(5, 60, 500), d.chance(0.6)
-    keeps_all, kind = d.chance(0.6), d.one_of("warping", "gaps")
+    keeps_all, kind, costs = d.chance(0.6), d.one_of("warping", "gaps"), d.one_of("square", "size", "bell")
     f = Writer("loss")
     x, y, parameters = f.parameter("x", 1), f.parameter("y", 1), f.parameter("parameters", 1)
     [n], [m] = f.sizes(x, "n"), f.sizes(y, "m")
@@ -197,7 +204,10 @@ def _alignment(d: Draw) -> Drawn:
                 if keeps_all
                 else (before[j], row[j - 1], before[j - 1])
             )
-            cost = f.let("cost", square(x[i - 1] - y[j - 1]))
+            gap_of = x[i - 1] - y[j - 1]
+            cost = f.let(
+                "cost", {"square": square(gap_of), "size": absolute(gap_of), "bell": 1.0 - exp(-square(gap_of))}[costs]
+            )
             if kind == "gaps":
                 up, left, corner = up + gap, left + gap, corner + cost
             value = _soft_minimum(f, [up, left, corner], gamma) if soft else least(least(up, left), corner)
@@ -227,7 +237,8 @@ def _soft_minimum(f: Writer, terms: list[Expr], gamma: Var) -> Expr:
 def _gates(d: Draw) -> Drawn:
     """Units with gates, or leaky ones, that are driven by a series."""
     units, steps = d.integer(1, 16), d.lengths(5, 500, 8000)
-    kind, coupled = d.one_of("leaky", "gated", "saturating"), d.chance(0.6)
+    kind, coupled, reads_all = d.one_of("leaky", "gated", "saturating"), d.chance(0.6), d.chance(0.5)
+    keep, leak = d.number(0.6, 0.9), d.number(0.05, 0.2)
     f = Writer("loss")
     weights, inputs, bias = f.parameter("weights", 2), f.parameter("inputs", 2), f.parameter("bias", 1)
     series, target = f.parameter("series", 1), f.parameter("target", 1)
@@ -247,11 +258,14 @@ def _gates(d: Draw) -> Drawn:
                 z = f.let("z", gate)
                 f.set(following[j], z * h[j] + (1.0 - z) * tanh(s))
             elif kind == "leaky":
-                f.set(following[j], 0.8 * h[j] + 0.2 * greatest(s, 0.1 * s))
+                f.set(following[j], keep * h[j] + (1.0 - keep) * greatest(s, leak * s))
             else:
-                f.set(following[j], least(greatest(s, -1.0), 1.0) * 0.9 + 0.05 * h[j])
+                f.set(following[j], least(greatest(s, -1.0), 1.0) * keep + leak * h[j])
         f.rotate(h, following)
         f.add(total, square(h[0] - target[t]))
+        if reads_all:
+            with f.loop("j", 0, k) as j:
+                f.add(total, 0.01 * h[j] * h[j])
 
     def make(size: Size, rng: np.random.Generator) -> Inputs:
         count = min(units, 3) if size == "small" else units

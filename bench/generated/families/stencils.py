@@ -52,7 +52,7 @@ class Grid:
 
     @property
     def reach(self) -> int:
-        """How far a neighbour is."""
+        """Distance of the farthest neighbour."""
         return self.order // 2
 
     @property
@@ -176,7 +176,7 @@ class Grid:
 
 @dataclass
 class Plan:
-    """What all schemes draw, and the main function in the making.
+    """Choices that all schemes share, and the main function in the making.
 
     Attributes:
         fields: number of fields.
@@ -306,7 +306,7 @@ def _loops_over_weights(plan: Plan, array: Var) -> Expr:
 
 
 def _second(plan: Plan) -> Callable[[Var], Expr]:
-    """How the second difference is written."""
+    """A way to write the second difference."""
     if not plan.d.chance(0.2):
         return plan.grid.second
     plan.f.parameter("weights", 1)
@@ -316,7 +316,7 @@ def _second(plan: Plan) -> Callable[[Var], Expr]:
 
 
 def _reaction(plan: Plan, fields: Sequence[Expr], which: int) -> Expr | None:
-    """What the fields do to one of them at each point; bounded for fields between zero and one."""
+    """Effect of the fields on one of them at each point; bounded for fields between zero and one."""
     rate = plan.d.number(0.01, 0.04)
     own = fields[which]
     if len(fields) == 1:
