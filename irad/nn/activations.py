@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats, real
 from irad.nn.shapes import Array, around, with_size
 
@@ -68,7 +70,7 @@ _GELU = math.sqrt(2.0 / math.pi)
 _SELU, _SELU_SLOPE = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _sigmoid(x):
     if x >= 0.0:
         return 1.0 / (1.0 + math.exp(-x))
@@ -440,11 +442,11 @@ def glu(x: Array, axis: int = -1) -> Array:
     return y
 
 
-@njit
+@inner
 def _refuse_biases(biases, channels):
-    raise ValueError(f"bias_act: {biases} biases for {channels} channels")
+    raise FormattedValueError("bias_act: {} biases for {} channels", biases, channels)
 
 
-@njit
+@inner
 def _refuse_halves(along):
-    raise ValueError(f"glu: {along} elements have no halves")
+    raise FormattedValueError("glu: {} elements have no halves", along)

@@ -13,6 +13,8 @@ from numba import njit, types
 from numba.extending import overload
 
 import irad
+from irad.frontend.formatted import FormattedIndexError, FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats, require
 from irad.nn.shapes import Array, with_size
 from irad.rules import AugmentedReturn, is_active
@@ -94,20 +96,22 @@ def scatter(op: str, dst: int | Array, src: Array, idx: Array) -> Array:
 
 
 @irad.rules.inactive
-@njit
+@inner
 def _operation_of(op):
     """The number of an operation; comparing strings is nothing to differentiate."""
     for number in range(len(_NAMES)):
         if op == _NAMES[number]:
             return number
-    raise ValueError(f"scatter: {op} is none of + - mean * / max min")
+    raise FormattedValueError("scatter: {} is none of + - mean * / max min", op)
 
 
 @irad.rules.inactive
-@njit
+@inner
 def _check_rows(rows, width, indices, width_into):
     if rows != indices or width != width_into:
-        raise ValueError(f"scatter: {rows} rows of {width} with {indices} indices, into rows of {width_into}")
+        raise FormattedValueError(
+            "scatter: {} rows of {} with {} indices, into rows of {}", rows, width, indices, width_into
+        )
 
 
 def _rows_of(dst, src):
@@ -143,7 +147,7 @@ def _compiled_own(start, dst):
     return (lambda start, dst: start.copy()) if isinstance(dst, types.Array) else (lambda start, dst: start)
 
 
-@njit
+@inner
 def _width(shape):
     """The size of a row."""
     width = 1
@@ -152,14 +156,14 @@ def _width(shape):
     return width
 
 
-@njit
+@inner
 def _check(indices, count):
     for k in range(indices.size):
         if indices[k] < 0 or indices[k] >= count:
-            raise IndexError(f"index {indices[k]} at position {k} is out of range for {count} rows")
+            raise FormattedIndexError("index {} at position {} is out of range for {} rows", indices[k], k, count)
 
 
-@njit
+@inner
 def _divided(rows, indices, count):
     """Rows, each divided by how many have its index."""
     _check(indices, count)
@@ -175,7 +179,7 @@ def _divided(rows, indices, count):
 # ------------------------------------------------------------------------------------------------------------- sums
 
 
-@njit
+@inner
 def _add_from(out, src, indices):
     """``out[k] += src[indices[k]]``."""
     _check(indices, src.shape[0])
@@ -185,7 +189,7 @@ def _add_from(out, src, indices):
             out[k, j] += src[row, j]
 
 
-@njit
+@inner
 def _add_at(out, src, indices, factor):
     """``out[indices[k]] += factor · src[k]``."""
     _check(indices, out.shape[0])
@@ -196,7 +200,7 @@ def _add_at(out, src, indices, factor):
             out[row, j] += scale * src[k, j]
 
 
-@njit
+@inner
 def _add_scaled_from(out, src, indices, factor):
     if factor == 1.0:
         _add_from(out, src, indices)
@@ -254,7 +258,7 @@ irad.rules.inactive_arg(_add_at, "factor")
 # ------------------------------------------------------------------------------------------------- other operations
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _fold(op, dst, src, indices):
     """The destination with all rows of the source multiplied in, or the largest, …: a new array."""
     _check(indices, dst.shape[0])
@@ -274,7 +278,7 @@ def _fold(op, dst, src, indices):
     return out
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _weights(op, dst, src, indices, of_dst, of_src):
     """The derivatives of each element of the result by what it is made of: of the destination, and of the source.
 
@@ -287,7 +291,7 @@ def _weights(op, dst, src, indices, of_dst, of_src):
     return _weights_of_extremum(_fold(op, dst, src, indices), dst, src, indices, of_dst, of_src)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _weights_of_product(dst, src, indices, of_src):
     d_src, after = np.empty_like(src), np.ones_like(dst)
     if of_src:
@@ -304,7 +308,7 @@ def _weights_of_product(dst, src, indices, of_src):
     return after, d_src
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _weights_of_quotient(dst, src, indices, of_src):
     d_src, divisor = np.empty_like(src), np.ones_like(dst)
     for k in range(indices.size):
@@ -317,7 +321,7 @@ def _weights_of_quotient(dst, src, indices, of_src):
     return dst.dtype.type(1.0) / divisor, d_src
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _weights_of_extremum(out, dst, src, indices, of_dst, of_src):
     d_dst, d_src = np.zeros_like(dst), np.zeros_like(src)
     counts = np.zeros(dst.shape, np.int64)

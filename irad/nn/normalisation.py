@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 
 import irad
 from irad.errors import HERE, SignatureError
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner, inner_jitable
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array
 from irad.nn.vector_math import sum_of
@@ -148,7 +150,7 @@ def batchnorm(
     return _scaled(x.reshape(x.shape[0], channels, space), factor, shift).reshape(x.shape)
 
 
-@njit
+@inner
 def _in_training(x, space, running_mean, running_var, weight, bias, momentum, eps):
     batch, channels = x.shape[0], x.shape[1]
     if space == 1:  # the elements of a channel become neighbours
@@ -168,7 +170,7 @@ def _in_training(x, space, running_mean, running_var, weight, bias, momentum, ep
     return y.reshape(x.shape)
 
 
-@register_jitable
+@inner_jitable
 def _space(shape):
     size = 1
     for d in range(2, len(shape)):
@@ -239,27 +241,27 @@ def _compiled_each(values, x, count, repeats, default):
     return compiled
 
 
-@njit
+@inner
 def _refuse_axes(axes, count):
-    raise ValueError(f"layernorm: {axes} axes of an array with {count}")
+    raise FormattedValueError("layernorm: {} axes of an array with {}", axes, count)
 
 
-@njit
+@inner
 def _refuse_groups(channels, groups):
-    raise ValueError(f"groupnorm: {channels} channels cannot be divided into {groups} groups")
+    raise FormattedValueError("groupnorm: {} channels cannot be divided into {} groups", channels, groups)
 
 
-@njit
+@inner
 def _refuse_few(count):
-    raise ValueError(f"batchnorm: {count} elements in a channel; in training there must be two or more")
+    raise FormattedValueError("batchnorm: {} elements in a channel; in training there must be two or more", count)
 
 
-@njit
+@inner
 def _refuse_size(size, wanted):
-    raise ValueError(f"{size} weights, biases or statistics where there must be {wanted}")
+    raise FormattedValueError("{} weights, biases or statistics where there must be {}", size, wanted)
 
 
-@njit
+@inner
 def _scaled(x, factor, shift):
     """Each channel times its factor plus its shift."""
     y = np.empty_like(x)
@@ -273,7 +275,7 @@ def _scaled(x, factor, shift):
 # ----------------------------------------------------------------------------------------------------------- kernel
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _mean_of(x, g):
     """The mean of a group; pieces are added up in double precision."""
     total = 0.0
@@ -282,7 +284,7 @@ def _mean_of(x, g):
     return x.dtype.type(total / (x.shape[0] * x.shape[2]))
 
 
-@njit(fastmath={"reassoc"}, error_model="numpy")
+@inner(fastmath={"reassoc"}, error_model="numpy")
 def _squares(row, mean):
     total = row.dtype.type(0.0)
     for i in range(row.size):
@@ -290,7 +292,7 @@ def _squares(row, mean):
     return total
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _variance_of(x, g, mean):
     total = 0.0
     for o in range(x.shape[0]):
@@ -298,13 +300,13 @@ def _variance_of(x, g, mean):
     return x.dtype.type(total / (x.shape[0] * x.shape[2]))
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _first(g, x, weight):
     """The number of the weight of the first element of a group."""
     return (g * x.shape[2]) % weight.size
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _normalise(x, weight, bias, eps):
     """The normalised array, the means of the groups and their variances."""
     y, mean, variance = np.empty_like(x), np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
@@ -321,7 +323,7 @@ def _normalise(x, weight, bias, eps):
     return y, mean, variance
 
 
-@njit(fastmath={"reassoc"}, error_model="numpy")
+@inner(fastmath={"reassoc"}, error_model="numpy")
 def _sums(row, cotangent, weights, mean, inverse):
     """Sums over a piece of the cotangents of the normalised elements, and of these times the elements."""
     plain, weighted = row.dtype.type(0.0), row.dtype.type(0.0)
@@ -332,7 +334,7 @@ def _sums(row, cotangent, weights, mean, inverse):
     return plain, weighted
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _add_to_parameters(dweight, dbias, cotangent, x, mean, inverse, has_weight, has_bias):
     """Adds the cotangents of weights and of biases."""
     for g in range(x.shape[1]):
@@ -349,7 +351,7 @@ def _add_to_parameters(dweight, dbias, cotangent, x, mean, inverse, has_weight, 
                     biases[i] += change[i]
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _add_to_elements(dx, cotangent, x, weight, mean, inverse):
     """Adds the cotangent of the normalised elements to the one of ``x``."""
     count = x.shape[0] * x.shape[2]
@@ -367,7 +369,7 @@ def _add_to_elements(dx, cotangent, x, weight, mean, inverse):
                 target[i] += inverse[g] * (change[i] * weights[i] - middle - place * slope)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _eps_cotangent(cotangent, x, weight, mean, inverse):
     """Cotangent of ``eps``, which is added to the variances."""
     total = 0.0
@@ -380,7 +382,7 @@ def _eps_cotangent(cotangent, x, weight, mean, inverse):
     return total
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _add_statistics_gradient(dx, x, mean, dmean, dvariance):
     """Adds the cotangent that reaches the elements through the means and the variances."""
     part = x.dtype.type(1.0 / (x.shape[0] * x.shape[2]))

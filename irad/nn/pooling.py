@@ -11,6 +11,8 @@ from numba import njit, types
 from numba.extending import overload
 
 import irad
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.public import Setting, shape_like, with_three
@@ -107,7 +109,7 @@ def _compiled_steps(k, stride, axes):
     return lambda k, stride, axes: triple(stride, axes)
 
 
-@njit
+@inner
 def _powers(x, p, factor):
     """``(factor · |x|) ** p``, with derivative zero where x is zero."""
     y = np.zeros(x.shape, x.dtype)
@@ -119,7 +121,7 @@ def _powers(x, p, factor):
     return y
 
 
-@njit
+@inner
 def _check_windows(sizes, windows):
     """Refuses windows without an element of the image: in the first and in the last along each axis."""
     counts = sizes_of_output(sizes, windows[0], windows[1], windows[2], (1, 1, 1))
@@ -129,14 +131,18 @@ def _check_windows(sizes, windows):
             _refuse_window(windows[0][d], windows[2][2 * d], windows[2][2 * d + 1], sizes[d])
 
 
-@njit
+@inner
 def _refuse_window(window, before, after, size):
-    raise ValueError(
-        f"maxpool: a window of {window} lies wholly in the padding of {before} before and {after} after {size} elements"
+    raise FormattedValueError(
+        "maxpool: a window of {} lies wholly in the padding of {} before and {} after {} elements",
+        window,
+        before,
+        after,
+        size,
     )
 
 
-@njit
+@inner
 def _range(o, axis, windows, size):
     """First and last element, exclusive, of a window along an axis."""
     start = o * windows[1][axis] - windows[2][2 * axis]
@@ -146,7 +152,7 @@ def _range(o, axis, windows, size):
 # ---------------------------------------------------------------------------------------------------------- maximum
 
 
-@njit
+@inner
 def _largest_in(x, o0, o1, o2, windows):
     """The largest element of a window, NaN if there is one in it, and how many there are that are as large."""
     lo0, hi0 = _range(o0, 0, windows, x.shape[0])
@@ -163,7 +169,7 @@ def _largest_in(x, o0, o1, o2, windows):
     return top, count
 
 
-@njit
+@inner
 def _maxima(x, windows):
     sizes = sizes_of_output(x.shape[2:], windows[0], windows[1], windows[2], (1, 1, 1))
     y = np.empty((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]), x.dtype)
@@ -176,7 +182,7 @@ def _maxima(x, windows):
     return y
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _follow_maxima(x, change_x, change_y, windows, is_forward):
     """Adds the change of y to that of the elements that y is, in equal parts; or forwards from those to y."""
     for n in range(x.shape[0]):
@@ -225,7 +231,7 @@ def _maxima_forward(config, x, windows):
 # ------------------------------------------------------------------------------------------------------------- mean
 
 
-@njit
+@inner
 def _follow_means(x, y, windows, is_forward):
     """Adds to y the means of x, or to x the adjoint of that."""
     taps = windows[0]
@@ -250,12 +256,12 @@ def _follow_means(x, y, windows, is_forward):
                             y[n, c, o0, o1, o2] += part * total
 
 
-@njit
+@inner
 def _add_means(y, x, windows):
     _follow_means(x, y, windows, True)
 
 
-@njit
+@inner
 def _add_spread(x, y, windows):
     _follow_means(x, y, windows, False)
 

@@ -6,10 +6,12 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic
 from numba.np.linalg import check_blas_return, ensure_blas, get_blas_kind
 
 import irad
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner, inner_jitable
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, is_active
@@ -19,7 +21,7 @@ from irad.rules import AugmentedReturn, is_active
 # NumPy's ``dot`` overwrites its result, and wants matrices that are contiguous.
 
 
-@register_jitable
+@inner_jitable
 def gemm(transpose_a, transpose_b, m, n, k, alpha, a, a_start, a_step, b, b_start, b_step, beta, c, c_start, c_step):
     """``c`` = alpha · a · b + beta · c, for matrices in rows of m × k, k × n and m × n elements.
 
@@ -108,7 +110,7 @@ def batched_mul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool
     return _mul(a, b, transpose_a, transpose_b)
 
 
-@register_jitable
+@inner_jitable
 def _sizes(a, b, transpose_a, transpose_b):
     """(batch, m, k, n).
 
@@ -118,13 +120,13 @@ def _sizes(a, b, transpose_a, transpose_b):
     m, k = (a.shape[2], a.shape[1]) if transpose_a else (a.shape[1], a.shape[2])
     inner, n = (b.shape[2], b.shape[1]) if transpose_b else (b.shape[1], b.shape[2])
     if k != inner:
-        raise ValueError(f"batched_mul: matrices with {k} columns times matrices with {inner} rows")
+        raise FormattedValueError("batched_mul: matrices with {} columns times matrices with {} rows", k, inner)
     if a.shape[0] != b.shape[0] and a.shape[0] != 1 and b.shape[0] != 1:
-        raise ValueError(f"batched_mul: {a.shape[0]} matrices times {b.shape[0]} matrices")
+        raise FormattedValueError("batched_mul: {} matrices times {} matrices", a.shape[0], b.shape[0])
     return (b.shape[0] if a.shape[0] == 1 else a.shape[0]), m, k, n
 
 
-@register_jitable
+@inner_jitable
 def _put_products(out, a, b, transpose_a, transpose_b, keep):
     """Adds the products to matrices times ``keep``; all to one where there is one."""
     batch, m, k, n = _sizes(a, b, transpose_a, transpose_b)
@@ -136,7 +138,7 @@ def _put_products(out, a, b, transpose_a, transpose_b, keep):
         )
 
 
-@njit
+@inner
 def _mul(a, b, transpose_a, transpose_b):
     batch, m, _, n = _sizes(a, b, transpose_a, transpose_b)
     out = np.empty((batch, m, n), a.dtype)
@@ -144,13 +146,13 @@ def _mul(a, b, transpose_a, transpose_b):
     return out
 
 
-@register_jitable
+@inner_jitable
 def _add_products(total, a, b, transpose_a, transpose_b):
     """Adds the products to matrices; to one where there is one."""
     _put_products(total, a, b, transpose_a, transpose_b, 1.0)
 
 
-@register_jitable
+@inner_jitable
 def _add_by_left(total, cotangent, b, transpose_a, transpose_b):
     """Adds the cotangent with respect to the left factors."""
     if transpose_a:
@@ -159,7 +161,7 @@ def _add_by_left(total, cotangent, b, transpose_a, transpose_b):
         _add_products(total, cotangent, b, False, not transpose_b)
 
 
-@register_jitable
+@inner_jitable
 def _add_by_right(total, cotangent, a, transpose_a, transpose_b):
     """Adds the cotangent with respect to the right factors."""
     if transpose_b:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
 import irad
+from irad.frontend.inner import inner, inner_jitable
 from irad.frontend.operands import floats
 from irad.nn.shapes import Array
 from irad.rules import AugmentedReturn, in_lanes, is_active
@@ -40,7 +40,7 @@ def dropout(x: Array, p: float, training: bool = True, per_channel: bool = False
     return _dropped(x.reshape(count, repeats), irad.stop_gradient(p)).reshape(x.shape)
 
 
-@register_jitable
+@inner_jitable
 def _size(shape, per_channel):
     """Number of elements, or of channels, that are dropped or stay; and the size of each."""
     count, repeats = 1, 1
@@ -52,7 +52,7 @@ def _size(shape, per_channel):
     return count, repeats
 
 
-@njit
+@inner
 def _mask(count, p):
     mask = np.empty(count, np.bool_)
     for i in range(count):
@@ -60,7 +60,7 @@ def _mask(count, p):
     return mask
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _masked(x, mask, p):
     """Kept elements divided by 1 − p; dropped ones are 0, also if they were infinite or NaN."""
     y = np.zeros_like(x)
@@ -72,7 +72,7 @@ def _masked(x, mask, p):
     return y
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _add_masked(sum_, x, mask, p):
     factor = x.dtype.type(1.0 / (1.0 - p))
     for i in range(x.shape[0]):
@@ -81,7 +81,7 @@ def _add_masked(sum_, x, mask, p):
                 sum_[i, j] += x[i, j] * factor
 
 
-@njit
+@inner
 def _dropped(x, p):
     return _masked(x, _mask(x.shape[0], p), p)
 

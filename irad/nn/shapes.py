@@ -3,8 +3,8 @@
 A public function brings its arguments into one shape and calls a kernel for that shape, which has the rule. So a kernel
 is compiled once for each type of number, whatever the number of axes.
 
-Messages are written by functions of their own that only raise: irad leaves these as calls, and the code that writes
-numbers is long.
+Errors are raised by functions of their own that only raise: irad leaves these as calls. Python writes their messages
+(`frontend.formatted`), since code that writes numbers is long.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numpy.typing import NDArray
 
+from irad.frontend.formatted import FormattedIndexError
+from irad.frontend.inner import inner
 
-@njit
+
+@inner
 def around(shape, axis):
     """Product of the sizes before an axis, size of the axis, product of those after it.
 
@@ -38,19 +40,19 @@ def around(shape, axis):
     return before, along, after
 
 
-@njit
+@inner
 def _refuse_axis(axis, count):
-    raise IndexError(f"axis {axis} of an array with {count} axes")
+    raise FormattedIndexError("axis {} of an array with {} axes", axis, count)
 
 
-@njit
+@inner
 def with_size(shape, axis, size):
     """The shape with another size along an axis that it has."""
     place = axis + len(shape) if axis < 0 else axis
     return tuple_setitem(shape, place, size)
 
 
-@njit
+@inner
 def as_rows(x):
     """Of (before, along, after) the rows along the middle axis, as a matrix: a view where nothing comes after."""
     before, along, after = x.shape
@@ -64,7 +66,7 @@ def as_rows(x):
     return rows.reshape(before * after, along)
 
 
-@njit
+@inner
 def from_rows(rows, shape):
     """The array of shape (before, along, after) that has these rows: a view where nothing comes after."""
     before, along, after = shape
@@ -79,12 +81,20 @@ def from_rows(rows, shape):
     return x
 
 
-@njit
+@inner
 def add_to(x, y):
     """``x`` += y, for contiguous arrays of one shape."""
     target, source = x.ravel(), y.ravel()
     for i in range(target.size):
         target[i] += source[i]
+
+
+@inner
+def overwrite(x, y):
+    """``x`` = y, for contiguous arrays of one shape; an assignment to a slice also compiles what refuses others."""
+    target, source = x.ravel(), y.ravel()
+    for i in range(target.size):
+        target[i] = source[i]
 
 
 # Types of arguments, for annotations: Numba finds out its own.

@@ -13,8 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
+
+from irad.frontend.inner import inner
 
 _DOUBLE = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 _SINGLE = tuple(np.float32(1.0 / math.factorial(k)) for k in range(7, -1, -1))
@@ -60,7 +61,7 @@ def _exp_single(x):
     return _SINGLE_ZERO if x < _SINGLE_LOWEST else total * power.view(np.float32)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def largest(row):
     """The largest element of a contiguous row; minus infinity without any. With a NaN it may be anything.
 
@@ -91,7 +92,7 @@ def _compiled_largest(row):
     return compiled
 
 
-@njit(fastmath={"reassoc"}, error_model="numpy")
+@inner(fastmath={"reassoc"}, error_model="numpy")
 def inner_product(x, y):
     """Sum of the products of two rows of one type, in any order."""
     total = x.dtype.type(0.0)
@@ -100,7 +101,7 @@ def inner_product(x, y):
     return total
 
 
-@njit(fastmath={"reassoc"}, error_model="numpy")
+@inner(fastmath={"reassoc"}, error_model="numpy")
 def sum_of(x):
     """Sum of a row, in any order."""
     total = x.dtype.type(0.0)

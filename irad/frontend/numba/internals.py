@@ -105,6 +105,16 @@ class OpenDispatcher(CPUDispatcher):
         return self.specialisation_for(*args, **kws)
 
 
+class EntrylessDispatcher(OpenDispatcher):
+    """A dispatcher whose specialisations have no entry for Python, so Numba's C code never finds one.
+
+    Replace by: a public hook as above.
+    """
+
+    def _insert(self, *_: object) -> None:
+        pass
+
+
 # ------------------------------------------------------------------------------------------------ callbacks from C
 
 

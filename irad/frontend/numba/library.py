@@ -22,7 +22,7 @@ from irad.backend.toolchain import Toolchain, vectors_of_derivatives
 from irad.errors import HERE, BackendError
 from irad.frontend.numba import fixups, internals, private, target
 from irad.frontend.numba.patches import replace_for_good
-from irad.frontend.numba.raw_target import RawContext, RawLibrary
+from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, RawContext, RawLibrary
 from irad.frontend.numba.target import engine, target_context, without_gathers
 from irad.options import errors_show_llvm
 
@@ -147,6 +147,34 @@ class LinkedLibrary(codegen.JITCodeLibrary):
             self._final_module.get_function(name).name = symbol
 
 
+class InnerLibrary(LinkedLibrary):
+    """Code of a function that only compiled code calls: that links it, optimises it and makes machine code of it.
+
+    Numba optimises a function where it is compiled, and again in each that calls it, up to the one that Python calls.
+    """
+
+    def finalize(self) -> None:
+        """Links all that it calls, for Numba may write the callers to its cache."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(internals.module_for_linking(library), preserve=True)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Numba's hook when it wants the entry, before it fills the environment: there is only a place for that."""
+        self._ensure_finalized()
+        new = [each.name for each in self._final_module.global_variables if _is_unplaced_environment(each)]
+        if new:
+            module = llvm.parse_assembly(str(self.codegen._create_empty_module(f"{self.name}.environment")))
+            module.link_in(llvm.parse_assembly("\n".join(f"@{each} = common global ptr null" for each in new)))
+            self.codegen._add_module(module)
+        return 0
+
+
+def _is_unplaced_environment(variable: llvm.ValueRef) -> bool:
+    return variable.name.startswith(ENVIRONMENT_PREFIX) and not engine().is_symbol_defined(variable.name)
+
+
 class DerivativeLibrary(codegen.JITCodeLibrary):
     """Code with derivatives: LLVM makes vectors of more of their loops, and sums keep their order."""
 
@@ -230,6 +258,12 @@ def only_link(state: StateDict) -> None:
         return
     state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
     state.flags.no_compile = True
+
+
+def link_into_callers(state: StateDict) -> None:
+    """Has a compilation, before its lowering, make an `InnerLibrary`; not where its code is read, not run."""
+    if state.targetctx.codegen()._library_class is codegen.JITCodeLibrary:
+        state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
 
 
 def new_library(name: str) -> CodeLibrary:

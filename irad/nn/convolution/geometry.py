@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
+
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner_jitable
 
 _ZERO, _ONE = np.int64(0), np.int64(1)  # literals would make tuples of mixed types
 
 
-@register_jitable
+@inner_jitable
 def valid(shift, stride, size_in, size_out):
     """The outputs lo ≤ o < hi whose input o · stride + shift exists."""
     lo = min(size_out, max(0, -(shift // stride)))
     return lo, max(lo, min(size_out, -((shift - size_in) // stride)))
 
 
-@register_jitable
+@inner_jitable
 def shift_of(tap, taps, dilation, pad, flipped):
     """Position of the input of an element of the filter, for output 0. A convolution flips its filter."""
     return (tap if flipped else taps - 1 - tap) * dilation - pad
 
 
-@register_jitable
+@inner_jitable
 def sizes_of_output(sizes, taps, stride, pad, dilation):
     """The three sizes of the output.
 
@@ -36,7 +39,7 @@ def sizes_of_output(sizes, taps, stride, pad, dilation):
     )
 
 
-@register_jitable
+@inner_jitable
 def _size(size, taps, stride, before, after, dilation):
     if stride < 1 or dilation < 1 or taps < 1:
         _refuse_setting(stride, dilation, taps)
@@ -48,19 +51,19 @@ def _size(size, taps, stride, before, after, dilation):
     return room // stride + 1
 
 
-@register_jitable
+@inner_jitable
 def _refuse_setting(stride, dilation, taps):
-    raise ValueError(f"stride {stride}, dilation {dilation} and size {taps} of a window must be positive")
+    raise FormattedValueError("stride {}, dilation {} and size {} of a window must be positive", stride, dilation, taps)
 
 
-@register_jitable
+@inner_jitable
 def _refuse_padding(before, after):
-    raise ValueError(f"padding of {before} before and {after} after an axis is negative")
+    raise FormattedValueError("padding of {} before and {} after an axis is negative", before, after)
 
 
-@register_jitable
+@inner_jitable
 def _refuse_span(span, size, pad):
-    raise ValueError(f"a window that spans {span} does not fit into {size} + {pad} padding")
+    raise FormattedValueError("a window that spans {} does not fit into {} + {} padding", span, size, pad)
 
 
 def triple(value, count):

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
 import irad
+from irad.frontend.inner import inner, inner_jitable
 from irad.nn.convolution.geometry import shift_of, valid
 from irad.nn.products import gemm
 from irad.nn.shapes import add_to
@@ -27,7 +27,7 @@ from irad.rules import AugmentedReturn, StatefulRule, is_active
 TO_OUTPUT, TO_INPUT, TO_FILTER = 0, 1, 2
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def add_direct(what, x, w, y, stride, pad, dilation, flipped):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; each of three axes."""
     for t0 in range(w.shape[0]):
@@ -55,7 +55,7 @@ def add_direct(what, x, w, y, stride, pad, dilation, flipped):
                     w[t0, t1, t2] += total
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def _add_scaled(total, scale, row):
     for i in range(total.size):
         total[i] += scale * row[i]
@@ -66,19 +66,19 @@ def _add_scaled(total, scale, row):
 # The matrix of columns has a row for each channel and element of the filter, and a column for each output.
 
 
-@register_jitable
+@inner_jitable
 def room_of_columns(w, out, settings):
     """Size of the working memory of `add_by_columns` in numbers: columns, and a product of either kind."""
     outputs, rows, places = w.shape[0] // settings[3], _rows(w), out[0] * out[1] * out[2]
     return rows * places + outputs * max(rows, places)
 
 
-@register_jitable
+@inner_jitable
 def _rows(w):
     return w.shape[1] * w.shape[2] * w.shape[3] * w.shape[4]
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def add_by_columns(what, x, w, y, settings, room):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
     stride, pad, dilation, groups, flipped = settings
@@ -105,7 +105,7 @@ def add_by_columns(what, x, w, y, settings, room):
                 add_to(filters[g], product)
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def gather_columns(columns, x, taps, out, stride, pad, dilation, flipped):
     """Fills the matrix of columns from an input (channels, ·, ·, ·); zero where there is padding."""
     row = 0
@@ -120,7 +120,7 @@ def gather_columns(columns, x, taps, out, stride, pad, dilation, flipped):
                     row += 1
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def _gather_row(row, x, s0, s1, s2, out, stride):
     lo, hi = valid(s2, stride[2], x.shape[2], out[2])
     place = 0
@@ -142,7 +142,7 @@ def _gather_row(row, x, s0, s1, s2, out, stride):
             place += out[2]
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def scatter_columns(x, columns, taps, out, stride, pad, dilation, flipped):
     """Adds a matrix of columns to the elements of the input that they were made of."""
     row = 0
@@ -157,7 +157,7 @@ def scatter_columns(x, columns, taps, out, stride, pad, dilation, flipped):
                     row += 1
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def _scatter_row(x, row, s0, s1, s2, out, stride):
     lo, hi = valid(s2, stride[2], x.shape[2], out[2])
     lo0, hi0 = valid(s0, stride[0], x.shape[0], out[0])
@@ -185,7 +185,7 @@ _FEWEST = 16  # channels and filters of a group; with fewer the products would b
 _PLACES = 1536  # of a product, whose matrices stay in the cache of a core
 
 
-@register_jitable
+@inner_jitable
 def by_shifts(w, out, settings):
     """True if this way is taken: for few channels it is slow, and for small images with much padding."""
     stride, pad, dilation, groups, _ = settings
@@ -202,7 +202,7 @@ def by_shifts(w, out, settings):
     )
 
 
-@register_jitable
+@inner_jitable
 def _padded(taps, out, dilation):
     """The sizes of a padded image; what stride one leaves of them are those of the output."""
     return (
@@ -212,13 +212,13 @@ def _padded(taps, out, dilation):
     )
 
 
-@register_jitable
+@inner_jitable
 def _length(out, padded):
     """Number of places from the first output to the last."""
     return ((out[0] - 1) * padded[1] + out[1] - 1) * padded[2] + out[2]
 
 
-@register_jitable
+@inner_jitable
 def _sizes(w, out, settings):
     """Numbers of elements of a padded image, of a result and of the filters."""
     padded = _padded(w.shape[2:], out, settings[2])
@@ -226,14 +226,14 @@ def _sizes(w, out, settings):
     return image, w.shape[0] // settings[3] * _length(out, padded), w.size
 
 
-@register_jitable
+@inner_jitable
 def room_of_shifts(w, out, settings):
     """Size of the working memory of `add_by_shifts` in numbers."""
     image, result, filters = _sizes(w, out, settings)
     return image + result + filters
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def add_by_shifts(what, x, w, y, settings, room):
     """``y`` += x ∗ w, or the adjoint by x, or that by w; images (samples, channels, ·, ·, ·)."""
     pad, groups = settings[1], settings[3]
@@ -265,7 +265,7 @@ def add_by_shifts(what, x, w, y, settings, room):
         _exchange_filters(filters, w, False)
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def _distance(tap, taps, padded, settings):
     """From an element of the filter, by its number, to the first input that it meets."""
     _, pad, dilation, _, flipped = settings
@@ -275,7 +275,7 @@ def _distance(tap, taps, padded, settings):
     return (s0 * padded[1] + s1) * padded[2] + s2
 
 
-@register_jitable
+@inner_jitable
 def _add_products(what, image, filters, result, taps, settings):
     """One sample and group, some places at a time; what is multiplied and what is added to depends on ``what``."""
     (outputs, length), inputs = result.shape, image.shape[0]
@@ -303,7 +303,7 @@ def _add_products(what, image, filters, result, taps, settings):
                 )
 
 
-@register_jitable
+@inner_jitable
 def _exchange_image(image, x, pad, in_):
     """Copies an input into the middle of the padded image, or adds the middle to the input."""
     for c in range(x.shape[0]):
@@ -317,7 +317,7 @@ def _exchange_image(image, x, pad, in_):
                         outside[k] += inside[pad[4] + k]
 
 
-@register_jitable
+@inner_jitable
 def _exchange_result(result, y, padded, in_):
     """Copies an output to the places that it has, or adds what is there to the output."""
     for c in range(y.shape[0]):
@@ -332,7 +332,7 @@ def _exchange_result(result, y, padded, in_):
                         outside[k] += inside[k]
 
 
-@register_jitable
+@inner_jitable
 def _exchange_filters(filters, w, in_):
     """Copies filters to matrices, one for each of their elements, or adds these to the filters."""
     groups, taps, outputs, inputs = filters.shape
@@ -350,12 +350,12 @@ def _exchange_filters(filters, w, in_):
 _FEWEST_ROWS = 16  # below, products of matrices gain nothing
 
 
-@register_jitable
+@inner_jitable
 def _is_direct(w):
     return w.shape[1] * w.shape[2] * w.shape[3] * w.shape[4] < _FEWEST_ROWS
 
 
-@register_jitable(error_model="numpy")
+@inner_jitable(error_model="numpy")
 def _add_directly(what, x, w, y, settings):
     stride, pad, dilation, groups, flipped = settings
     inputs, outputs = w.shape[1], w.shape[0] // groups
@@ -366,7 +366,7 @@ def _add_directly(what, x, w, y, settings):
                 add_direct(what, x[n, channel], w[k, c], y[n, k], stride, pad, dilation, flipped)
 
 
-@register_jitable
+@inner_jitable
 def _room_of(w, y, settings):
     """Size of the working memory of the kernels in numbers."""
     if by_shifts(w, y.shape[2:], settings):
@@ -374,7 +374,7 @@ def _room_of(w, y, settings):
     return 0 if _is_direct(w) else room_of_columns(w, y.shape[2:], settings)
 
 
-@register_jitable
+@inner_jitable
 def _add(what, x, w, y, settings, room):
     size = _room_of(w, y, settings)
     enough = room if room.size >= size else np.empty(size, room.dtype)
@@ -386,7 +386,7 @@ def _add(what, x, w, y, settings, room):
         add_by_columns(what, x, w, y, settings, enough)
 
 
-@register_jitable
+@inner_jitable
 def _lent(slot, size):
     """``size`` numbers that are kept in a slot, with any content; none in a derivative that is differentiated."""
     if irad.within_autodiff():
@@ -396,19 +396,19 @@ def _lent(slot, size):
     return slot.state
 
 
-@njit
+@inner
 def add_conv(y, x, w, settings, room):
     """``y`` += x ∗ w."""
     _add(TO_OUTPUT, x, w, y, settings, room)
 
 
-@njit
+@inner
 def add_data(x, y, w, settings, room):
     """``x`` += adjoint of the convolution by x, of y and w."""
     _add(TO_INPUT, x, w, y, settings, room)
 
 
-@njit
+@inner
 def add_filter(w, x, y, settings, room):
     """``w`` += adjoint of the convolution by w, of x and y."""
     _add(TO_FILTER, x, w, y, settings, room)
@@ -456,27 +456,27 @@ def _register(add, room_of, add_to_left, add_to_right):
         return StatefulRule(augmented_primal, reverse, lambda: np.empty(0, dtype), forward)
 
 
-@njit
+@inner
 def _filter_of(w, cotangent, x, settings, room):
     add_filter(w, x, cotangent, settings, room)
 
 
-@njit
+@inner
 def _output_of_data(y, cotangent, w, settings, room):
     add_conv(y, cotangent, w, settings, room)
 
 
-@njit
+@inner
 def _data_of_filter(x, cotangent, y, settings, room):
     add_data(x, y, cotangent, settings, room)
 
 
-@njit
+@inner
 def _filter_of_data(w, cotangent, y, settings, room):
     add_filter(w, cotangent, y, settings, room)
 
 
-@njit
+@inner
 def _output_of_filter(y, cotangent, x, settings, room):
     add_conv(y, x, cotangent, settings, room)
 

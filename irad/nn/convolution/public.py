@@ -7,8 +7,9 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 from numba.cpython.unsafe.tuple import tuple_setitem
-from numba.extending import register_jitable
 
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner_jitable
 from irad.frontend.operands import floats
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.kernels import add_conv, add_data, add_filter
@@ -17,7 +18,7 @@ from irad.nn.shapes import Array
 Setting: TypeAlias = int | tuple[int, ...]
 
 
-@register_jitable
+@inner_jitable
 def three(shape):
     """The sizes in space of a shape (·, ·, …), as three; ones come first."""
     size0 = shape[-3] if len(shape) > 4 else 1
@@ -25,14 +26,14 @@ def three(shape):
     return size0, size1, shape[-1]
 
 
-@register_jitable
+@inner_jitable
 def with_three(x):
     """The array as contiguous memory with three axes of space."""
     sizes = three(x.shape)
     return np.ascontiguousarray(x).reshape((x.shape[0], x.shape[1], sizes[0], sizes[1], sizes[2]))
 
 
-@register_jitable
+@inner_jitable
 def shape_like(like, samples, channels, sizes):
     """(samples, channels, …) with the last of three sizes, as many as ``like`` has."""
     shape = tuple_setitem(tuple_setitem(like, 0, samples), 1, channels)
@@ -41,7 +42,7 @@ def shape_like(like, samples, channels, sizes):
     return shape
 
 
-@register_jitable
+@inner_jitable
 def _check_channels(channels, w_shape, groups):
     if groups < 1 or channels % groups or w_shape[0] % groups:
         _refuse_groups(channels, w_shape[0], groups)
@@ -49,7 +50,7 @@ def _check_channels(channels, w_shape, groups):
         _refuse_channels(w_shape[1], groups, channels)
 
 
-@register_jitable
+@inner_jitable
 def _check_output(found, samples, filters, sizes):
     """Refuses a cotangent without the shape of the convolution's result."""
     if found[0] != samples or found[1] != filters:
@@ -59,24 +60,26 @@ def _check_output(found, samples, filters, sizes):
             _refuse_size(found[2 + d], sizes[d])
 
 
-@register_jitable
+@inner_jitable
 def _refuse_groups(channels, filters, groups):
-    raise ValueError(f"{channels} channels and {filters} filters cannot be divided into {groups} groups")
+    raise FormattedValueError("{} channels and {} filters cannot be divided into {} groups", channels, filters, groups)
 
 
-@register_jitable
+@inner_jitable
 def _refuse_channels(channels, groups, wanted):
-    raise ValueError(f"filters with {channels} channels in {groups} groups do not fit {wanted} channels")
+    raise FormattedValueError("filters with {} channels in {} groups do not fit {} channels", channels, groups, wanted)
 
 
-@register_jitable
+@inner_jitable
 def _refuse_samples(samples, channels, wanted_samples, wanted_channels):
-    raise ValueError(f"y has {samples} samples, {channels} channels; it must have {wanted_samples}, {wanted_channels}")
+    raise FormattedValueError(
+        "y has {} samples, {} channels; it must have {}, {}", samples, channels, wanted_samples, wanted_channels
+    )
 
 
-@register_jitable
+@inner_jitable
 def _refuse_size(size, wanted):
-    raise ValueError(f"y has size {size} in space where the convolution has {wanted}")
+    raise FormattedValueError("y has size {} in space where the convolution has {}", size, wanted)
 
 
 @njit

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats
 from irad.nn.convolution.geometry import paddings, sizes_of_output, triple
 from irad.nn.convolution.kernels import gather_columns, scatter_columns
@@ -143,33 +145,40 @@ def pixel_unshuffle(x: Array, r: int) -> Array:
     return unfold(x, r, r).reshape(shape)
 
 
-@njit
+@inner
 def _count(sizes):
     return sizes[0] * sizes[1] * sizes[2]
 
 
-@njit
+@inner
 def _refuse_windows(found_samples, found_rows, found_windows, samples, rows, windows):
-    found = f"fold: an array of shape ({found_samples}, {found_rows}, {found_windows})"
-    raise ValueError(found + f"; for these settings it must be ({samples}, {rows}, {windows})")
+    raise FormattedValueError(
+        "fold: an array of shape ({}, {}, {}); for these settings it must be ({}, {}, {})",
+        found_samples,
+        found_rows,
+        found_windows,
+        samples,
+        rows,
+        windows,
+    )
 
 
-@njit
+@inner
 def _refuse_factor(r):
-    raise ValueError(f"pixel_shuffle: the factor is {r}; it must be positive")
+    raise FormattedValueError("pixel_shuffle: the factor is {}; it must be positive", r)
 
 
-@njit
+@inner
 def _refuse_channels(channels, cells):
-    raise ValueError(f"pixel_shuffle: {channels} channels are not a multiple of {cells}")
+    raise FormattedValueError("pixel_shuffle: {} channels are not a multiple of {}", channels, cells)
 
 
-@njit
+@inner
 def _refuse_size(size, axis, r):
-    raise ValueError(f"pixel_unshuffle: size {size} of axis {axis} is not a multiple of {r}")
+    raise FormattedValueError("pixel_unshuffle: size {} of axis {} is not a multiple of {}", size, axis, r)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _add_windows(columns, x, settings):
     """``columns`` += windows of x; x with three axes of space, settings (k, stride, pad, dilation, flipped)."""
     taps, stride, pad, dilation, flipped = settings
@@ -180,7 +189,7 @@ def _add_windows(columns, x, settings):
         add_to(columns[n], windows)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _add_images(x, columns, settings):
     """The transpose: adds windows to the images that they are of."""
     taps, stride, pad, dilation, flipped = settings

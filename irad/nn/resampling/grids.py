@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats
 from irad.nn.convolution.public import shape_like, with_three
 from irad.nn.shapes import Array
@@ -25,7 +27,7 @@ from irad.rules import AugmentedReturn, is_active
 _TO_OUTPUT, _TO_INPUT, _TO_POINTS, _ALONG_POINTS = map(np.int64, range(4))
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _cell(place, size):
     """The element at or before a place, and the distance from there; outside of the image, and for NaN, none."""
     if place > -1.0 and place < size:
@@ -34,14 +36,14 @@ def _cell(place, size):
     return size, type(place)(0.0)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _weigh(side, rest):
     """The weight of one of the two elements around a place, and the slope of that."""
     one = type(rest)(1.0)
     return (rest, one) if side == 1 else (one - rest, -one)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _visit(what, y, x, points, change, is_flat):
     """For all points, all elements around them: adds to y, to x, or to the cotangent or from the tangent of points."""
     for n in range(y.shape[0]):
@@ -79,7 +81,7 @@ def _visit(what, y, x, points, change, is_flat):
                         y[n, c, p] += rate * x[n, c, i, j, k]
 
 
-@njit
+@inner
 def add_samples(y, x, points, is_flat):
     """``y`` += x at the points."""
     _visit(_TO_OUTPUT, y, x, points, points, is_flat)
@@ -197,16 +199,16 @@ def imrotate(
 
 
 @irad.rules.inactive
-@njit
+@inner
 def _choice(name, given, first, second):
     """True if the second of two words is given."""
     if given != first and given != second:
-        raise ValueError(f"{name}: {given} is neither {first} nor {second}")
+        raise FormattedValueError("{}: {} is neither {} nor {}", name, given, first, second)
     return given == second
 
 
 @irad.rules.inactive
-@njit
+@inner
 def _beyond(padding_mode):
     """Number of the padding mode."""
     if padding_mode == "zeros":
@@ -215,10 +217,10 @@ def _beyond(padding_mode):
         return _BORDER
     if padding_mode == "reflection":
         return _REFLECTION
-    raise ValueError(f"padding_mode: {padding_mode} is neither zeros nor border nor reflection")
+    raise FormattedValueError("padding_mode: {} is neither zeros nor border nor reflection", padding_mode)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _reflected(place, size, align_corners):
     """A place between the mirrors: the first and last elements, or their outer edges."""
     half = type(place)(0.5)
@@ -231,7 +233,7 @@ def _reflected(place, size, align_corners):
     return low + (rest if turns == 2 * np.floor(half * turns) else span - rest)
 
 
-@njit
+@inner
 def _places(grid, sizes, is_nearest, beyond, align_corners):
     """Points of a grid in elements, in the order of the axes; the first is zero where there are two."""
     points = np.zeros((grid.shape[0], grid.shape[1], 3), grid.dtype)
@@ -251,7 +253,7 @@ def _places(grid, sizes, is_nearest, beyond, align_corners):
     return points
 
 
-@njit
+@inner
 def _turn(points, sizes, theta, center, is_nearest):
     """Positions in the old image of the elements of the turned one."""
     sine, cosine = math.sin(theta), math.cos(theta)
@@ -261,7 +263,7 @@ def _turn(points, sizes, theta, center, is_nearest):
         points[0, p, 2] = _inside(sine * row + cosine * column + center[1], sizes[1], is_nearest)
 
 
-@njit
+@inner
 def _inside(place, size, is_nearest):
     """A place, rounded if so wished; −1, where nothing is read, unless it lies between the first and last elements."""
     if is_nearest:
@@ -269,19 +271,21 @@ def _inside(place, size, is_nearest):
     return place if -_SLACK < place < size - 1 + _SLACK else -1.0
 
 
-@njit
+@inner
 def _refuse_points(axes, coordinates):
-    raise ValueError(
-        f"grid_sample: points with {coordinates} coordinates for an array with {axes} axes; after batch and channels "
-        "there must be two or three axes of space, and as many coordinates"
+    raise FormattedValueError(
+        "grid_sample: points with {} coordinates for an array with {} axes; after batch and channels there must be two "
+        "or three axes of space, and as many coordinates",
+        coordinates,
+        axes,
     )
 
 
-@njit
+@inner
 def _refuse_batch(samples, grids):
-    raise ValueError(f"grid_sample: {samples} images and {grids} grids")
+    raise FormattedValueError("grid_sample: {} images and {} grids", samples, grids)
 
 
-@njit
+@inner
 def _refuse_images(axes):
-    raise ValueError(f"imrotate: an array with {axes} axes; it must be (batch, channels, height, width)")
+    raise FormattedValueError("imrotate: an array with {} axes; it must be (batch, channels, height, width)", axes)

@@ -7,6 +7,8 @@ from numba import njit, types
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats
 from irad.nn.linear import CIRCULAR, CONSTANT, REFLECT, REPEAT, SYMMETRIC, add_along
 from irad.nn.shapes import Array, around, with_size
@@ -137,7 +139,7 @@ def _compiled_margin(pad, side, axis, shape):
     return lambda pad, side, axis, shape: pad[2 * axis + side - missing] if 2 * axis >= missing else 0
 
 
-@njit
+@inner
 def _pad(x, pad, kind, constant):
     y = x.copy()
     for d in range(x.ndim):
@@ -148,7 +150,7 @@ def _pad(x, pad, kind, constant):
     return y
 
 
-@njit
+@inner
 def _pad_along(x, axis, before, after, kind, constant):
     sizes = around(x.shape, axis)
     y = np.zeros((sizes[0], before + sizes[1] + after, sizes[2]), x.dtype)
@@ -159,7 +161,7 @@ def _pad_along(x, axis, before, after, kind, constant):
     return y.reshape(with_size(x.shape, axis, y.shape[1]))
 
 
-@njit
+@inner
 def _check(kind, before, after, size, axis):
     if before < 0 or after < 0:
         _refuse_negative(kind, before, after, axis)
@@ -168,13 +170,15 @@ def _check(kind, before, after, size, axis):
         _refuse_size(kind, max(before, after), size, most, axis)
 
 
-@njit
+@inner
 def _refuse_negative(kind, before, after, axis):
-    raise ValueError(f"{_NAMES[kind]}: padding of {before} before and {after} after axis {axis} is negative")
+    raise FormattedValueError(
+        "{}: padding of {} before and {} after axis {} is negative", _NAMES[kind], before, after, axis
+    )
 
 
-@njit
+@inner
 def _refuse_size(kind, pad, size, most, axis):
-    raise ValueError(
-        f"{_NAMES[kind]}: axis {axis} of size {size} can be padded by {max(most, 0)} at most, not by {pad}"
+    raise FormattedValueError(
+        "{}: axis {} of size {} can be padded by {} at most, not by {}", _NAMES[kind], axis, size, max(most, 0), pad
     )

@@ -7,6 +7,8 @@ from numba import njit, types
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats
 from irad.nn.linear import LINEAR, LINEAR_CORNERS, NEAREST, add_along
 from irad.nn.shapes import Array, around, with_size
@@ -117,15 +119,17 @@ def upsample_trilinear(
     return upsample_linear(x, scale, size, align_corners)
 
 
-@njit
+@inner
 def _check_axes(name, axes, space):
     if axes != space + 2:
         _refuse_axes(name, axes, space)
 
 
-@njit
+@inner
 def _refuse_axes(name, axes, space):
-    raise ValueError(f"{name}: an array with {axes} axes; batch, channels and {space} axes of space are {space + 2}")
+    raise FormattedValueError(
+        "{}: an array with {} axes; batch, channels and {} axes of space are {}", name, axes, space, space + 2
+    )
 
 
 def _new_sizes(scale, size, shape):
@@ -167,7 +171,7 @@ _SCALED_ALIKE = (
 )
 
 
-@njit
+@inner
 def _scaled(size, scale):
     return int(np.floor(size * scale))
 
@@ -181,7 +185,7 @@ def _check_setting(word: str, value: types.Type, number: type[types.Type], axes:
         )
 
 
-@njit
+@inner
 def _upsample(x, scale, size, kind):
     y, sizes = x.copy(), _new_sizes(scale, size, x.shape)
     for d in range(2, x.ndim):
@@ -193,7 +197,7 @@ def _upsample(x, scale, size, kind):
     return y
 
 
-@njit
+@inner
 def _upsample_along(x, axis, size, kind):
     sizes = around(x.shape, axis)
     y = np.zeros((sizes[0], size, sizes[2]), x.dtype)
@@ -201,6 +205,8 @@ def _upsample_along(x, axis, size, kind):
     return y.reshape(with_size(x.shape, axis, size))
 
 
-@njit
+@inner
 def _refuse_size(axis, size, new):
-    raise ValueError(f"upsampling: from size {size} to size {new} along axis {axis}; both must be positive")
+    raise FormattedValueError(
+        "upsampling: from size {} to size {} along axis {}; both must be positive", size, new, axis
+    )

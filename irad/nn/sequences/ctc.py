@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad.frontend.formatted import FormattedIndexError, FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats, require
 from irad.nn.shapes import Array
 from irad.nn.softmaxes import logsoftmax
@@ -57,29 +59,42 @@ def ctc_loss(
 
 
 @irad.rules.inactive
-@njit
+@inner
 def _check(labels, ends, counts, blank, samples, time, classes):
     if labels.shape[0] != samples or ends.size != samples or counts.size != samples:
-        raise ValueError(
-            f"ctc_loss: {samples} samples, {labels.shape[0]} rows of labels, {ends.size} lengths, {counts.size} "
-            "lengths of labels"
+        raise FormattedValueError(
+            "ctc_loss: {} samples, {} rows of labels, {} lengths, {} lengths of labels",
+            samples,
+            labels.shape[0],
+            ends.size,
+            counts.size,
         )
     if blank < 0 or blank >= classes:
-        raise IndexError(f"ctc_loss: class {blank} for the blank, of {classes} classes")
+        raise FormattedIndexError("ctc_loss: class {} for the blank, of {} classes", blank, classes)
     for n in range(samples):
         if ends[n] < 0 or ends[n] > time or counts[n] < 0 or counts[n] > labels.shape[1]:
-            raise ValueError(
-                f"ctc_loss: sample {n} has length {ends[n]} of {time} and {counts[n]} of {labels.shape[1]} labels"
+            raise FormattedValueError(
+                "ctc_loss: sample {} has length {} of {} and {} of {} labels",
+                n,
+                ends[n],
+                time,
+                counts[n],
+                labels.shape[1],
             )
         for k in range(counts[n]):
             if labels[n, k] < 0 or labels[n, k] >= classes or labels[n, k] == blank:
-                raise IndexError(
-                    f"ctc_loss: label {labels[n, k]} at position {k} of sample {n}; it must be one of {classes} "
-                    f"classes and not the blank, {blank}"
+                raise FormattedIndexError(
+                    "ctc_loss: label {} at position {} of sample {}; it must be one of {} classes and not the blank, "
+                    "{}",
+                    labels[n, k],
+                    k,
+                    n,
+                    classes,
+                    blank,
                 )
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _log_add(a, b):
     """The logarithm of the sum of exponentials."""
     if a == -np.inf:
@@ -90,18 +105,18 @@ def _log_add(a, b):
     return top + math.log1p(math.exp(other - top))
 
 
-@njit
+@inner
 def _class_of(state, labels, blank):
     return labels[state // 2] if state % 2 else blank
 
 
-@njit
+@inner
 def _may_skip_to(state, labels):
     """True if the blank before a state may be left out."""
     return state % 2 == 1 and state > 2 and labels[state // 2] != labels[state // 2 - 1]
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _sums_before(x, labels, blank):
     """For each time and state, the log-probability of all paths to it, itself included."""
     states = 2 * labels.size + 1
@@ -119,7 +134,7 @@ def _sums_before(x, labels, blank):
     return sums
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _sums_after(x, labels, blank):
     """For each time and state, the log-probability of all that follows it, itself excluded."""
     states = 2 * labels.size + 1
@@ -137,14 +152,14 @@ def _sums_after(x, labels, blank):
     return sums
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _log_probability(sums):
     """Log-probability of all alignments, which end in the last label or in the blank after it."""
     states = sums.shape[1]
     return sums[-1, 0] if states == 1 else _log_add(sums[-1, states - 1], sums[-1, states - 2])
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _losses(x, labels, ends, counts, blank):
     y = np.zeros(x.shape[0], x.dtype)
     for n in range(x.shape[0]):
@@ -155,7 +170,7 @@ def _losses(x, labels, ends, counts, blank):
     return y
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _follow(x, change, change_y, labels, ends, counts, blank, is_forward):
     """Adds the change of losses to that of x, by how probable each class is at each time; or forwards from x."""
     for n in range(x.shape[0]):

@@ -9,6 +9,8 @@ from numba import njit, types
 from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
+from irad.frontend.formatted import FormattedValueError
+from irad.frontend.inner import inner
 from irad.frontend.operands import floats, inexact
 from irad.nn.resampling.folding import fold, unfold
 from irad.nn.resampling.padding import pad_reflect
@@ -111,7 +113,7 @@ def istft(
     return signals.reshape(y.shape[:-2] + (length,))  # noqa: RUF005 - Numba
 
 
-@njit
+@inner
 def _count(shape):
     """Number of signals."""
     count = 1
@@ -120,7 +122,7 @@ def _count(shape):
     return count
 
 
-@njit
+@inner
 def _scale(n_fft, normalized):
     return 1.0 / math.sqrt(n_fft) if normalized else 1.0
 
@@ -147,7 +149,7 @@ def _compiled_of_length(window, n_fft, dtype):
     return extend
 
 
-@njit
+@inner
 def _weighted(frames, window, scale):
     """Frames (signals, n_fft, parts), each multiplied by the window and by a number."""
     y = np.empty(frames.shape, frames.dtype)
@@ -159,7 +161,7 @@ def _weighted(frames, window, scale):
     return y
 
 
-@njit
+@inner
 def _divided(sums, weights, start, length):
     """The part of sums that is asked for, divided by weights."""
     y = np.empty((sums.shape[0], length), sums.dtype)
@@ -207,30 +209,32 @@ def _compiled_require_transforms(name):
     return lambda name: None
 
 
-@njit
+@inner
 def _check_lengths(n_fft, hop):
     if n_fft < 1 or hop < 1:
-        raise ValueError(f"parts of length {n_fft}, {hop} apart: both must be positive")
+        raise FormattedValueError("parts of length {}, {} apart: both must be positive", n_fft, hop)
 
 
-@njit
+@inner
 def _refuse_window(size, n_fft):
-    raise ValueError(f"a window of {size} elements for parts of {n_fft}")
+    raise FormattedValueError("a window of {} elements for parts of {}", size, n_fft)
 
 
-@njit
+@inner
 def _refuse_bins(bins, n_fft):
-    raise ValueError(f"istft: spectra with {bins} frequencies; of parts of {n_fft} they have {n_fft // 2 + 1}")
+    raise FormattedValueError(
+        "istft: spectra with {} frequencies; of parts of {} they have {}", bins, n_fft, n_fft // 2 + 1
+    )
 
 
-@njit
+@inner
 def _refuse_duration(length, most, parts):
-    raise ValueError(f"istft: signals of length {length} from {parts} parts, which cover {most}")
+    raise FormattedValueError("istft: signals of length {} from {} parts, which cover {}", length, parts, most)
 
 
-@njit
+@inner
 def _refuse_gap(place):
-    raise ValueError(f"istft: windows are zero at time {place}, so nothing is known about the signal there")
+    raise FormattedValueError("istft: windows are zero at time {}, so nothing is known about the signal there", place)
 
 
 # Windows of short-time Fourier transforms.
@@ -252,7 +256,7 @@ def hamming_window(size: int, periodic: bool = True, alpha: float = 0.54, beta: 
         array([0.08, 0.54, 1.  , 0.54])
     """
     if size < 0:
-        raise ValueError(f"a window of {size} elements")
+        raise FormattedValueError("a window of {} elements", size)
     if size < 2:  # as in SciPy and PyTorch: a cosine has nothing to begin and end with
         return np.ones(size)
     window, steps = np.empty(size), size if periodic else size - 1

@@ -1,0 +1,81 @@
+"""Inner functions: compiled code of irad's libraries that nothing but compiled code calls.
+
+Numba gives each function machine code of its own, and each that calls it optimises it once more: with ten levels of
+helpers most of a first call is LLVM. An inner function is typed and lowered, and otherwise left to its callers, so it
+is optimised where Python calls something.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba import njit
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.untyped_passes import RewriteSemanticConstants
+from numba.extending import register_jitable
+
+from irad.frontend.generated import function_from
+from irad.frontend.numba import internals
+from irad.frontend.numba.library import link_into_callers
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _LinkIntoCallers(FunctionPass):
+    """The code of a function is linked into that which calls it, and nowhere else."""
+
+    _name = "irad_link_into_callers"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        link_into_callers(state)
+        return False
+
+
+class _InnerCompiler(CompilerBase):
+    """Numba's compiler, without what comes after lowering."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.add_pass_after(_LinkIntoCallers, RewriteSemanticConstants)
+        manager.finalize()
+        return [manager]
+
+
+_NO_ENTRY: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class _InnerDispatcher(internals.EntrylessDispatcher):
+    """An inner function that may have rules, or be called by name; from Python by way of another function."""
+
+    def specialisation_for(self, *args: Any, **kws: Any) -> Callable[..., Any]:
+        """What Python calls: a function that calls it."""
+        names = ", ".join(inspect.signature(self.py_func).parameters)
+        source = f"def call({names}):\n    return irad_callee({names})\n"
+        call = function_from("call", source, "irad inner", {"irad_callee": self})
+        call.__defaults__ = self.py_func.__defaults__
+        compiled: Callable[..., Any] = njit(call)
+        return compiled
+
+
+def inner(function: Any = None, **options: Any) -> Any:
+    """Decorates an inner function, like `numba.njit`: it can have rules, and be passed to functions.
+
+    Args:
+        function: it.
+        options: of `numba.njit`.
+    """
+    if function is None:
+        return lambda function: inner(function, **options)
+    return _InnerDispatcher(function, targetoptions={**_NO_ENTRY, **options}, pipeline_class=_InnerCompiler)
+
+
+def inner_jitable(function: Any = None, **options: Any) -> Any:
+    """Decorates an inner function, like `numba.extending.register_jitable`: Python calls it as it is."""
+    if function is None:
+        return lambda function: inner_jitable(function, **options)
+    return register_jitable(no_cfunc_wrapper=True, pipeline_class=_InnerCompiler, **options)(function)
