@@ -140,7 +140,9 @@ def _add_tile(part, tile, tops, sums, rows, columns):
     """Scores become weights; sums of before are scaled to the new largest scores."""
     before = tops.copy()
     _raise_tops(tops, tile, rows, columns)
-    shifts = np.where(tops == -np.inf, part.dtype.type(0.0), tops)
+    shifts = np.empty_like(tops)
+    for i in range(tops.size):  # np.where takes longer to compile than all else here
+        shifts[i] = part.dtype.type(0.0) if tops[i] == -np.inf else tops[i]
     _exponentials(tile, shifts, rows, columns)
     for i in range(rows):
         factor = exp_of_negative(before[i] - shifts[i])

@@ -254,6 +254,11 @@ class CustomRule:
         """True if the body of the function is not differentiated."""
         return self.is_for_reverse or self.is_total or self.inactive is not None
 
+    @property
+    def stands_for_body(self) -> bool:
+        """True if no mode differentiates the body of the function."""
+        return self.replaces_body and not self.forward_from_body
+
     def part(self, kind: str) -> Callable[..., Any]:
         """A function of the rule.
 

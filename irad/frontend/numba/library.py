@@ -153,8 +153,11 @@ class InnerLibrary(LinkedLibrary):
     Numba optimises a function where it is compiled, and again in each that calls it, up to the one that Python calls.
     """
 
+    _raw: RawLibrary | None = None
+
     def finalize(self) -> None:
         """Links all that it calls, for Numba may write the callers to its cache."""
+        self._lowered = self._final_module.clone()
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(internals.module_for_linking(library), preserve=True)
@@ -169,6 +172,16 @@ class InnerLibrary(LinkedLibrary):
             module.link_in(llvm.parse_assembly("\n".join(f"@{each} = common global ptr null" for each in new)))
             self.codegen._add_module(module)
         return 0
+
+    def raw(self, context: RawContext) -> RawLibrary:
+        """Its code as it was lowered, for programs in which it has a rule: lowering it again would yield the same."""
+        if self._raw is None:
+            self._ensure_finalized()
+            self._raw = made = context.codegen().create_library(self.name)
+            made.add_llvm_module(llvm.parse_assembly(equality.hide(str(self._lowered))))
+            for library in dict.fromkeys(self._linking_libraries):
+                made.add_linking_library(library.raw(context) if isinstance(library, InnerLibrary) else library)
+        return self._raw
 
 
 def _is_unplaced_environment(variable: llvm.ValueRef) -> bool:
