@@ -26,6 +26,7 @@ from irad.frontend.custom.ruled_calls import Outlined
 from irad.frontend.numba import internals, marks, samplers, shortcuts
 from irad.frontend.numba.library import (
     CPU,
+    MARKER,
     LinkedLibrary,
     parse,
     refuse_extension_modules,
@@ -37,10 +38,6 @@ from irad.passes.mode import TANGENT
 
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 
-# Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
-# Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning. irad's own
-# cache (`irad.frontend.disk`) looks at the code itself.
-MARKER: Final = "numba.dynamic.globals.irad"
 _NEVER_CACHED = f"@{MARKER} = weak_odr global i8 0"
 refuse_extension_modules(MARKER)
 

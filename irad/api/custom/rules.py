@@ -455,7 +455,9 @@ def workspace(f: Any) -> Workspace:
 
 def _pools(f: Any) -> Iterator[Pool]:
     if isinstance(f, DerivativeDispatcher):
-        f = f.primal
+        yield from f.pools() - set(pools_for(f.primal))
+        yield from pools_for(f.primal)
+        return
     ruled = set(pools_for(f if isinstance(f, CPUDispatcher) else target_of(f)))
     yield from ruled
     if isinstance(f, CPUDispatcher | FunctionType):

@@ -369,10 +369,15 @@ class DerivativeDispatcher(StructureDispatcher):
 
     def close(self) -> None:
         """Releases the workspace that rules keep for derivatives of this function; they can be called afterwards."""
-        from irad.frontend.derivation import pools_in  # the engine: a derivative from the disk has no workspace
-
-        for pool in pools_in(self.primal):
+        for pool in self.pools():
             pool.close()
+
+    def pools(self) -> set[Any]:
+        """The workspace of the rules that derivatives of its function call, and of those in it that were loaded."""
+        from irad.frontend.derivation import pools_in  # the engine: few functions have rules with workspace
+
+        mine = (getattr(compiled.library, "irad_pools", ()) for compiled in self.overloads.values())
+        return {*pools_in(self.primal), *(pool for pools in mine for pool in pools)}
 
     def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> IradError | None:
         """Problem with the arguments of a call, if the function has no such parameters or Numba no such types."""

@@ -74,6 +74,11 @@ class Pool:
 _POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
 
 
+def pool_at(address: int) -> Pool | None:
+    """The pool that generated code finds at an address; None if there is none."""
+    return next((pool for pool in list(_POOLS) if pool.address == address), None)
+
+
 def pools_for(target: object) -> Iterator[Pool]:
     """The pools of the rule for a function, whichever derivative they belong to."""
     function = getattr(target, "py_func", target)

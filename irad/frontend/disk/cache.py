@@ -175,7 +175,7 @@ class DiskCache(internals.CacheOfDispatcher):
                 content = stored.read(path)
             else:
                 self._locks[key] = lock
-        compiled = None if content is None else stored.loaded(content, target_context, self.folder)
+        compiled = None if content is None else stored.loaded(content, target_context, self.folder, found.dispatchers)
         if compiled is None:
             _LOG.debug("%s: not stored for %s", self._name, key)
             return None

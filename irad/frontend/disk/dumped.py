@@ -20,19 +20,22 @@ from numba.core import serialize
 from numba.core.itanium_mangler import mangle_identifier
 
 from irad.frontend import resident
+from irad.frontend.custom.workspace_pools import pool_at
 from irad.frontend.disk.fingerprint import CannotStore, Fingerprint, module_and_name
-from irad.frontend.disk.stored import LEAST
+from irad.frontend.disk.stored import LEAST, Object
 from irad.frontend.frozen import history
 from irad.frontend.frozen.values import is_of_library
 from irad.frontend.generated import HOME, is_generated
-from irad.frontend.linkable import MARKER, Linkable
+from irad.frontend.linkable import Linkable
 from irad.frontend.numba import internals
+from irad.frontend.numba.library import MARKER, OBJECT
 
 _NUMBER: Final = re.compile(r"B\d+v(\d+)")
 _DYNAMIC: Final = "numba.dynamic.globals."
 _UNRESOLVED: Final = ".numba.unresolved$"
 _INTEGER: Final = re.compile(r"(?<![\w.$-])\d{5,15}(?![\w.])")
 """Whatever could be an address: LLVM writes the type of an operand in front of the first one only."""
+_OBJECT: Final = re.compile(rf"^@({re.escape(OBJECT)}\w+) = .*\bptr inttoptr \(i64 (\d+) to ptr\).*$", re.MULTILINE)
 _SIZE: Final = re.compile(r"[1-9]\d*")
 _ARRAY_EXPRESSION: Final = re.compile(r"_ZN13_3cdynamic_3e\d+__numba_array_expr_")
 """Name of the function that Numba makes of an expression of arrays."""
@@ -60,7 +63,9 @@ def dumped(compiled: Any, found: Fingerprint) -> bytes:
         raise CannotStore("it runs Python code, or loops in parallel")
     _check_overloads(library, found)
     _check_names(module)
-    _check_addresses(str(module))
+    text = str(module)
+    objects = [_object(symbol, int(address), found) for symbol, address in _OBJECT.findall(text)]
+    _check_addresses(_OBJECT.sub("", text))
     support = resident.compiled_of(_outside(module))
     _check_outside(module, support)
     descriptor: Any = compiled.fndesc
@@ -68,11 +73,26 @@ def dumped(compiled: Any, found: Fingerprint) -> bytes:
     kept = descriptor.typemap, descriptor.calltypes
     try:
         reduced = internals.reduced(compiled)
-        return bytes(pickle.dumps((support, _outside(module), serialize.dumps(reduced))))
+        return bytes(pickle.dumps((support, _outside(module), objects, serialize.dumps(reduced))))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotStore(f"a part of it cannot be written: {error}") from error
     finally:
         descriptor.typemap, descriptor.calltypes = kept
+
+
+def _object(symbol: str, address: int, found: Fingerprint) -> Object:
+    """An object that code has the address of, as one of the functions that its fingerprint is made of.
+
+    Raises:
+        CannotStore: it is none of them, nor the workspace of a rule for one.
+    """
+    pool = pool_at(address)
+    for number, dispatcher in enumerate(found.dispatchers):
+        if id(dispatcher) == address:
+            return Object(symbol, address, number, is_pool=False)
+        if pool is not None and pool.target in (dispatcher, dispatcher.py_func):
+            return Object(symbol, address, number, is_pool=True)
+    raise CannotStore(f"it has the address of an object of this process, {address:#x}")
 
 
 def _outside(module: Any) -> list[str]:

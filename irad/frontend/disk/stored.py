@@ -9,16 +9,18 @@ Method  Numba's own. Symbols of functions have a number that Numba counts in eac
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import itertools
 import os
 import pickle
+import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import llvmlite.binding as llvm
 from numba.core.caching import CompileResultCacheImpl
@@ -30,7 +32,7 @@ from irad.frontend import resident
 from irad.frontend.disk import locks
 from irad.frontend.disk.fingerprint import digest_of, surroundings
 from irad.frontend.numba import internals
-from irad.frontend.numba.target import target_context
+from irad.frontend.numba.target import engine, target_context
 
 # Files of compiled code: found by fingerprint, written as a whole, checked when they are read.
 #
@@ -139,15 +141,32 @@ def _start_anew() -> None:
     internals.number_functions(itertools.count(LEAST + secrets.randbelow(_SPAN)))
 
 
-def loaded(content: bytes, context: Any, folder: Path) -> Any:
+class Object(NamedTuple):
+    """An object that stored code has the address of, in a variable.
+
+    Attributes:
+        symbol: of the variable.
+        address: in the process that compiled the code.
+        number: of a function among those of the fingerprint.
+        is_pool: it is the workspace of a rule for that function, and not the function itself.
+    """
+
+    symbol: str
+    address: int
+    number: int
+    is_pool: bool
+
+
+def loaded(content: bytes, context: Any, folder: Path, functions: Sequence[Any]) -> Any:
     """The specialisation that was stored; None where this process lacks what it calls.
 
     Args:
         content: by `dumped`.
         context: Numba's, of the target.
         folder: where the support that it calls is stored.
+        functions: the dispatchers of its fingerprint.
     """
-    support, outside, reduced = pickle.loads(content)
+    support, outside, objects, reduced = pickle.loads(content)
     # Stored code calls Numba's runtime, which a process that has compiled nothing has not loaded yet.
     rtsys.initialize(context)
     resident.load_stored(support, partial(_support, folder))
@@ -158,7 +177,29 @@ def loaded(content: bytes, context: Any, folder: Path) -> Any:
         return None
     compiled = internals.rebuilt(context, pickle.loads(reduced))
     compiled.library.irad_is_stored = True
+    if objects:
+        _set_objects(compiled.library, objects, functions)
     return compiled
+
+
+def _set_objects(library: Any, objects: Sequence[Object], functions: Sequence[Any]) -> None:
+    """Puts the addresses of this process into code, and into what others link of it."""
+    text, kept, pools = str(internals.module_for_linking(library)), list[Any](), list[Any]()
+    for each in objects:
+        found = functions[each.number]
+        if each.is_pool:
+            from irad.frontend.custom.workspace_pools import Pool  # few rules have workspace
+
+            known = next((pool for address, pool in pools if address == each.address), None)
+            found = known or Pool(found.py_func)
+            pools += [] if known else [(each.address, found)]
+        address = found.address if each.is_pool else id(found)
+        place = engine().get_global_value_address(each.symbol)
+        ctypes.c_void_p.from_address(place).value = address
+        text = re.sub(rf"\b{each.address}\b", str(address), text)
+        kept.append(found)
+    internals.set_module_for_linking(library, llvm.parse_assembly(text))
+    library.irad_objects, library.irad_pools = kept, [pool for _, pool in pools]
 
 
 def is_stored(compiled: CompileResult) -> bool:

@@ -154,6 +154,14 @@ def module_for_linking(library: Any) -> llvm.ModuleRef:
     return library._get_module_for_linking()
 
 
+def set_module_for_linking(library: Any, module: llvm.ModuleRef) -> None:
+    """Gives a finished code library another module for others to link and put in line.
+
+    Replace by: a public method of code libraries.
+    """
+    library._shared_module = module
+
+
 def compiled_module(library: Any) -> llvm.ModuleRef:
     """The module from which the machine code of a library is made.
 

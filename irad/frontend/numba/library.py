@@ -8,6 +8,7 @@ Method  Numba's own library class: it links the runtime, optimises with vectoris
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -186,6 +187,13 @@ class InnerLibrary(LinkedLibrary):
 
 def _is_unplaced_environment(variable: llvm.ValueRef) -> bool:
     return variable.name.startswith(ENVIRONMENT_PREFIX) and not engine().is_symbol_defined(variable.name)
+# Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
+# Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning. irad's own
+# cache (`irad.frontend.disk`) looks at the code itself.
+MARKER: Final = "numba.dynamic.globals.irad"
+_DYNAMIC: Final = MARKER.removesuffix("irad")
+OBJECT: Final = "irad.object."
+"""Beginning of the names of variables that hold the address of an object of this process."""
 
 
 class DerivativeLibrary(codegen.JITCodeLibrary):
@@ -194,6 +202,11 @@ class DerivativeLibrary(codegen.JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         with vectors_of_derivatives(), without_gathers(self.codegen):
             super()._optimize_final_module()
+        # Numba names such a variable by the address in it. Where the code is loaded from the disk, that may be the
+        # address of something else, which other code refers to by this name.
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(_DYNAMIC) and variable.name != MARKER:
+                variable.name, variable.linkage = f"{OBJECT}{secrets.token_hex(8)}", "external"
 
 
 class SupportLibrary(codegen.JITCodeLibrary):
